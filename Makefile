@@ -1,0 +1,83 @@
+# Every target sets up what it needs in .venv by itself; nothing but Python, pip and make has to be there.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/.installed-run
+DEV := $(VENV)/.installed-dev
+INPUTS := pyproject.toml src/privspan/_version.py
+
+# Each test process gets one thread: several BLAS pools on a few cores only slow one another down.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format types docs bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN) ## find subspaces in generated and in real data
+	$(BIN)/python -m privspan.demo
+
+test: $(DEV) ## the quick suite, documentation examples included
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(DEV) ## the long statistical runs
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+lint: $(DEV) ## style, formatting and import boundaries
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
+
+format: $(DEV) ## rewrite the files in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(DEV) ## mypy, strict
+	$(BIN)/mypy
+
+docs: $(DEV) ## the site, into docs/_build/html; any warning is an error
+	$(BIN)/sphinx-build -E -a -q -n -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(DEV) ## every script in benchmarks/
+	@set -e; for script in benchmarks/[!_]*.py; do \
+		if [ -e "$$script" ]; then echo "== $$script"; $(ONE_THREAD) $(BIN)/python "$$script"; fi; \
+	done
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/sg_execution_times.rst
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- The environment -------------------------------------------------------------------------------------
+# A stamp is written by the last line of its recipe, so an interrupted set-up is simply done again, and a
+# .venv that already works is kept. Some systems ship Python without ensurepip; there virtualenv, which
+# brings its own pip, makes the .venv.
+
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+
+$(BIN)/.created:
+	@$(BIN)/python -c 'import pip; $(RECENT)' 2>/dev/null || { \
+		$(PYTHON) -c '$(RECENT)' || { \
+			echo "privspan needs Python 3.11 or newer; '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)" >&2; \
+			echo "Name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }; \
+		echo "Creating $(VENV) with $$($(PYTHON) --version)"; \
+		$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || { \
+			echo "'$(PYTHON) -m venv' does not work here; using virtualenv instead."; \
+			folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && rm -rf $(VENV) && \
+			$(PYTHON) -m pip install --quiet --target "$$folder" virtualenv && \
+			PYTHONPATH="$$folder" $(PYTHON) -m virtualenv --quiet $(VENV); }; }
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(RUN): $(INPUTS) | $(BIN)/.created
+	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	@touch $@
+
+$(DEV): $(INPUTS) | $(RUN)
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $@

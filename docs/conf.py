@@ -1,0 +1,61 @@
+"""How the site is built: MyST pages, numpydoc docstrings, no network at build time nor in the browser."""
+
+import sys
+from pathlib import Path
+
+import privspan
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "privspan"
+author = "the privspan developers"
+copyright = f"2026, {author}"
+release = version = privspan.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "guarantee_section",
+    "remaining_modules",
+    "sphinxcontrib.katex",
+]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+
+autodoc_typehints = "none"  # the docstrings name the types in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+# Only the library's own names are checked: without network there is no inventory of NumPy's or SciPy's.
+nitpick_ignore_regex = [(r"py:.*", r"(?!privspan\b).*")]
+
+# KaTeX comes with the extension; MathML output needs neither its fonts nor its style sheet from a CDN.
+katex_css_path = "katex-math.css"
+katex_options = "output: 'mathml', throwOnError: false"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "privspan"
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+# With the first example, add auto_examples/index to the shelves of index.md.
+if list((HERE.parent / "examples").glob("plot_*.py")):
+    extensions.append("sphinx_gallery.gen_gallery")
+    sphinx_gallery_conf = {
+        "examples_dirs": str(HERE.parent / "examples"),
+        "gallery_dirs": "auto_examples",
+        "abort_on_example_error": True,
+        "download_all_examples": False,
+        "show_memory": False,
+        "write_computation_times": False,
+    }

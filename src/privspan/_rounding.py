@@ -1,0 +1,75 @@
+"""Arithmetic on privacy parameters whose rounding direction is known.
+
+A budget is a real number and a float is a rational one, so sums, shares and square roots are computed
+exactly (or bracketed) with fractions and rounded once, in the direction that keeps the promise: what is
+spent is rounded up, what may be spent is rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+__all__ = ["down", "sqrt_down", "sqrt_up", "tighten", "up"]
+
+_TIGHT = 2.0**-50  # relative width at which a search stops
+
+
+def down(value: Fraction) -> float:
+    """Return the largest float that is at most `value`."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -math.inf
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def up(value: Fraction) -> float:
+    """Return the smallest float that is at least `value`."""
+    return 0.0 - down(-value)  # not minus zero
+
+
+def sqrt_down(value: Fraction) -> float:
+    """Return a float at most the square root of `value`, and within one unit in the last place of it."""
+    return down(_sqrt_bracket(value)[0])
+
+
+def sqrt_up(value: Fraction) -> float:
+    """Return a float at least the square root of `value`, and within one unit in the last place of it."""
+    return up(_sqrt_bracket(value)[1])
+
+
+def _sqrt_bracket(value: Fraction) -> tuple[Fraction, Fraction]:
+    """Return rationals around the square root, 64 bits tight, equal when the root is exact."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    shift = max(0, 65 - exponent // 2)
+    scaled = value * 4**shift
+    root = math.isqrt(math.floor(scaled))
+    excess = 0 if root * root == scaled else 1
+    return Fraction(root, 2**shift), Fraction(root + excess, 2**shift)
+
+
+def tighten(passes: Callable[[float], bool], good: float, bad: float) -> float:
+    """Move `good` towards `bad` by bisection, keeping it on the passing side.
+
+    The returned number passed the test itself (or is the `good` given), so that safety never rests on the
+    test being monotone; only tightness does.
+
+    Parameters
+    ----------
+    passes
+        The test.
+    good, bad
+        Positive numbers, in either order, where the test is known to pass and to fail.
+    """
+    while abs(bad - good) > _TIGHT * good:
+        middle = math.sqrt(good) * math.sqrt(bad)
+        if not min(good, bad) < middle < max(good, bad):
+            break
+        if passes(middle):
+            good = middle
+        else:
+            bad = middle
+    return good

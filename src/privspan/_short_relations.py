@@ -1,0 +1,93 @@
+"""Simpler integer vectors that annihilate the same rows, by lattice reduction.
+
+Lattice reduction (LLL, from python-flint) finds short vectors, but short need not mean simple: it may mix
+three readable relations into three that nobody recognises.  So its vectors only join the ones it is given,
+and the simplest independent vectors of both are kept.  Choosing them greedily gives the least total, as for
+any choice of a basis from a pool of vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["is_cheap", "simplified"]
+
+_MOST_VECTORS = 200
+_MOST_COLUMNS = 1_000
+_MOST_ROW_BITS = 100_000_000  # of all entries of the rows together
+_MOST_LATTICE_BITS = 5_000_000  # of all entries of the lattice basis; reducing it takes a second or two
+_PRIME = 2**61 - 1  # independent modulo a prime implies independent; the converse is not relied on
+
+
+def is_cheap(vectors: int, columns: int) -> bool:
+    """Return whether it is worth while to look for simpler vectors in a problem of this size."""
+    return 1 < vectors <= _MOST_VECTORS and columns <= _MOST_COLUMNS
+
+
+def simplified(vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return as many independent vectors that annihilate the rows, the simplest that were found.
+
+    Parameters
+    ----------
+    vectors
+        A rational basis of the integer vectors that annihilate the rows, (m, columns).
+    rows
+        Independent integer rows, (columns - m, columns).
+
+    Returns
+    -------
+    list of lists of int
+        (m, columns): fewest nonzeros, then the smallest sum of magnitudes.  The given vectors themselves when
+        python-flint is not installed or the numbers are too long for the reduction.
+    """
+    given = [list(vector) for vector in vectors]
+    try:
+        import flint
+    except ImportError:
+        return given
+    lattice = _kernel(flint, rows) if _bits(rows) <= _MOST_ROW_BITS else None
+    if lattice is None or _bits(lattice) > _MOST_LATTICE_BITS:
+        return given
+    proposed = _integers(flint.fmpz_mat(lattice).lll())
+    pool = sorted(given + proposed, key=_simplicity)
+    kept = _first_independent(flint, pool)
+    if len(kept) < len(given):  # the prime divides too much; settle for the better of the two
+        return min(given, proposed, key=_total)
+    return kept
+
+
+def _kernel(flint: Any, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return a basis of all integer vectors that annihilate the rows.
+
+    The Hermite form of the transposed rows is U rows' = [T; 0] with U unimodular, so the last rows of U are
+    one.
+    """
+    transform = flint.fmpz_mat(rows).transpose().hnf(transform=True)[1]
+    return _integers(transform)[len(rows) :]
+
+
+def _first_independent(flint: Any, vectors: list[list[int]]) -> list[list[int]]:
+    """Return every vector that is independent, modulo a prime, of the ones before it."""
+    residues = flint.nmod_mat(flint.fmpz_mat(vectors).transpose(), _PRIME)
+    reduced, rank = residues.rref()
+    leads = [next(j for j, entry in enumerate(row) if int(entry)) for row in reduced.tolist()[:rank]]
+    return [vectors[j] for j in leads]
+
+
+def _integers(matrix: Any) -> list[list[int]]:
+    return [[int(entry) for entry in row] for row in matrix.tolist()]
+
+
+def _bits(rows: Sequence[Sequence[int]]) -> int:
+    longest = max(entry.bit_length() for row in rows for entry in row)
+    return len(rows) * len(rows[0]) * longest
+
+
+def _simplicity(vector: Sequence[int]) -> tuple[int, int, list[int]]:
+    return sum(1 for entry in vector if entry), sum(map(abs, vector)), [-abs(entry) for entry in vector]
+
+
+def _total(basis: Sequence[Sequence[int]]) -> tuple[int, int]:
+    nonzeros, magnitudes, _ = zip(*map(_simplicity, basis), strict=True)
+    return sum(nonzeros), sum(magnitudes)

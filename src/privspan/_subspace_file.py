@@ -1,0 +1,142 @@
+"""The file format of `Subspace.save`: one ``.npz`` archive without pickles.
+
+Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form), ``basis`` and, for an
+affine subspace, ``offset``.  Integers of the exact form are hexadecimal text, which Python reads and writes
+at any length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.relations import ExactForm
+
+__all__ = ["Content", "reading", "write"]
+
+_FORMAT = "privspan.Subspace"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds: the arguments of `Subspace`."""
+
+    basis: NDArray[np.float64]
+    exact: ExactForm | None
+    offset: NDArray[np.float64] | None
+    names: tuple[str, ...] | None
+
+
+class _Problem(Exception):
+    """A file that is not what it should be, with words for a person."""
+
+
+def write(path: str | os.PathLike[str], content: Content) -> Path:
+    """Write the file, whole or not at all; return its path, with the suffix ``.npz`` if it had none."""
+    target = Path(path)
+    if not target.suffix:
+        target = target.with_name(target.name + ".npz")
+    description = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "affine": content.offset is not None,  # damage to an archive's directory can hide a member
+        "names": content.names,
+        "exact": None if content.exact is None else _exact_to_json(content.exact),
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "description": np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
+        "basis": content.basis,
+    }
+    if content.offset is not None:
+        arrays["offset"] = content.offset
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as handle:
+            np.savez(handle, allow_pickle=False, **arrays)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return target
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[Content]:
+    """Give the content of the file; turn every complaint, the caller's too, into one ValueError."""
+    with open(path, "rb") as handle:
+        try:
+            yield _parse(handle)
+        except Exception as error:
+            # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps
+            # a reader.
+            known = isinstance(error, _Problem)
+            reason = str(error) if known else f"it is damaged ({type(error).__name__})"
+            raise ValueError(f"cannot read a subspace from {os.fspath(path)!r}: {reason}.") from None
+
+
+def _parse(handle: BinaryIO) -> Content:
+    arrays = _arrays(handle)
+    description = json.loads(arrays["description"].tobytes().decode())
+    if not isinstance(description, dict) or description.get("format") != _FORMAT:
+        raise _Problem("it was not written by Subspace.save")
+    if description.get("version") != _VERSION:
+        raise _Problem(f"its version is {description.get('version')!r}, and this privspan reads {_VERSION}")
+    if description["affine"] != ("offset" in arrays):
+        raise _Problem("its offset is missing or does not belong there")
+    exact, names = description["exact"], description["names"]
+    return Content(
+        basis=_floats(arrays, "basis", 2),
+        exact=None if exact is None else _exact_from_json(exact),
+        offset=_floats(arrays, "offset", 1) if "offset" in arrays else None,
+        names=None if names is None else tuple(names),
+    )
+
+
+def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
+    if handle.read(2) != b"PK":
+        raise _Problem("it is not an .npz archive")
+    handle.seek(0)
+    try:
+        archive = np.load(handle, allow_pickle=False)
+        arrays = {name: archive[name] for name in archive.files}
+    except Exception:
+        raise _Problem("the archive is truncated or damaged") from None
+    if not {"description", "basis"} <= set(arrays) or not set(arrays) <= {"description", "basis", "offset"}:
+        raise _Problem("it was not written by Subspace.save")
+    return arrays
+
+
+def _floats(arrays: dict[str, NDArray[Any]], name: str, dimensions: int) -> NDArray[np.float64]:
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != dimensions:
+        raise _Problem(f"its {name} is not an array of 64-bit floats in {dimensions} dimension(s)")
+    return array
+
+
+def _exact_to_json(form: ExactForm) -> dict[str, Any]:
+    return {
+        "numerators": [[hex(value) for value in row] for row in form.numerators],
+        "denominators": [hex(value) for value in form.denominators],
+        "pivots": list(form.pivots),
+        "homogeneous": form.homogeneous,
+    }
+
+
+def _exact_from_json(values: dict[str, Any]) -> ExactForm:
+    return ExactForm(
+        numerators=tuple(tuple(int(value, 16) for value in row) for row in values["numerators"]),
+        denominators=tuple(int(value, 16) for value in values["denominators"]),
+        pivots=tuple(int(value) for value in values["pivots"]),
+        homogeneous=bool(values["homogeneous"]),
+    )
