@@ -80,10 +80,8 @@ def main():
         name = make.__name__.replace("_", " ")
         chosen = ", ".join(f"{key}={value}" for key, value in options.items()) or "default"
         abstained = arguments.runs - right - wrong
-        print(
-            f"| {name} | {n:,} | {d:,} | {k} | {outliers} | {chosen} | {right} | {wrong} | {abstained} | {seconds:.2f} |",
-            flush=True,
-        )
+        cells = [name, f"{n:,}", f"{d:,}", k, outliers, chosen, right, wrong, abstained, f"{seconds:.2f}"]
+        print("|", " | ".join(map(str, cells)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,9 @@ def successes(runs, n, d, k, outliers=0, **options):
 
 
 def test_sixty_people_in_ten_thousand_dimensions():
-    start = time.perf_counter()
+    start = time.process_time()
     assert successes(4, 60, 10_000, 3) == 4
-    assert time.perf_counter() - start < 4 * 4  # 2 s a run, with room for a busy machine
+    assert time.process_time() - start < 4 * 2  # 2 s a run; processor time, so that a busy machine does not count
 
 
 @pytest.mark.slow
@@ -68,15 +68,15 @@ def test_the_gap_rule_tolerates_more_outliers():
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_two_hundred_people_by_gap_max(k):
-    start = time.perf_counter()
+    start = time.process_time()
     assert successes(1, 200, 30, k, method="gap-max") == 1
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_ten_dimensions_by_votes():
-    start = time.perf_counter()
+    start = time.process_time()
     assert successes(1, 1000, 2000, 10, method="votes") == 1
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("method", ["gap-max", "votes"])

@@ -23,7 +23,7 @@ from privspan.selection import release_probability
 EPSILON, DELTA = 1.0, 0.05
 LINES = [(1, 0), (0, 1), (1, 1), (0, 0)]  # k = 1 in the plane
 PLANES = [(1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0), (0, 0, 1)]  # k = 2 in space
-CASES = [(LINES, 1, 7), (LINES, 1, 8), (PLANES, 2, 8)]
+CASES = [(LINES, 1, 7), (LINES, 1, 8), (PLANES, 2, 7)]
 
 
 def code_majority(X, k):
@@ -59,9 +59,12 @@ def worst_delta(rule, domain, k, n, margin_of=lambda margin: margin):
     position = {record: i for i, record in enumerate(domain)}
     worst = Fraction(0)
     for X, law in laws.items():
-        for i, record in itertools.product(range(n), domain):
-            other = tuple(sorted((*X[:i], *X[i + 1 :], record), key=position.__getitem__))
-            worst = max(worst, exact_delta(law, laws[other], EPSILON))
+        for leaving, joining in itertools.combinations(domain, 2):  # the other direction is covered from the other X
+            if leaving in X:
+                rest = list(X)
+                rest.remove(leaving)
+                other = tuple(sorted((*rest, joining), key=position.__getitem__))
+                worst = max(worst, exact_delta(law, laws[other], EPSILON))
     return worst
 
 

@@ -19,6 +19,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import erfcx
 
 from privspan import _rounding, gdp
 from privspan.privacy import (
@@ -88,6 +89,14 @@ def test_evaluation_error_is_far_below_the_slack(epsilon, delta):
         log_exact = mpmath.log(exact_delta(mu * factor, epsilon, digits=200))
         error = abs(float(mpmath.mpf(gdp._log_delta(mu * factor, epsilon)) - log_exact))
         assert error < 0.01 * gdp._SLACK
+
+
+def test_the_special_function_is_as_accurate_as_the_proof_assumes():
+    points = np.concatenate([np.linspace(-0.4, 3.0, 1500), np.geomspace(3.0, 1e3, 500)])
+    with mpmath.workdps(40):
+        for x, value in zip(points.tolist(), erfcx(points).tolist(), strict=True):
+            exact = mpmath.exp(mpmath.mpf(x) ** 2) * mpmath.erfc(mpmath.mpf(x))
+            assert abs(mpmath.mpf(value) / exact - 1) < 5e-15
 
 
 @given(

@@ -160,7 +160,7 @@ def vote_law(ballots, epsilon, delta, margin_of):
     return law(margin, epsilon, delta, "optimal", candidate=("key", winner))
 
 
-def worst_vote(margin_of, epsilon=1.0, delta=0.02, keys=("a", "b", None), blocks=7):
+def worst_vote(margin_of, epsilon=1.0, delta=0.02, keys=("a", "b", None), blocks=6):
     """Largest delta over all neighbouring ballots of a small election."""
     laws = {b: vote_law(b, epsilon, delta, margin_of) for b in itertools.product(keys, repeat=blocks)}
     return max(exact_delta(laws[ballots], laws[(*ballots[:-1], key)], epsilon) for ballots in laws for key in keys)

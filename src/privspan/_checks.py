@@ -131,9 +131,7 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
         For anything that is not two-dimensional or has too few rows or no column.
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError(
-            f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first."
-        )
+        raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
     array = _as_array(X, name)

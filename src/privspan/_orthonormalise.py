@@ -55,10 +55,8 @@ def orthonormal_rows(
     return units, np.array([_product(float(value), scales[-1], last_divisor) for value in left])
 
 
-def _fixed_point(
-    rows: Sequence[Sequence[int]], last_divisor: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    bits = 2 * _guard_bits(len(rows), len(rows[0]))
+def _fixed_point(rows: Sequence[Sequence[int]], last_divisor: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    bits = _guard_bits(len(rows), len(rows[0])) + 64
     while (attempt := _gram_schmidt(rows, bits)) is None:
         bits *= 2
     orthogonal, shift = attempt
@@ -71,11 +69,11 @@ def _fixed_point(
 def _guard_bits(m: int, d: int) -> int:
     """Return how many bits rounding can spoil, plus the ones wanted.
 
-    A relative error e in one orthogonal row moves a projection by at most 2e, so over m rows errors grow by
-    3 for each; rounding itself adds 2 units to each of d entries for each row; and row lengths are judged
-    by their largest entry, which is off by the root of d for each.
+    Rounding adds up to 2 units to each of d entries for each projection.  A relative error e in an orthogonal row
+    moves a projection on it by at most 2e, so the sum of the errors triples with each row; what else makes it grow
+    is cancellation, which is counted as it happens.
     """
-    return _SAFE_BITS + m * (2 + d.bit_length()) + 2
+    return _SAFE_BITS + 2 * m + m.bit_length() + d.bit_length() + 6
 
 
 def _gram_schmidt(rows: Sequence[Sequence[int]], bits: int) -> tuple[list[_Integers], int] | None:
@@ -84,15 +82,16 @@ def _gram_schmidt(rows: Sequence[Sequence[int]], bits: int) -> tuple[list[_Integ
     The last orthogonal row is ``rows[-1]`` less its projection, times ``2**shift``.
     """
     done: list[tuple[_Integers, int]] = []
-    lost = shift = 0  # lost: bits cancelled so far, by which errors have grown
+    lost = shift = 0  # lost: bits cancelled so far, rounded up, by which errors have grown
     for row in rows:
         rest, shift = _normalised(np.array(row, dtype=object), bits)
+        before = int(rest @ rest)
         for unit, square in done:
             factor = (int(rest @ unit) << bits) // square
             rest = rest - ((factor * unit) >> bits)
-        left = _longest(rest)
-        lost += max(0, bits - left)
-        if left == 0 or lost > bits - _guard_bits(len(rows), len(row)):
+        after = int(rest @ rest)
+        lost += max(0, before.bit_length() - after.bit_length() + 2) // 2
+        if after == 0 or lost > bits - _guard_bits(len(rows), len(row)):
             return None
         rest, more = _normalised(rest, bits)
         shift += more
@@ -102,12 +101,8 @@ def _gram_schmidt(rows: Sequence[Sequence[int]], bits: int) -> tuple[list[_Integ
 
 def _normalised(row: _Integers, bits: int) -> tuple[_Integers, int]:
     """Return the row times the power of two that gives its longest entry `bits` bits, and the exponent."""
-    shift = bits - _longest(row)
+    shift = bits - max(int(value).bit_length() for value in row)
     return (row << shift if shift >= 0 else row >> -shift), shift
-
-
-def _longest(row: _Integers) -> int:
-    return max(int(value).bit_length() for value in row)
 
 
 def _as_floats(rows: Sequence[Sequence[int] | _Integers], scales: Sequence[int]) -> NDArray[np.float64]:

@@ -122,7 +122,7 @@ def integer_rows(
     return rows
 
 
-def _split_whole(part: NDArray[np.generic], homogeneous: bool) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+def _split_whole(part: NDArray[Any], homogeneous: bool) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Sign and magnitude of a chunk of booleans or integers of any width; int64 never travels through a float."""
     negative = part < 0
     bits = part.astype(np.int64 if part.dtype.kind == "i" else np.uint64).view(np.uint64)

@@ -115,9 +115,7 @@ class PrivacyCost:
     def __post_init__(self) -> None:
         _check_cost(self.epsilon, self.delta)
         if not isinstance(self.neighbours, str):
-            raise TypeError(
-                f"`neighbours` must be a str; got an object of type {type(self.neighbours).__name__}."
-            )
+            raise TypeError(f"`neighbours` must be a str; got an object of type {type(self.neighbours).__name__}.")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "parts", tuple(self.parts))
@@ -148,8 +146,7 @@ class PrivacyCost:
     def to_dict(self) -> dict[str, Any]:
         """Return the cost as a dictionary that JSON can hold; `from_dict` reads it back unchanged."""
         parts = [
-            {"name": part.name, "epsilon": part.epsilon, "delta": part.delta, "mu": part.mu}
-            for part in self.parts
+            {"name": part.name, "epsilon": part.epsilon, "delta": part.delta, "mu": part.mu} for part in self.parts
         ]
         return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours, "parts": parts}
 
@@ -262,8 +259,7 @@ class Budget:
         exact = [Fraction(float(weight)) for weight in weights]
         shares = [weight / sum(exact) for weight in exact]
         return tuple(
-            Budget(down(share * Fraction(self.epsilon)), down(share * Fraction(self.delta)))
-            for share in shares
+            Budget(down(share * Fraction(self.epsilon)), down(share * Fraction(self.delta))) for share in shares
         )
 
     def cost(self, *parts: Part) -> PrivacyCost:
@@ -273,17 +269,13 @@ class Budget:
         epsilons and deltas add, except those of the Gaussian parts, whose mus compose.
         """
         gaussian = [part.mu for part in parts if part.mu is not None]
-        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(
-            part.epsilon for part in parts if part.mu is None
-        )
+        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(part.epsilon for part in parts if part.mu is None)
         delta_left = self.delta * (1 + _SLIP) - math.fsum(part.delta for part in parts if part.mu is None)
         fits = epsilon_left >= 0 and delta_left >= 0
         if fits and gaussian:
             fits = delta_from_mu(compose_mu(*gaussian), epsilon_left) <= delta_left * (1 + _SLIP)
         if not fits:
-            raise ValueError(
-                f"the parts cost more than the budget ({self.epsilon!r}, {self.delta!r}) allows."
-            )
+            raise ValueError(f"the parts cost more than the budget ({self.epsilon!r}, {self.delta!r}) allows.")
         return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
 
 

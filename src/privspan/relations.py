@@ -179,9 +179,7 @@ class ExactForm:
             rest = [_eliminated(row, lead, column) for row in rest if row is not lead]
             done = [_eliminated(row, lead, column) for row in done] + [lead]
             pivots.append(column)
-        signed = [
-            row if row[pivot] > 0 else [-v for v in row] for row, pivot in zip(done, pivots, strict=True)
-        ]
+        signed = [row if row[pivot] > 0 else [-v for v in row] for row, pivot in zip(done, pivots, strict=True)]
         denominators = tuple(row[pivot] for row, pivot in zip(signed, pivots, strict=True))
         return cls(tuple(map(tuple, signed)), denominators, tuple(pivots), homogeneous)
 
@@ -215,9 +213,7 @@ class ExactForm:
         base = self._base_row()
         lead = self.numerators[base]
         directions = [
-            _eliminated(row, lead, self.columns - 1)[:-1]
-            for i, row in enumerate(self.numerators)
-            if i != base
+            _eliminated(row, lead, self.columns - 1)[:-1] for i, row in enumerate(self.numerators) if i != base
         ]
         return directions, list(lead[:-1]), lead[-1]
 
@@ -232,9 +228,7 @@ class ExactForm:
         plain = self._plain_relations()
         if _short_relations.is_cheap(len(plain), self.columns):
             vectors = [self._vector(relation) for relation in plain]
-            plain = [
-                self._relation(vector) for vector in _short_relations.simplified(vectors, self.numerators)
-            ]
+            plain = [self._relation(vector) for vector in _short_relations.simplified(vectors, self.numerators)]
         return tuple(sorted(plain, key=_simplicity))
 
     def _vector(self, relation: Relation) -> list[int]:
@@ -259,9 +253,7 @@ class ExactForm:
         base = self._base_row()
         pivots = [pivot for i, pivot in enumerate(self.pivots) if i != base]
         free = sorted(set(range(self.columns - 1)) - set(pivots))
-        return [
-            _column_relation(j, directions, pivots, self.columns - 1, point[j], denominator) for j in free
-        ]
+        return [_column_relation(j, directions, pivots, self.columns - 1, point[j], denominator) for j in free]
 
     def _problem(self) -> str | None:
         """Say what is wrong with the form, if anything."""

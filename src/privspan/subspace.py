@@ -165,9 +165,7 @@ class Subspace:
         sines = np.linalg.svd(_residual(large, small), compute_uv=False)[::-1]  # (k,), ascending
         # Each is accurate where its derivative is large: the sine for small angles, the cosine for large
         # ones.
-        return np.where(
-            cosines > sines, np.arcsin(np.minimum(sines, 1.0)), np.arccos(np.clip(cosines, 0.0, 1.0))
-        )
+        return np.where(cosines > sines, np.arcsin(np.minimum(sines, 1.0)), np.arccos(np.clip(cosines, 0.0, 1.0)))
 
     def project(self, X: ArrayLike) -> _Array:
         """Return the nearest points of the subspace, (n, d).
@@ -199,9 +197,7 @@ class Subspace:
     def relations(self) -> tuple[Relation, ...]:
         """Return the linear relations that hold on the subspace, see `ExactForm.relations`."""
         if self.exact is None:
-            raise ValueError(
-                "relations need an exact form, and this subspace has none (subspace.exact is None)."
-            )
+            raise ValueError("relations need an exact form, and this subspace has none (subspace.exact is None).")
         return self.exact.relations()
 
     def describe_relations(self) -> tuple[str, ...]:
@@ -252,9 +248,7 @@ class Subspace:
     def __repr__(self) -> str:
         affine = ", affine" if self.offset is not None else ""
         exact = ", exact" if self.exact is not None else ""
-        return (
-            f"Subspace(dimension={self.dimension}, ambient_dimension={self.ambient_dimension}{affine}{exact})"
-        )
+        return f"Subspace(dimension={self.dimension}, ambient_dimension={self.ambient_dimension}{affine}{exact})"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Through the constructor, so that arrays come back read-only.
@@ -297,9 +291,7 @@ class Subspace:
         if self.exact is None:
             return
         if not isinstance(self.exact, ExactForm):
-            raise TypeError(
-                f"`exact` must be an ExactForm; got an object of type {type(self.exact).__name__}."
-            )
+            raise TypeError(f"`exact` must be an ExactForm; got an object of type {type(self.exact).__name__}.")
         constant = int(self.exact.homogeneous)
         if (self.exact.columns - constant, self.exact.rank - constant) != (d, k):
             raise ValueError(f"`exact` must describe a subspace of dimension {k} in {d} columns.")
@@ -320,9 +312,7 @@ def _check_orthonormal(basis: _Array) -> None:
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(basis.T @ basis - np.eye(k)).max()
     if not error <= _ORTHONORMAL:  # also refuses a basis that is not finite
-        raise ValueError(
-            "`basis` must have orthonormal columns; use Subspace.from_spanning for other vectors."
-        )
+        raise ValueError("`basis` must have orthonormal columns; use Subspace.from_spanning for other vectors.")
 
 
 def _residual(frame: _Array, vectors: _Array) -> _Array:

@@ -25,7 +25,7 @@ from privspan._rounding import tighten, up
 
 __all__ = ["delta_from_rho", "epsilon_from_rho", "rho_from_budget", "rho_from_mu"]
 
-_ROUNDING = 2.0**-48  # covers the rounding of the few operations on each term of the log bound, 16-fold
+_ROUNDING = 2.0**-48  # the terms of the log bound carry at most 5 roundings of 2**-53 each; this covers 32
 _SMALLEST = 1e-300  # searches end here: below it the terms of the bound lose their relative accuracy
 
 
@@ -93,9 +93,7 @@ def rho_from_budget(epsilon: float, delta: float) -> float:
     while not passes(good):
         good, bad = good / 2, good
         if good < _SMALLEST:
-            raise ValueError(
-                f"`delta` must be larger at epsilon = {epsilon!r} (rho underflows); got {delta!r}."
-            )
+            raise ValueError(f"`delta` must be larger at epsilon = {epsilon!r} (rho underflows); got {delta!r}.")
     while passes(bad):
         good, bad = bad, 2 * bad
     return tighten(passes, good, bad)
