@@ -61,7 +61,7 @@ def test_outliers(rule):
 
 
 def test_the_gap_rule_tolerates_more_outliers():
-    """30 of 100 records elsewhere: the majority margin is too small, the gap is not."""
+    """36 of 100 records elsewhere: the majority margin is too small, the gap is not."""
     assert successes(5, 100, 20, 2, outliers=36, rule="gap") == 5
     assert successes(5, 100, 20, 2, outliers=36, rule="majority") < 5
 
@@ -194,6 +194,10 @@ def test_release_says_what_was_done_and_what_it_cost():
         ({"rule": "argmax"}, ValueError, "`rule` must be one of"),
         ({"release": "always"}, ValueError, "`release` must be one of"),
         ({"decimals": -1}, ValueError, "`decimals` must be"),
+        ({"decimals": 301}, ValueError, "`decimals` must be"),
+        ({"max_bits": 10**9}, ValueError, "`max_bits` must be"),
+        ({"delta": 1e-40}, ValueError, "`delta` must be at least"),
+        ({"names": ["a"]}, ValueError, "`names` must hold 5 strings"),
         ({"block_size": 1, "method": "votes"}, ValueError, "`block_size` must be"),
         ({"max_work": 10, "method": "gap-max"}, ValueError, "`max_work` must be at least"),
         ({"X": np.ones(5)}, ValueError, "`X` must be"),
@@ -229,10 +233,26 @@ def test_plans():
     assert plan_exact(60, 3, **BUDGET).method == "gap-max"
     assert plan_exact(60, 3, **BUDGET).release_probability > 0.99
     assert plan_exact(20_000, 8, **BUDGET).method == "votes"
-    assert 40 <= blocks_needed(1.0, 1e-6) <= 46
+    assert 40 <= blocks_needed(1.0, 1e-6, "optimal", 10**6) <= 46
+    assert blocks_needed(1e-6, 1e-20, "optimal", 100) == 100
     assert choose_block_size(100, 10, 1.0, 1e-6) == 10
     assert choose_block_size(40_000, 10, 1.0, 1e-6) > 50
     assert gap_max_work(200, 4, "gap", 1e-6) > gap_max_work(200, 4, "majority", 1e-6)
+
+
+def test_large_dimensions_are_planned_without_overflow():
+    assert plan_exact(200_000, 1500, **BUDGET).method == "votes"
+    with pytest.raises(ValueError, match="`max_work` must be at least"):
+        plan_exact(3000, 1500, **BUDGET, method="gap-max")
+
+
+def test_a_heavy_line_does_not_slow_the_gap_rule():
+    """Every pair of the other records spans a subspace with the line; all of them score 1."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.outer(rng.integers(1, 100, 60), [1, 2, 3, 4]), rng.integers(-99, 99, (60, 4))])
+    start = time.process_time()
+    assert exact_subspace(X, 3, **BUDGET, rule="gap", rng=0).abstained
+    assert time.process_time() - start < 10
 
 
 def load(package, name):

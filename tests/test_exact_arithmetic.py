@@ -14,13 +14,14 @@ from hypothesis.extra import numpy as hnp
 from privspan.algorithms.exact_hyperplane import _brute_force, densest_hyperplane
 from privspan.exact_arithmetic import (
     PRIMES_TO_CHOOSE_FROM,
+    ExactSpan,
+    IntegerRows,
     exact_rank,
     hashed_rows,
     integer_rows,
     inverses_mod,
     leading_independent,
     matmul_mod,
-    members,
     random_prime,
     rank_loss_probability,
     rational_form,
@@ -167,7 +168,8 @@ def test_rational_form_and_membership_agree_with_the_oracle(rows, other):
     got = [[Fraction(e, c) for e in row] for row, c in zip(form.numerators, form.denominators, strict=True)]
     assert tuple(map(tuple, got)) == wanted
     probe = other[: len(rows[0])]
-    assert members(form, [probe, *rows]).tolist() == [len(rref([*rows, probe])) == len(wanted)] + [True] * len(rows)
+    inside = ExactSpan(form).contains(integer_rows(np.array([probe, *rows])))
+    assert inside.tolist() == [len(rref([*rows, probe])) == len(wanted)] + [True] * len(rows)
 
 
 @given(matrices, st.integers(1, 3))
@@ -180,12 +182,33 @@ def test_span_of_rank_is_exact_for_any_prime(rows, rank):
     for prime in (2, 3, PRIME):
         mixing = np.random.default_rng(1).integers(0, prime, (table.columns, rank + 1))
         hashed = matmul_mod(table.residues(prime), mixing, prime)
-        form = span_of_rank(table, everyone, rank, hashed, prime)
+        span = span_of_rank(table, everyone, rank, hashed, prime)
         if len(wanted) != rank:
-            assert form is None
+            assert span is None
         else:
-            assert form == rational_form(rows)
-            assert span_of_rank(table, everyone, rank, hashed, prime, guess=form) == form
+            assert span.form == rational_form(rows)
+            assert span_of_rank(table, everyone, rank, hashed, prime, guess=span).form == span.form
+
+
+@pytest.mark.parametrize("size", [10, 10**9, 2**62])
+def test_membership_is_exact_when_integers_are_long(size):
+    """One unit off in the last place of a long integer is outside."""
+    rng = np.random.default_rng(0)
+    basis = rng.integers(-size, size, (3, 6), dtype=np.int64).astype(object)
+    combinations = rng.integers(-3, 4, (5, 3)).astype(object) @ basis  # Python integers, longer than 64 bits
+    form = rational_form(basis.tolist())
+    shift = 70  # rows enter as sums of powers of two, so build them by magnitude and shift
+    exact = IntegerRows(
+        np.array([[abs(v) >> (shift if abs(v) >> 63 else 0) for v in row] for row in combinations], dtype=np.uint64),
+        np.array([[v < 0 for v in row] for row in combinations]),
+        np.zeros(combinations.shape, np.uint16),
+    )
+    fits = np.array([all(abs(v) < 2**63 for v in row) for row in combinations])
+    assert ExactSpan(form).contains(exact)[fits].all()
+    off = exact.magnitude.copy()
+    off[:, -1] += np.uint64(1)
+    moved = ExactSpan(form).contains(IntegerRows(off, exact.negative, exact.shift))
+    assert not moved[fits].any()
 
 
 def test_leading_independent_takes_the_first_ones():
@@ -202,22 +225,42 @@ def test_densest_hyperplane_is_exact(k, data):
         assert densest_hyperplane(points, open_streams(0).charged) == _brute_force(points)
 
 
-@pytest.mark.parametrize("prime", [3, 5, 7, 11])
+class TinyPrimes:
+    """Stands in for the random primes: the given one some times, then real ones."""
+
+    def __init__(self, prime, times, rng):
+        self.left, self.prime, self.rng = times, prime, rng
+
+    def random_prime(self, bits):
+        self.left -= 1
+        return self.prime if self.left >= 0 else random_prime(bits)
+
+    def uniform_residues(self, count, prime, bits):
+        return self.rng.integers(0, prime, count)
+
+
+@pytest.mark.parametrize("prime", [2, 3, 5, 7, 11, 101])
 def test_densest_hyperplane_survives_unlucky_primes(prime, monkeypatch):
     """Tiny primes make false hyperplanes all the time; the answer must not change."""
     rng = np.random.default_rng(prime)
-    draws = iter([prime] * 30)
-    real = random_prime
-    monkeypatch.setattr(
-        "privspan.algorithms.exact_hyperplane.random_prime", lambda bits: next(draws, None) or real(bits)
-    )
-    monkeypatch.setattr(
-        "privspan.algorithms.exact_hyperplane.uniform_residues",
-        lambda count, p, bits: rng.integers(0, p, count),
-    )
-    for k, n in ((2, 12), (3, 14), (4, 9)):
+    for k, n, times in ((2, 12, 3), (3, 14, 30), (4, 9, 30), (3, 10, 30), (4, 8, 100)):
+        tiny = TinyPrimes(prime, times, rng)
+        monkeypatch.setattr("privspan.algorithms.exact_hyperplane.random_prime", tiny.random_prime)
+        monkeypatch.setattr("privspan.algorithms.exact_hyperplane.uniform_residues", tiny.uniform_residues)
         points = rng.integers(-20, 21, (n, k)).tolist()
-        assert densest_hyperplane(points, open_streams(0).charged) == _brute_force(points)
+        if exact_rank(points) == k:
+            assert densest_hyperplane(points, open_streams(0).charged) == _brute_force(points)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_points_that_lose_rank_modulo_the_prime(k):
+    """The first prime drawn divides all coordinates but one; the search must notice and draw another."""
+    for seed in range(3):
+        prime = random_prime(open_streams(seed).charged)
+        points = [[1, *([0] * (k - 2)), prime * i] for i in range(12)]
+        points += [[1, *(prime if j == i else 0 for j in range(k - 1))] for i in range(k - 1)]
+        assert exact_rank(points) == k
+        assert densest_hyperplane(points, open_streams(seed).charged) == _brute_force(points)
 
 
 def test_densest_hyperplane_of_structured_points():

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privspan import exact_subspace
-from privspan.algorithms.exact_enumeration import gap_winner
+from privspan.algorithms.exact_enumeration import _Ranking, gap_winner
 from privspan.algorithms.exact_search import majority_winner
 from privspan.algorithms.exact_votes import vote_winner
 from privspan.audit import exact_delta, sampled_audit
-from privspan.exact_arithmetic import integer_rows
+from privspan.exact_arithmetic import integer_rows, matmul_mod, random_prime
 from privspan.randomness import open_streams
 from privspan.selection import release_probability
 
@@ -109,6 +109,46 @@ def test_planted_fault_counts_instead_of_scores():
 
     forms = {rref(choice) for choice in itertools.combinations(PLANES, 2)}
     assert worst_delta(by_count, PLANES, 2, 7) > Fraction(2 * DELTA)
+
+
+@pytest.mark.parametrize("prime", [2, 5, 13])
+def test_the_gap_rule_survives_unlucky_primes(prime, monkeypatch):
+    """Modulo a tiny prime most subspaces look alike; margins and winners must not change."""
+    rng = np.random.default_rng(prime)
+    draws = itertools.count()
+
+    def tiny_prime(bits):
+        return prime if next(draws) % 45 else random_prime(bits)  # often more in a row than the program waits for
+
+    def tiny_hash(rows, width, modulus, bits):
+        return matmul_mod(rows.residues(modulus), rng.integers(0, modulus, (rows.columns, width)), modulus)
+
+    monkeypatch.setattr("privspan.algorithms.exact_enumeration.random_prime", tiny_prime)
+    monkeypatch.setattr("privspan.algorithms.exact_enumeration.hashed_rows", tiny_hash)
+    for k in (1, 2, 3):
+        for _ in range(6):
+            X = rng.integers(-4, 5, (9, k)) @ rng.integers(-4, 5, (k, 4))
+            X[:3] = rng.integers(-4, 5, (3, 4))
+            winner, margin = code_gap(X.tolist(), k)
+            expected, expected_margin = gap(X.tolist(), k)
+            assert margin == expected_margin
+            assert not margin or as_rref(winner) == expected
+
+
+def test_a_table_that_vanishes_modulo_the_prime():
+    """Every record divisible by the very prime that will be drawn: the rules draw another one."""
+    prime = random_prime(open_streams(0).charged)
+    X = [[prime * i, prime * i] for i in range(1, 61)]
+    assert code_gap(X, 1)[1] == gap([[i, i] for i in range(1, 61)], 1)[1] == 30
+    assert code_votes(X, 1)[1] == 30
+
+
+def test_every_choice_agrees_with_the_primes():
+    rng = np.random.default_rng(0)
+    for k in (1, 2):
+        X = rng.integers(-2, 3, (7, 3))
+        slow = _Ranking(integer_rows(X), k, open_streams(0).charged).from_every_choice()
+        assert slow[1] == code_gap(X.tolist(), k)[1]
 
 
 records = st.lists(st.tuples(*[st.integers(-1, 1)] * 3), min_size=3, max_size=8)

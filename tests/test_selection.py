@@ -114,10 +114,12 @@ def test_truncated_laplace_bound_agrees_with_the_closed_form():
 
 
 def test_the_papers_bound_on_the_support_is_false_for_large_epsilon():
-    noise = TruncatedLaplace(3.0, 1e-6)
-    assert noise.bound <= math.ceil(math.log(1e6) / 3) + 1
-    continuous = (1 / 3) * math.log(1 + (math.exp(3) - 1) / 2e-6)  # errata 4
-    assert continuous > (1 / 3) * math.log(1e6)
+    """Errata 4: for the paper's continuous noise, A <= ln(1/delta)/epsilon holds up to epsilon = ln 3 only."""
+    for epsilon in (0.5, 1.0, 1.09, 1.11, 3.0):
+        bound = math.log(1 + math.expm1(epsilon) / 2e-6) / epsilon
+        assert (bound <= math.log(1e6) / epsilon) == (epsilon < math.log(3))
+    with pytest.raises(ValueError, match="`epsilon` must be large enough"):
+        TruncatedLaplace(1e-9, 1e-6)
 
 
 def test_truncated_laplace_samples_follow_the_table():

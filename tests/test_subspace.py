@@ -84,11 +84,13 @@ def test_equal_subspaces_with_different_bases(d, k):
 
 
 @pytest.mark.parametrize(("d", "k"), DIMENSIONS)
-def test_a_basis_that_is_barely_orthonormal_does_not_spoil_the_distance(d, k):
-    first, second = rotated(d, k, 1e-12)
+@pytest.mark.parametrize("angle", [1e-12, 1.0])
+def test_a_basis_that_is_barely_orthonormal_does_not_spoil_the_distance(d, k, angle):
+    first, second = rotated(d, k, angle)
     skew = np.eye(k) + 1e-9 * np.random.default_rng(3).uniform(-1, 1, (k, k))  # same span, off by 1e-9
-    distance = Subspace(first @ skew).distance(Subspace(second))
-    assert distance == pytest.approx(1e-12, abs=3e-15)
+    skewed = Subspace(first @ skew)
+    assert skewed.distance(Subspace(second)) == pytest.approx(math.sin(angle), abs=3e-15)
+    assert Subspace(second).distance(skewed) == pytest.approx(math.sin(angle), abs=3e-15)
 
 
 def test_distance_agrees_with_the_definition():

@@ -1,8 +1,8 @@
 """The file format of `Subspace.save`: one ``.npz`` archive without pickles.
 
-Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form), ``basis`` and,
-for an affine subspace, ``offset``.  Integers of the exact form are hexadecimal text, which Python reads and writes
-at any length.
+Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form),
+``basis`` and, for an affine subspace, ``offset``.  Integers of the exact form are hexadecimal text, which Python
+reads and writes at any length.
 """
 
 from __future__ import annotations

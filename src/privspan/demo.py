@@ -42,7 +42,7 @@ def people_in_many_dimensions() -> None:
     release = ps.exact_subspace(X, DIMENSION, epsilon=EPSILON, delta=DELTA)
     seconds = time.perf_counter() - start
     if release.subspace is None:
-        print("   The private step abstained, which happens about once in a hundred thousand runs.\n")
+        print("   The private step abstained, which happens less than once in a million runs.\n")
         return
     wanted = ps.Subspace.from_spanning(truth.T.astype(float))
     print(f"   Found it in {seconds:.1f} s; distance to the true one {release.subspace.distance(wanted):.0e}.")

@@ -6,15 +6,16 @@ decided here over the rationals, with no tolerance anywhere: a tolerance would u
 
 Speed comes from small random primes. Modulo a prime a rank can only drop, never rise, so what is independent
 modulo a prime is independent; everything that looks dependent is checked again over the rationals before it
-counts. The answers are therefore exact for every prime, lucky or not. See ``docs/explanation/exact-case.md``.
+counts. The answers are therefore exact whatever primes are drawn. See ``docs/explanation/exact-case.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import flint
@@ -28,7 +29,7 @@ PRIME_BITS = 31
 PRIMES_TO_CHOOSE_FROM = 50_697_537
 """How many primes lie between 2**30 and 2**31: 105,097,565 - 54,400,028 (OEIS A007053)."""
 
-_ROWS_PER_CHUNK = 4096
+_CELLS_PER_CHUNK = 1 << 22
 _LIMB = 16  # residues are split into 16-bit limbs, whose products add up exactly in float64
 _COLUMNS_PER_PRODUCT = 1 << 20  # 2**20 products of at most 2**32 stay below 2**53
 
@@ -63,16 +64,23 @@ class IntegerRows:
         self, indices: Sequence[int] | NDArray[np.intp], columns: Sequence[int] | slice = slice(None)
     ) -> list[list[int]]:
         """The named rows, or their named columns, as Python integers."""
-        magnitude, negative, shift = (a[indices][:, columns] for a in (self.magnitude, self.negative, self.shift))
+        chosen = np.asarray(indices, dtype=np.intp)
+        magnitude, negative, shift = (a[chosen][:, columns] for a in (self.magnitude, self.negative, self.shift))
         if not shift.any() and not (magnitude >> np.uint64(62)).any():  # they fit int64: no loop in Python
             whole: list[list[int]] = np.where(negative, -magnitude.view(np.int64), magnitude.view(np.int64)).tolist()
             return whole
         triples = zip(magnitude.tolist(), negative.tolist(), shift.tolist(), strict=True)
         return [[(-m if minus else m) << s for m, minus, s in zip(*row, strict=True)] for row in triples]
 
-    def take(self, indices: NDArray[np.intp]) -> IntegerRows:
+    def take(self, indices: NDArray[np.intp] | slice) -> IntegerRows:
         """The named rows as a table of their own."""
         return IntegerRows(self.magnitude[indices], self.negative[indices], self.shift[indices], self.homogeneous)
+
+    @property
+    def bits(self) -> int:
+        """How many bits the longest entry has, at most."""
+        longest = int(self.magnitude.max(initial=0)).bit_length()
+        return longest + int(self.shift.max(initial=0))
 
     def residues(self, prime: int) -> NDArray[np.int64]:
         """Every entry modulo a prime below 2**31, (n, d)."""
@@ -108,8 +116,7 @@ def integer_rows(
     rows = IntegerRows(np.zeros(shape, np.uint64), np.zeros(shape, np.bool_), np.zeros(shape, np.uint16), homogeneous)
     whole = X.dtype.kind in "iub"
     one = 1.0 if whole or decimals is None else float(10**decimals)
-    for start in range(0, X.shape[0], _ROWS_PER_CHUNK):
-        part = slice(start, start + _ROWS_PER_CHUNK)
+    for part in _chunks(X.shape[0], width):
         if whole:
             magnitude, negative = _split_whole(X[part], homogeneous)
             shift: NDArray[np.uint16] | int = 0
@@ -134,11 +141,9 @@ def _split_whole(part: NDArray[Any], homogeneous: bool) -> tuple[NDArray[np.uint
 
 
 def _rounded(part: NDArray[Any], decimals: int | None) -> NDArray[np.float64]:
-    values = part.astype(np.float64)
-    if decimals is None:
-        return values
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.rint(values * float(10**decimals))
+    with np.errstate(over="ignore", invalid="ignore"):  # a value that is not finite ends as a zero row
+        values = part.astype(np.float64)
+        return values if decimals is None else np.rint(values * float(10**decimals))
 
 
 def _split_float(
@@ -188,10 +193,15 @@ def hashed_rows(rows: IntegerRows, width: int, prime: int, bits: BitSource) -> N
     """
     projection = uniform_residues(rows.columns * width, prime, bits).reshape(rows.columns, width)
     out = np.empty((len(rows), width), dtype=np.int64)
-    for start in range(0, len(rows), _ROWS_PER_CHUNK):
-        index = np.arange(start, min(start + _ROWS_PER_CHUNK, len(rows)))
-        out[index] = matmul_mod(rows.take(index).residues(prime), projection, prime)
+    for part in _chunks(len(rows), rows.columns):
+        out[part] = matmul_mod(rows.take(part).residues(prime), projection, prime)
     return out
+
+
+def _chunks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of consecutive rows with a bounded number of cells."""
+    step = max(1, _CELLS_PER_CHUNK // columns)
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def matmul_mod(left: NDArray[np.int64], right: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
@@ -258,20 +268,54 @@ def rational_form(rows: Sequence[Sequence[int]], *, homogeneous: bool = False) -
     return ExactForm(tuple(numerators), tuple(denominators), tuple(pivots), homogeneous)
 
 
-def members(form: ExactForm, rows: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """Which integer rows lie in the span of the form; exact."""
-    if not rows:
-        return np.zeros(0, dtype=np.bool_)
-    common = math.lcm(*form.denominators)
-    scaled = [
-        [entry * (common // denominator) for entry in row]
-        for row, denominator in zip(form.numerators, form.denominators, strict=True)
-    ]
-    coordinates = flint.fmpz_mat([[row[j] for j in form.pivots] for row in rows])  # (n, k)
-    wanted, actual = flint.fmpz_mat(rows) * common, coordinates * flint.fmpz_mat(scaled)  # (n, d)
-    if wanted == actual:
-        return np.ones(len(rows), dtype=np.bool_)
-    return np.array([not any(row) for row in (wanted - actual).tolist()], dtype=np.bool_)
+class ExactSpan:
+    """Tests whether integer rows lie in the span of a form; exact.
+
+    A row x lies in the span when ``c x`` equals the combination of the rows of the form, times their common
+    denominator c, with the pivot entries of x as coefficients. The difference is an integer vector of bounded
+    size, so it vanishes when it does so modulo enough fixed primes: their product exceeds the bound.
+    """
+
+    def __init__(self, form: ExactForm) -> None:
+        self.form = form
+        self._pivots = list(form.pivots)
+        self._common = math.lcm(*form.denominators)
+        self._scaled = [
+            [entry * (self._common // denominator) for entry in row]
+            for row, denominator in zip(form.numerators, form.denominators, strict=True)
+        ]  # (k, d)
+        largest = max(max(map(abs, row)) for row in self._scaled)
+        self._bits = max(self._common, form.rank * largest).bit_length() + 1
+        self._residues: dict[int, NDArray[np.int64]] = {}
+
+    def contains(self, rows: IntegerRows) -> NDArray[np.bool_]:
+        """Which rows lie in the span, (n,)."""
+        inside = np.ones(len(rows), dtype=np.bool_)
+        for prime in _fixed_primes(-(-(self._bits + rows.bits) // (PRIME_BITS - 1))):
+            residues = rows.residues(prime)  # (n, d)
+            combined = matmul_mod(residues[:, self._pivots], self._scaled_residues(prime), prime)
+            inside &= (residues * (self._common % prime) % prime == combined).all(axis=1)
+            if not inside.any():
+                break
+        return inside
+
+    def _scaled_residues(self, prime: int) -> NDArray[np.int64]:
+        if prime not in self._residues:
+            table = [[entry % prime for entry in row] for row in self._scaled]
+            self._residues[prime] = np.array(table, dtype=np.int64)
+        return self._residues[prime]
+
+
+@cache
+def _fixed_primes(count: int) -> tuple[int, ...]:
+    """The largest primes below 2**31; each exceeds 2**30."""
+    primes: list[int] = []
+    candidate = (1 << PRIME_BITS) - 1
+    while len(primes) < count:
+        if flint.fmpz(candidate).is_prime():
+            primes.append(candidate)
+        candidate -= 2
+    return tuple(primes)
 
 
 def exact_rank(rows: Sequence[Sequence[int]]) -> int:
@@ -305,9 +349,9 @@ def span_of_rank(
     rank: int,
     hashed: NDArray[np.int64],
     prime: int,
-    guess: ExactForm | None = None,
-) -> ExactForm | None:
-    """Canonical form of the span of the named rows when it has exactly that rank, else ``None``; exact.
+    guess: ExactSpan | None = None,
+) -> ExactSpan | None:
+    """Span of the named rows when it has exactly that rank, else ``None``; exact.
 
     `hashed` holds the hashed rows of the whole table, at least ``rank + 1`` wide. More than `rank` independent
     rows modulo the prime settle the question. Otherwise the independent ones span everything over the rationals
@@ -317,11 +361,14 @@ def span_of_rank(
     independent = leading_independent(hashed[indices], prime, rank + 1)
     if len(independent) > rank:
         return None
-    table = rows.integers(indices)
-    if len(independent) == rank and guess is not None and members(guess, table).all():
+    block = rows.take(indices)
+    if len(independent) == rank and guess is not None and guess.contains(block).all():
         return guess
     if independent:
-        form = rational_form([table[i] for i in independent], homogeneous=rows.homogeneous)
-        if members(form, table).all():
-            return form if form.rank == rank else None
-    return rational_form(table, homogeneous=rows.homogeneous) if exact_rank(table) == rank else None
+        span = ExactSpan(rational_form(block.integers(independent), homogeneous=rows.homogeneous))
+        if span.contains(block).all():
+            return span if span.form.rank == rank else None
+    everything = block.integers(range(len(block)))
+    if exact_rank(everything) != rank:
+        return None
+    return ExactSpan(rational_form(everything, homogeneous=rows.homogeneous))

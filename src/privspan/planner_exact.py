@@ -17,12 +17,13 @@ ExactRule = Literal["majority", "gap"]
 METHODS: tuple[ExactMethod, ...] = ("auto", "gap-max", "votes")
 RULES: tuple[ExactRule, ...] = ("majority", "gap")
 DEFAULT_MAX_WORK = 10**8
-"""About a minute of searching on one core."""
+"""A minute or two of searching on one core."""
 
 DEFAULT_MAX_BITS = 256
 SEARCH_SHARE = 1 / 1024
 """Share of delta that pays for a search that misses the winner."""
 
+_POINTS_PER_BATCH = 2000  # what the innermost batch of the search costs beside its points
 _POINTS_PER_TRY = 500  # one try costs about as much as looking at so many points
 
 _COMFORTABLE = 0.999  # release probability that the planner wants for clean data
@@ -74,8 +75,7 @@ def plan_exact(
     if method == "gap-max" and work > max_work:
         raise ValueError(
             f"`max_work` must be at least {work:,} for method='gap-max', rule={rule!r} with n = {n:,} and dimension "
-            f"{k}; got {max_work:,}. Raise it, or use method='votes', which needs about "
-            f"{blocks_needed(epsilon, delta, release) * k:,} records."
+            f"{k}; got {max_work:,}. Raise it, or use method='votes', which takes more records but little work."
         )
     if method == "gap-max" or (method == "auto" and block_size is None and work <= max_work):
         margin = max(0, n - (k - 1) - (n + 1) // 2) if rule == "majority" else (n - (k - 1)) // 2
@@ -91,10 +91,10 @@ def plan_exact(
 def gap_max_work(n: int, k: int, rule: ExactRule, delta: float) -> int:
     """Projected points that gap-max looks at, at most.
 
-    The densest hyperplane takes n choose (k-1). The majority rule adds the tries that look for the winner, the gap
-    rule lists every subspace instead.
+    The densest hyperplane takes n choose (k-1), in batches of which each costs as much as many points. The
+    majority rule adds the tries that look for the winner, the gap rule lists every subspace instead.
     """
-    hyperplanes = math.comb(n, k - 1)
+    hyperplanes = math.comb(n, k - 1) + _POINTS_PER_BATCH * math.comb(n, max(0, k - 3))
     if rule == "gap":
         return hyperplanes * n
     groups, tries = search_plan(k, delta * SEARCH_SHARE / 2, DEFAULT_MAX_BITS)
@@ -114,8 +114,7 @@ def search_plan(k: int, failure: float, max_bits: int) -> tuple[int, int]:
     while failure ** (1 / groups) < 4 * loss:
         groups += 1
     per_group = failure ** (1 / groups) - loss
-    tries = math.ceil(math.log(per_group) / math.log1p(-(2.0**-k))) + 1
-    return groups, tries
+    return groups, math.ceil(-math.log(per_group)) * 2**k  # (1 - 2**-k)**(2**k) < 1/e
 
 
 def search_failure(k: int, groups: int, tries: int, max_bits: int) -> Fraction:
@@ -124,16 +123,13 @@ def search_failure(k: int, groups: int, tries: int, max_bits: int) -> Fraction:
     return (miss + rank_loss_probability(k, k + 1, max_bits)) ** groups
 
 
-def blocks_needed(epsilon: float, delta: float, release: ReleaseRule = "optimal") -> int:
-    """Fewest unanimous blocks that are released almost surely."""
-    high = 1
-    while release_probability(high, epsilon, delta, release) < _COMFORTABLE:
-        high *= 2
-    margins = range(high + 1)
-    margin = bisect.bisect_left(
-        margins, _COMFORTABLE, key=lambda g: float(release_probability(g, epsilon, delta, release))
-    )
-    return 2 * margin
+def blocks_needed(epsilon: float, delta: float, release: ReleaseRule, limit: int) -> int:
+    """Fewest unanimous blocks that are released almost surely, or `limit` if even those are not enough."""
+
+    def chance(margin: int) -> float:
+        return float(release_probability(margin, epsilon, delta, release))
+
+    return min(limit, 2 * bisect.bisect_left(range(limit // 2 + 1), _COMFORTABLE, key=chance))
 
 
 def choose_block_size(n: int, k: int, epsilon: float, delta: float, release: ReleaseRule = "optimal") -> int:
@@ -142,5 +138,5 @@ def choose_block_size(n: int, k: int, epsilon: float, delta: float, release: Rel
     Larger blocks see rare directions; more blocks survive those that hold an outlier. With s times the records
     that unanimous blocks of k would need, both the block size and the number of blocks grow by the root of s.
     """
-    spare = n / (blocks_needed(epsilon, delta, release) * k)
+    spare = n / (blocks_needed(epsilon, delta, release, n // k) * k)
     return max(k, int(k * math.sqrt(max(1.0, spare))))

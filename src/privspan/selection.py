@@ -13,6 +13,7 @@ The proofs are in ``docs/explanation/release-probability.md``.
 from __future__ import annotations
 
 import decimal
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -26,6 +27,7 @@ GRID_BITS = 128
 """Release probabilities are whole multiples of ``2 ** -GRID_BITS``."""
 
 _ONE = 1 << GRID_BITS
+_LARGEST_SUPPORT = 1_000_000
 _LAPLACE_UNIT = 1 << 64  # the smallest weight of the truncated Laplace table; larger ones lose less to rounding
 
 ReleaseRule = Literal["optimal", "truncated-laplace"]
@@ -110,6 +112,10 @@ class TruncatedLaplace:
         _checks.positive(epsilon=epsilon)
         _checks.probability(delta=delta)
         _checks.integer_at_least(1, sensitivity=sensitivity)
+        if sensitivity / epsilon * -math.log(delta) > _LARGEST_SUPPORT:
+            raise ValueError(
+                f"`epsilon` must be large enough for a support below {_LARGEST_SUPPORT:,} integers; got {epsilon!r}."
+            )
         step, _ = exp_bounds(Fraction(epsilon) / sensitivity)
         step_floor = _floor(step * _ONE)
         # Built from the edge of the support inwards: weights[j] belongs to |z| = bound - j.

@@ -316,9 +316,8 @@ def _check_orthonormal(basis: _Array) -> None:
 
 
 def _residual(frame: _Array, vectors: _Array) -> _Array:
-    """Return what is left of the vectors after projecting on the frame, twice to clear rounding."""
-    rest = vectors - frame @ (frame.T @ vectors)
-    return np.asarray(rest - frame @ (frame.T @ rest))
+    """Return what is left of the vectors after projecting on the frame."""
+    return np.asarray(vectors - frame @ (frame.T @ vectors))
 
 
 def _optional(offset: ArrayLike | None) -> _Array | None:

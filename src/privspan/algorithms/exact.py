@@ -34,6 +34,8 @@ from privspan.relations import ExactForm
 from privspan.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.subspace import Subspace
 
+SMALLEST_DELTA = 2.0**-100
+
 
 def exact_subspace(
     X: ArrayLike,
@@ -118,9 +120,9 @@ def exact_subspace(
     ['total = a + b']
     """
     _check_parameters(epsilon, delta, method, rule, release, decimals, block_size, max_work, max_bits)
-    names = _column_names(X) if names is None else names
     table = _checks.matrix(X)
     _checks.dimension(k=k, d=table.shape[1], n=table.shape[0])
+    names = _column_names(X, table.shape[1]) if names is None else _checked_names(names, table.shape[1])
     dimension = k + bool(affine)  # of the linear problem: an affine one gets a constant column
     plan = plan_exact(
         len(table),
@@ -162,20 +164,32 @@ def _check_parameters(
     max_bits: int,
 ) -> None:
     _checks.budget(epsilon, delta)
+    if delta < SMALLEST_DELTA:
+        raise ValueError(f"`delta` must be at least 2**-100, or nothing would ever be released; got {delta!r}.")
     _checks.one_of(METHODS, method=method)
     _checks.one_of(RULES, rule=rule)
     _checks.one_of(RELEASE_RULES, release=release)
     _checks.integer_at_least(1, max_work=max_work)
     _checks.integer_at_least(64, max_bits=max_bits)
+    if max_bits > 4096:
+        raise ValueError(f"`max_bits` must be at most 4096; got {max_bits!r}.")
     if decimals is not None:
         _checks.integer_at_least(0, decimals=decimals)
+        if decimals > 300:
+            raise ValueError(f"`decimals` must be at most 300; got {decimals!r}.")
     if block_size is not None:
         _checks.integer_at_least(1, block_size=block_size)
 
 
-def _column_names(X: ArrayLike) -> Sequence[str] | None:
+def _column_names(X: ArrayLike, d: int) -> list[str] | None:
     columns = getattr(X, "columns", None)
-    return None if columns is None else [str(column) for column in columns]
+    return None if columns is None or len(columns) != d else [str(column) for column in columns]
+
+
+def _checked_names(names: Sequence[str], d: int) -> list[str]:
+    if len(names) != d or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"`names` must hold {d} strings, one per column; got {len(names)} entries.")
+    return list(names)
 
 
 def _may_miss(plan: ExactPlan) -> bool:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from privspan.algorithms.exact_search import greedy_span, score_of
 from privspan.exact_arithmetic import (
+    ExactSpan,
     IntegerRows,
     eliminate,
     exact_rank,
     hashed_rows,
     inverses_mod,
-    members,
+    leading_independent,
     random_prime,
     rational_form,
 )
@@ -68,13 +69,18 @@ class _Ranking:
         prime = random_prime(self.bits)
         hashed = hashed_rows(self.rows, self.k + 2, prime, self.bits)  # (n, k + 2)
         everyone = np.arange(len(self.rows))
-        entries = sorted(_spanned(hashed, everyone, [], 0, self.k, prime), key=lambda entry: -entry[0])
-        for count, spanning in entries:
-            if count - (self.k - 1) <= self._second():
+        independent = leading_independent(hashed, prime, self.k)
+        if len(independent) < self.k:
+            if self._span_everything(independent):
+                return None, 0
+            raise _UnluckyPrime
+        for bound, spanning in sorted(self._spanned(hashed, everyone, [], [], prime), key=lambda entry: -entry[0]):
+            if bound <= self._second():
                 break
-            if not self._known(spanning):
-                order = np.concatenate([spanning, np.setdiff1d(everyone, spanning)])
-                self._score(spanning, greedy_span(hashed, order, self.k, prime)[1])
+            order = np.concatenate([spanning, np.setdiff1d(everyone, spanning)])
+            claimed = greedy_span(hashed, order, self.k, prime)[1]
+            if not self._known(claimed):
+                self._score(spanning, claimed)
         return self._winner()
 
     def from_every_choice(self) -> tuple[ExactForm | None, int]:
@@ -82,14 +88,51 @@ class _Ranking:
         self._score_among(range(len(self.rows)))
         return self._winner()
 
-    def _known(self, spanning: Sequence[int]) -> bool:
-        """Whether a scored subspace holds these k independent records, and so is their span."""
-        return any(mask[list(spanning)].all() for mask in self.inside)
+    def _spanned(
+        self, points: NDArray[np.int64], ids: NDArray[np.intp], fixed: list[int], inside: list[int], prime: int
+    ) -> Iterator[tuple[int, list[int]]]:
+        """Subspaces that k records span modulo the prime, as (bound on the score, k spanning records).
+
+        `points` (N, r) are the records after the last fixed one, in the quotient by the fixed ones; `inside` are
+        the earlier records in the span of the fixed ones. The entry that starts with the first independent records
+        of a subspace sees all of its records, so its bound holds; later entries of the same subspace see fewer.
+        Bounds below 2 are left out: a score of 1 never leads by two.
+        """
+        zero = ~points.any(axis=1)
+        inside = inside + ids[zero].tolist()
+        points, ids = points[~zero], ids[~zero]
+        if len(fixed) < self.k - 1:
+            for i in range(len(points)):
+                quotient = eliminate(points[i + 1 :], points[i], prime)
+                here = int(ids[i])
+                yield from self._spanned(quotient, ids[i + 1 :], [*fixed, here], [*inside, here], prime)
+            return
+        _, first, counts = np.unique(_directions(points, prime), axis=0, return_index=True, return_counts=True)
+        if not counts.size or len(inside) + counts.max() <= self.k:
+            return
+        # A proper subspace verified to hold all of `inside` takes that many records off the score.
+        taken = len(inside) if self._share_hyperplane(inside) else self.k - 1
+        for i, bound in zip(first.tolist(), (len(inside) - taken + counts).tolist(), strict=True):
+            if bound >= 2:
+                yield bound, [*fixed, int(ids[i])]
+
+    def _share_hyperplane(self, records: list[int]) -> bool:
+        return len(records) < self.k or exact_rank(self.rows.integers(records)) < self.k
+
+    def _span_everything(self, records: list[int]) -> bool:
+        """Whether all rows lie in the span of the named ones, over the rationals."""
+        if not records:
+            return not self.rows.magnitude.any()
+        return bool(ExactSpan(rational_form(self.rows.integers(records))).contains(self.rows).all())
+
+    def _known(self, records: Sequence[int] | NDArray[np.intp]) -> bool:
+        """Whether a scored subspace holds all of these records, of which k are independent."""
+        return any(mask[list(records)].all() for mask in self.inside)
 
     def _score(self, spanning: list[int], claimed: NDArray[np.intp]) -> None:
         """Score the span of the records; `claimed` share it modulo the prime."""
-        form = rational_form(self.rows.integers(spanning), homogeneous=self.rows.homogeneous)
-        if members(form, self.rows.integers(claimed)).all():
+        form = self._form(spanning)
+        if ExactSpan(form).contains(self.rows.take(claimed)).all():
             self._add(form, claimed)
         elif len(claimed) <= _BRUTE_FORCE_RECORDS:
             self._score_among(claimed.tolist())
@@ -98,11 +141,13 @@ class _Ranking:
 
     def _score_among(self, records: Sequence[int]) -> None:
         """Score the span of every k independent ones of the records."""
-        everyone = np.arange(len(self.rows))
         for spanning in itertools.combinations(records, self.k):
             if not self._known(spanning) and exact_rank(self.rows.integers(spanning)) == self.k:
-                form = rational_form(self.rows.integers(spanning), homogeneous=self.rows.homogeneous)
-                self._add(form, everyone[members(form, self.rows.integers(everyone))])
+                form = self._form(spanning)
+                self._add(form, np.flatnonzero(ExactSpan(form).contains(self.rows)))
+
+    def _form(self, spanning: Sequence[int]) -> ExactForm:
+        return rational_form(self.rows.integers(spanning), homogeneous=self.rows.homogeneous)
 
     def _add(self, form: ExactForm, records: NDArray[np.intp]) -> None:
         mask = np.zeros(len(self.rows), dtype=np.bool_)
@@ -121,28 +166,6 @@ class _Ranking:
             return None, 0
         best = int(np.argmax(self.scores))
         return self.forms[best], gap_margin(self.scores[best], self._second())
-
-
-def _spanned(
-    points: NDArray[np.int64], ids: NDArray[np.intp], fixed: list[int], inside: int, k: int, prime: int
-) -> Iterator[tuple[int, list[int]]]:
-    """Every subspace that k records span modulo the prime, as (records inside, k spanning records).
-
-    `points` (N, r) are the records after the last fixed one, in the quotient by the fixed ones; `inside` counts
-    the earlier records of the quotient's zero. The entry that starts with the first independent records of a
-    subspace counts all of its records; the other entries of the same subspace count fewer.
-    """
-    zero = ~points.any(axis=1)
-    inside += int(zero.sum())
-    points, ids = points[~zero], ids[~zero]
-    if len(fixed) == k - 1:
-        _, first, counts = np.unique(_directions(points, prime), axis=0, return_index=True, return_counts=True)
-        for i, count in zip(first.tolist(), counts.tolist(), strict=True):
-            yield inside + count, [*fixed, int(ids[i])]
-        return
-    for i in range(len(points)):
-        quotient = eliminate(points[i + 1 :], points[i], prime)
-        yield from _spanned(quotient, ids[i + 1 :], [*fixed, int(ids[i])], inside + 1, k, prime)
 
 
 def _directions(points: NDArray[np.int64], prime: int) -> NDArray[np.int64]:

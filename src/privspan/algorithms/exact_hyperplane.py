@@ -14,7 +14,14 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.exact_arithmetic import exact_rank, inverses_mod, matmul_mod, random_prime, uniform_residues
+from privspan.exact_arithmetic import (
+    exact_rank,
+    inverses_mod,
+    leading_independent,
+    matmul_mod,
+    random_prime,
+    uniform_residues,
+)
 from privspan.randomness import BitSource
 
 _BRUTE_FORCE_POINTS = 12
@@ -74,6 +81,9 @@ class _Search:
         self.residues = matmul_mod(residues, mixing, self.prime)
 
     def run(self) -> int:
+        """Visit all hyperplanes; the largest verified count is then the maximum."""
+        if len(leading_independent(self.residues, self.prime, self.k)) < self.k:
+            raise _UnluckyPrime  # a class without a basis of its own would never be visited
         self._descend(self.residues, np.arange(len(self.points)), [])
         return self.best
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from privspan.algorithms.exact_hyperplane import densest_hyperplane
 from privspan.exact_arithmetic import (
+    ExactSpan,
     IntegerRows,
     eliminate,
     hashed_rows,
-    members,
     random_prime,
     rational_form,
 )
@@ -44,7 +44,7 @@ def majority_winner(
             if len(claimed) < heavy:
                 continue
             form = rational_form(rows.integers(tuple_ids), homogeneous=rows.homogeneous)
-            inside = claimed[members(form, rows.integers(claimed))]
+            inside = claimed[ExactSpan(form).contains(rows.take(claimed))]
             if len(inside) >= heavy:
                 return form, majority_margin(score_of(form, rows, inside, bits), len(rows))
     return None, 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privspan.exact_arithmetic import IntegerRows, hashed_rows, random_prime, span_of_rank
+from privspan.exact_arithmetic import ExactSpan, IntegerRows, hashed_rows, random_prime, span_of_rank
 from privspan.randomness import Streams
 from privspan.relations import ExactForm
 from privspan.selection import vote_margin
@@ -27,7 +27,9 @@ def vote_winner(rows: IntegerRows, k: int, *, block_size: int, streams: Streams)
     prime = random_prime(streams.charged)
     hashed = hashed_rows(rows, k + 1, prime, streams.charged)  # (n, k + 1); only the running time depends on it
     ballots: list[ExactForm | None] = []
+    latest: ExactSpan | None = None
     for block in order:
-        guess = next((ballot for ballot in reversed(ballots) if ballot is not None), None)
-        ballots.append(span_of_rank(rows, np.sort(block), k, hashed, prime, guess))
+        span = span_of_rank(rows, np.sort(block), k, hashed, prime, guess=latest)
+        latest = span or latest
+        ballots.append(span.form if span else None)
     return vote_margin(ballots)
