@@ -17,7 +17,7 @@ ExactRule = Literal["majority", "gap"]
 METHODS: tuple[ExactMethod, ...] = ("auto", "gap-max", "votes")
 RULES: tuple[ExactRule, ...] = ("majority", "gap")
 DEFAULT_MAX_WORK = 10**8
-"""A minute or two of searching on one core."""
+"""At most about half a minute of searching on one core."""
 
 DEFAULT_MAX_BITS = 256
 SEARCH_SHARE = 1 / 1024

@@ -1,0 +1,126 @@
+"""What the estimators share: fitting from a Release, projecting, and honest warnings."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import Tags
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:  # pragma: no cover - the extra is part of every development set-up
+    raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
+
+from privspan.privacy import Release
+from privspan.randomness import RandomLike
+from privspan.subspace import Subspace
+
+
+class AbstentionWarning(UserWarning):
+    """The private step abstained: the fitted subspace is a placeholder that does not depend on the data."""
+
+
+class NotPrivateWarning(UserWarning):
+    """A seed was given, so the noise can be repeated and the result is not private."""
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators that learn one subspace."""
+
+    n_components: int
+    random_state: RandomLike
+
+    @abstractmethod
+    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
+        """Run the algorithm on validated rows."""
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn the subspace privately.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like
+            One person per row.
+        y : ignored
+            Present for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            Fitted. A private abstention does not raise: it warns, sets ``succeeded_ = False`` and leaves a
+            subspace that does not depend on the data.
+        """
+        X = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=2)
+        names = getattr(self, "feature_names_in_", None)
+        self.release_ = self._release(X, None if names is None else [str(name) for name in names])
+        self.succeeded_ = not self.release_.abstained
+        self.subspace_ = self.release_.subspace or first_axes(X.shape[1], self.n_components)
+        self.components_ = self.subspace_.basis.T.copy()  # (k, d)
+        self.n_components_ = self.components_.shape[0]
+        self._warn()
+        return self
+
+    def _warn(self) -> None:
+        if not self.release_.private:
+            message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
+            warnings.warn(message, NotPrivateWarning, stacklevel=3)
+        if not self.succeeded_:
+            message = (
+                "The private step abstained and its budget is spent. `components_` are the first coordinate axes, "
+                "not a result; check `succeeded_`."
+            )
+            warnings.warn(message, AbstentionWarning, stacklevel=3)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Coordinates of rows in the learnt subspace. Not private when the rows are.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like
+
+        Returns
+        -------
+        (n_samples, n_components) array
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=False)
+        coordinates: NDArray[np.float64] = (X - self._centre()) @ self.components_.T
+        return coordinates
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """Rows of the original space with these coordinates.
+
+        Parameters
+        ----------
+        X : (n_samples, n_components) array-like
+
+        Returns
+        -------
+        (n_samples, n_features) array
+        """
+        check_is_fitted(self)
+        return np.asarray(X) @ self.components_ + self._centre()
+
+    def _centre(self) -> NDArray[np.float64] | float:
+        return 0.0 if self.subspace_.offset is None else self.subspace_.offset
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of output columns, for scikit-learn's feature names."""
+        return int(self.n_components_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def first_axes(d: int, k: int) -> Subspace:
+    """A subspace that depends on public numbers only."""
+    return Subspace(np.eye(d, k))
