@@ -42,14 +42,10 @@ def opendp_seconds(scale: float, draws: int, repeats: int) -> float | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=2.0**20.5, help="standard deviation in grid steps")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts")
-    parser.add_argument(
-        "--opendp-draws", type=int, default=10_000, help="draws by OpenDP, scaled to a million"
-    )
+    parser.add_argument("--opendp-draws", type=int, default=10_000, help="draws by OpenDP, scaled to a million")
     options = parser.parse_args()
 
     secure, seeded, generator = BitSource(), open_streams(0).noise, np.random.default_rng(0)

@@ -42,9 +42,7 @@ def reference(first, second, scale):
         height = mpmath.mpf(first & (2**32 - 1)) / 2**32
         x = mpmath.mpf(second) / 2**64
         strip = int(np.searchsorted(EDGES, float(selector)))
-        strip = next(
-            k for k in (strip - 2, strip - 1, strip, strip + 1) if k >= 0 and MP_EDGES[k + 1] > selector
-        )
+        strip = next(k for k in (strip - 2, strip - 1, strip, strip + 1) if k >= 0 and MP_EDGES[k + 1] > selector)
         if height >= mpmath.exp(-x * (2 * strip + x) / 8192):
             return None
         magnitude = int(mpmath.floor(mpmath.mpf(scale) * (strip + x) / 64 + mpmath.mpf(1) / 2))
@@ -153,9 +151,7 @@ def test_integer_path_gives_the_same_draws(monkeypatch, scale, guard):
     assert np.array_equal(fast, slow)
 
 
-@pytest.mark.parametrize(
-    ("scale", "edges"), [(3.7, range(-10, 12)), (2.0**50, range(-(2**51), 2**51, 2**48))]
-)
+@pytest.mark.parametrize(("scale", "edges"), [(3.7, range(-10, 12)), (2.0**50, range(-(2**51), 2**51, 2**48))])
 def test_integer_path_has_the_law(monkeypatch, scale, edges):
     """Chi-square of the integer path alone."""
     monkeypatch.setattr(noise, "_ACCEPT_GUARD", 2.0)
@@ -339,9 +335,7 @@ def test_taylor_error_is_below_its_bound():
     ])  # fmt: skip
     values = noise._taylor_exp(exponents)
     with mpmath.workdps(40):
-        errors = [
-            abs(mpmath.mpf(v) - mpmath.exp(-mpmath.mpf(h))) for v, h in zip(values, exponents, strict=True)
-        ]
+        errors = [abs(mpmath.mpf(v) - mpmath.exp(-mpmath.mpf(h))) for v, h in zip(values, exponents, strict=True)]
     assert max(errors) < 2.0**-21.9
     assert max(errors) > 2.0**-22.1  # the bound is not idle
     starts, _ = noise._strip_table()

@@ -84,9 +84,7 @@ def test_seeded_streams_are_unrelated():
             assert abs(ones - 128_000) < 5 * np.sqrt(256_000 / 4)
 
 
-@pytest.mark.parametrize(
-    "bad", [True, 1.5, "seed", [1, 2], np.zeros(3), np.random, object(), np.random.PCG64(1)]
-)
+@pytest.mark.parametrize("bad", [True, 1.5, "seed", [1, 2], np.zeros(3), np.random, object(), np.random.PCG64(1)])
 def test_nonsense_is_refused(bad):
     """Anything but the five documented kinds is a TypeError."""
     with pytest.raises(TypeError, match="`rng` must be"):

@@ -199,6 +199,5 @@ def _seed_sequence(rng: object) -> np.random.SeedSequence:
             raise ValueError(f"`rng` must be at least 0 when it is an integer; got {rng!r}.")
         return np.random.SeedSequence(int(rng))
     raise TypeError(
-        "`rng` must be None, an integer, a SeedSequence, a Generator or a RandomState; "
-        f"got {type(rng).__name__}."
+        f"`rng` must be None, an integer, a SeedSequence, a Generator or a RandomState; got {type(rng).__name__}."
     )

@@ -1,0 +1,342 @@
+"""Analyze Gauss without a (d, d) matrix: the noise is drawn only where it is looked at.
+
+Analyze Gauss (Dwork, Talwar, Thakurta, Zhang, 2014) releases A = sum x xᵀ plus a symmetric Gaussian matrix N.  An
+eigenvector routine asks such a matrix for products with a few vectors only.  `LazyGauss` answers these questions one
+block of orthonormal directions Q at a time.  With B the directions asked for earlier,
+
+* Bᵀ (A + N) Q is known by symmetry from earlier answers,
+* Qᵀ A Q is released with symmetric noise,
+* (I - B Bᵀ - Q Qᵀ) A Q is released with independent noise.
+
+These are coordinates of A in an orthonormal system of symmetric matrices, chosen as we go; by Bessel's inequality all
+of them together are worth no more than A itself, however many there are and however they were chosen.  The law of the
+answers is that of dense Analyze Gauss; memory and noise are O(d m) for m directions.
+Proofs, float64 included: docs/explanation/everyday-pca.md, lemmas 2 to 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.noise import add_gaussian
+from privspan.randomness import BitSource
+from privspan.sums import (
+    GridSum,
+    NoiseLevel,
+    SumBounds,
+    chunk_sums,
+    gaussian_symmetric,
+    grid_total,
+    noise_level,
+    relative_error,
+)
+from privspan.unit_rows import CHUNK_ROWS, Rows
+
+__all__ = [
+    "ALLOWED_DEFECT",
+    "WIDEST_DENSE",
+    "GramSource",
+    "LazyGauss",
+    "UnitGram",
+    "leading_pairs",
+    "spiked_eigenvalues",
+]
+
+Array = NDArray[np.float64]
+
+ALLOWED_DEFECT = 2.0**-26
+"""Largest ||BᵀB - I||_F to be measured before a release; the sensitivity adds what float64 may hide from that."""
+
+WIDEST_DENSE = 256
+"""Up to this d the whole matrix is as cheap as a few products."""
+
+_SMALL_RESIDUAL = 0.1
+_SAME_DIRECTION = 1e-9  # a direction that is off the revealed ones by less than this is not new
+
+
+class GramSource(Protocol):
+    """Rows y of bounded length whose second moment sum y yᵀ is to be looked at."""
+
+    shape: tuple[int, int]
+    size: float
+    """Bound on ||y||²."""
+
+    def products(self, block: Array | None) -> Iterator[Array]:
+        """Yield (sum over one chunk of y yᵀ) @ block, or that sum itself for None."""
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the Frobenius norm of the float64 error of one yielded array."""
+
+
+class UnitGram:
+    """The second moment of unit rows."""
+
+    size = 1.0
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.shape = rows.shape
+
+    def products(self, block: Array | None) -> Iterator[Array]:
+        """Yield one array (d, b) per chunk."""
+        if block is not None:
+            return chunk_sums((numbers, piece.T @ (piece @ block)) for numbers, piece in self._rows.pieces())
+        return chunk_sums((numbers, _dense(piece.T @ piece)) for numbers, piece in self._rows.pieces())
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the error of two products: inner ones of length d, then sums over the chunk."""
+        inner = math.sqrt(columns) * relative_error(self.shape[1])
+        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS))
+
+
+def _dense(gram: Any) -> Array:
+    """Return a (d, d) product as an array; that of sparse rows is sparse."""
+    return gram if isinstance(gram, np.ndarray) else np.asarray(gram.toarray())
+
+
+class LazyGauss:
+    """The matrix A + N, revealed block by block.
+
+    Parameters
+    ----------
+    source : GramSource
+        The rows behind A.
+    mu : float
+        Privacy of everything this object ever reveals.
+    bits : BitSource
+        Private noise.
+    most_columns, most_passes : int
+        Directions and calls that the float64 part of the sensitivity provides for; further calls are ignored.
+
+    Attributes
+    ----------
+    basis, image : (d, m) arrays
+        Orthonormal directions asked for so far, and (A + N) @ basis.
+    noise : float
+        Standard deviation of the entries of N off the diagonal; sqrt(2) times that on it.
+
+    Guarantee
+    ---------
+    All revealed values together are mu-GDP for replace-one neighbours, where the directions may depend on everything
+    revealed before; after `strengthen` the squares of both mu add up.  n and d are public.  Assumed: the lengths
+    promised by `source`.  Proof: docs/explanation/everyday-pca.md, lemmas 2 to 5.
+    """
+
+    def __init__(
+        self, source: GramSource, mu: float, bits: BitSource, *, most_columns: int, most_passes: int
+    ) -> None:
+        self._source, self._bits = source, bits
+        self._most_columns = min(most_columns, source.shape[1])
+        self._passes_left = most_passes
+        self._allowed_defect = ALLOWED_DEFECT + 2.0 * self._most_columns * relative_error(source.shape[1] + 2)
+        self._bounds = self._sum_bounds(most_passes)
+        self._level = noise_level(self._bounds, mu)
+        self._mu_square = mu * mu
+        self._defect_square = 0.0
+        self._strengthened = False
+        d = source.shape[1]
+        self.basis: Array = np.zeros((d, 0))
+        self.image: Array = np.zeros((d, 0))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of an off-diagonal entry of N."""
+        return self._level.sigma
+
+    @property
+    def complete(self) -> bool:
+        """Whether every direction has been revealed, so that the whole matrix is known."""
+        return bool(self.basis.shape[1] == self._source.shape[1])
+
+    @property
+    def room(self) -> int:
+        """Number of directions that may still be revealed."""
+        return self._most_columns - self.basis.shape[1] if self._passes_left > 0 else 0
+
+    def _sum_bounds(self, passes: int) -> SumBounds:
+        """Bound what a replacement changes, in coordinates whose diagonal is divided by sqrt(2) (lemmas 4 and 5)."""
+        n, d = self._source.shape
+        size, m = self._source.size, self._most_columns
+        root = math.sqrt(m)
+        project = root * (2.0 * relative_error(d) + relative_error(m)) + 4.0 * relative_error(1)
+        chunk_error = self._source.chunk_error(m) + 1.02 * CHUNK_ROWS * size * project
+        return SumBounds(
+            sensitivity=size * (1.0 + 9.0 * math.sqrt(passes) * self._allowed_defect),
+            chunk_error=math.sqrt(passes) * chunk_error,
+            entries=2 * m * (d + m),
+            largest=1.02 * n * size,
+        )
+
+    def reveal_all(self) -> None:
+        """Reveal the whole matrix at once, for small d."""
+        d = self._source.shape[1]
+        if self._passes_left < 1 or self._most_columns < d or self.basis.shape[1]:
+            return
+        self._passes_left -= 1
+        total = grid_total(self._source.products(None), (d, d), self._level.grid)
+        self.basis = np.eye(d)
+        self.image = gaussian_symmetric(total, self._level, self._bits)
+
+    def extend(self, block: Array) -> bool:
+        """Reveal A + N on the directions of `block` that are new.
+
+        Parameters
+        ----------
+        block : (d, b) array
+            A function of public and revealed values.  It is cut to the room that is left.
+
+        Returns
+        -------
+        bool
+            False if nothing could be revealed.
+        """
+        fresh = self._orthonormal(block[:, : self.room])
+        if fresh is None:
+            return False
+        self._passes_left -= 1
+        known = self.basis @ (self.image.T @ fresh)  # (d, b): Bᵀ (A + N) Q by symmetry
+        basis = np.hstack([self.basis, fresh])
+        self.image = np.hstack([self.image, known + self._reveal(fresh, basis, self._level)])
+        self.basis = basis
+        return True
+
+    def product(self, block: Array) -> Array:
+        """Return (A + N) @ block, revealing what is needed; what no longer fits is left out.
+
+        Parameters
+        ----------
+        block : (d, b) array
+            A function of public and revealed values; need not be orthonormal or new.
+        """
+        if not self.complete:
+            inner = self.basis.T @ block
+            fresh = block - self.basis @ inner
+            new = np.linalg.norm(fresh, axis=0) > _SAME_DIRECTION * np.linalg.norm(block, axis=0)
+            self.extend(fresh[:, new])
+        return self.image @ (self.basis.T @ block)
+
+    def strengthen(self, mu: float) -> None:
+        """Spend another mu, once: reveal what is known again and average; later blocks get the lower noise at once.
+
+        Raises
+        ------
+        RuntimeError
+            On a second call, or after the last pass: the sensitivity provides for neither.
+        """
+        if self._strengthened or self._passes_left < 1:
+            raise RuntimeError("A second moment can be strengthened once, while passes are left.")
+        self._strengthened = True
+        self._passes_left -= 1
+        # One grid for all levels: then they share one charge, which lemma 5 needs.
+        level = noise_level(self._bounds, mu, grid=self._level.grid)
+        if self.complete:
+            total = grid_total(self._source.products(None), self.image.shape, level.grid)
+            again = gaussian_symmetric(total, level, self._bits)
+        else:
+            again = self._reveal(self.basis, self.basis, level)
+        weight = mu * mu / (self._mu_square + mu * mu)
+        self.image = (1.0 - weight) * self.image + weight * again
+        self._mu_square += mu * mu
+        # The joint mu is rounded down by more than these float operations can be off.
+        joint = math.sqrt(self._mu_square) * (1.0 - 2.0**-48)
+        self._level = noise_level(self._bounds, joint, grid=self._level.grid)
+
+    def _reveal(self, block: Array, basis: Array, level: NoiseLevel) -> Array:
+        """Release A @ block within span(block) and off span(basis); `basis` ends with or equals `block`."""
+        d, b = block.shape
+        inside, outside = GridSum((b, b), level.grid), GridSum((d, b), level.grid)
+        for product in self._source.products(block):  # (d, b)
+            within = block.T @ product
+            inside.add(0.5 * (within + within.T))
+            outside.add(product - basis @ (basis.T @ product))
+        symmetric = gaussian_symmetric(inside.total(), level, self._bits)
+        noisy = add_gaussian(outside.total(), level.sigma, self._bits, grid=level.grid)
+        return block @ symmetric + noisy - basis @ (basis.T @ noisy)
+
+    def _orthonormal(self, block: Array) -> Array | None:
+        """Return the block made orthonormal and orthogonal to the basis, or None if that is not possible."""
+        d, m = self.basis.shape
+        block = block[:, : d - m]
+        if block.shape[1] == 0:
+            return None
+        for _ in range(3):
+            # Two rounds of projection make the new directions orthogonal to working precision; a third is spare.
+            block = block - self.basis @ (self.basis.T @ block)
+            block = np.linalg.qr(block)[0]
+        off = np.linalg.norm(self.basis.T @ block) if m else 0.0
+        own = np.linalg.norm(block.T @ block - np.eye(block.shape[1]))
+        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
+        defect_square = self._defect_square + 2.0 * float(off) ** 2 + float(own) ** 2
+        if not math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
+            return None
+        self._defect_square = defect_square
+        return block
+
+
+def leading_pairs(
+    lazy: LazyGauss, k: int, block_size: int, passes: int, public: np.random.Generator
+) -> tuple[Array, Array]:
+    """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
+
+    It stops early when what another pass could change is small against the noise and against the gap.
+
+    Parameters
+    ----------
+    lazy : LazyGauss
+        Extended by up to `passes` blocks; what it already revealed is used as well.
+    k : int
+        Number of pairs wanted.
+    block_size : int
+        Directions per pass, at least k.
+    passes : int
+        Most passes over the data.
+    public : numpy.random.Generator
+        First directions.
+
+    Returns
+    -------
+    values : (k + 1,) array
+        Largest first; the last is NaN where only k directions exist.
+    vectors : (d, k) array
+        Orthonormal to working precision.
+    """
+    d = lazy.basis.shape[0]
+    if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:
+        lazy.reveal_all()
+    if not lazy.complete and lazy.basis.shape[1] == 0:
+        lazy.extend(public.standard_normal((d, block_size)))
+        passes -= 1
+    values, inner = _ritz(lazy)
+    for _ in range(0 if lazy.complete else passes):
+        wanted = inner[:, :block_size]
+        residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
+        gap = values[k - 1] - values[k] if len(values) > k else 0.0
+        small = _SMALL_RESIDUAL * min(gap, lazy.noise * math.sqrt(d))
+        if np.linalg.norm(residual[:, :k], axis=0).max() <= small or not lazy.extend(residual):
+            break
+        values, inner = _ritz(lazy)
+    padded = np.append(values, np.nan)[: k + 1]
+    return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
+
+
+def _ritz(lazy: LazyGauss) -> tuple[Array, Array]:
+    """Return the eigenpairs of A + N within the revealed directions, largest first."""
+    within = lazy.basis.T @ lazy.image  # (m, m)
+    values, vectors = np.linalg.eigh(0.5 * (within + within.T))
+    return values[::-1], vectors[:, ::-1]
+
+
+def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
+    """Undo the upward pull of the noise on eigenvalues.
+
+    Above the edge 2 noise sqrt(d) of the noise's own spectrum, lambda shows as lambda + noise² d / lambda.
+    Values at or below the edge carry no information and are set to half of it.
+    """
+    edge = 2.0 * noise * math.sqrt(d)
+    root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
+    return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)

@@ -1,0 +1,168 @@
+"""How much variance a released subspace explains, and how much there is: private second moments along it.
+
+For a released orthonormal basis V and rows y of length at most R, the release is the pair
+
+    sum z zᵀ  (k, k),    sum ||r||²     with z = Vᵀ y and r = y - V z,
+
+one record moves it by at most sqrt(2) R² jointly.  Its eigenvectors order and turn the basis, its eigenvalues are
+the explained variances, and its trace with the second part is the total.  Rows longer than R are shortened to R,
+which is given, or chosen as a multiple of a private geometric mean of the lengths.
+Proof: docs/explanation/everyday-pca.md, lemma 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan import _checks
+from privspan.algorithms.ledger import MuLedger
+from privspan.algorithms.localised import geometric_mean
+from privspan.noise import add_gaussian
+from privspan.privacy import Budget, Release
+from privspan.randomness import BitSource, RandomLike, open_streams
+from privspan.subspace import Subspace
+from privspan.sums import (
+    SumBounds,
+    chunk_sums,
+    gaussian_symmetric,
+    grid_total,
+    noise_level,
+    relative_error,
+    upper_triangle,
+)
+from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input
+
+__all__ = ["explained_variance", "row_lengths", "second_moments"]
+
+Array = NDArray[np.float64]
+
+_LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
+_CLIP = 3.0  # times the geometric mean of the lengths
+_LENGTH_RANGE = (2.0**-40, 2.0**40)
+
+
+def explained_variance(
+    X: object,
+    subspace: Subspace,
+    *,
+    epsilon: float,
+    delta: float,
+    norm_bound: float | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Release the variances of the rows of X along a subspace, and their total variance, about zero.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
+    subspace : Subspace
+        Public or released; an offset is ignored.
+    epsilon, delta : float
+        Privacy budget.
+    norm_bound : float, optional
+        Rows longer than this are shortened to it.  If omitted, 3 times a private geometric mean of the row lengths
+        (searched between 2**-40 and 2**40), which costs 30 % of the budget.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        ``subspace`` has the same span, its basis ordered by variance.  ``extras`` hold ``explained_variance`` (k,),
+        ``total_variance`` and ``explained_variance_ratio`` (k,), none negative.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set, for a subspace that is
+    public or was released at its own cost; n and d are public.
+    Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
+    """
+    budget = Budget(epsilon, delta)
+    if norm_bound is not None:
+        _checks.positive(norm_bound=norm_bound)
+    source = as_rows_input(X)
+    n, d = int(source.shape[0]), int(source.shape[1])
+    if d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    streams = open_streams(rng)
+    ledger = MuLedger(budget)
+    if norm_bound is None:
+        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * geometric_mean(row_lengths(source), *_LENGTH_RANGE, mu_length, streams.noise)
+    mu = ledger.spend("second moments", ledger.left)
+    inside, outside = second_moments(Rows(source, clip=float(norm_bound)), subspace.basis, mu, streams.noise)
+    variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
+    variances = np.maximum(variances[::-1], 0.0)  # (k,)
+    total = float(variances.sum()) + max(outside * norm_bound**2 / n, 0.0)
+    extras = {
+        "explained_variance": variances,
+        "total_variance": total,
+        "explained_variance_ratio": variances / total if total > 0.0 else np.zeros_like(variances),
+    }
+    turned = Subspace.from_spanning(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
+    parameters = {"n": n, "d": d, "k": subspace.dimension, "norm_bound": float(norm_bound)}
+    return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
+
+
+def second_moments(rows: Rows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
+    """Release sum z zᵀ and sum ||r||² of rows of length at most 1.
+
+    Parameters
+    ----------
+    rows : Rows
+        Clipped rows.
+    basis : (d, k) array
+        Orthonormal up to rounding; public or released.
+    mu : float
+        Privacy of both together.
+    bits : BitSource
+        Private noise.
+
+    Returns
+    -------
+    inside : (k, k) array
+        Symmetric.
+    outside : float
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 10.
+    """
+    (n, d), k = rows.shape, basis.shape[1]
+    defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
+    per_row = math.sqrt(k) * relative_error(d) + 2.0 * relative_error(d + k + 4) + defect
+    chunk_error = 2.2 * CHUNK_ROWS * (per_row + relative_error(CHUNK_ROWS))
+    # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
+    # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
+    bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n)
+    level = noise_level(bounds, mu)
+    stacked = grid_total(_moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
+    inside = gaussian_symmetric(stacked[:, :k], level, bits)
+    sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
+    return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0])
+
+
+def _moment_sums(rows: Rows, basis: Array) -> Iterator[Array]:
+    """Yield [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
+    lengths = rows.squared_lengths()
+
+    def part(numbers: slice, piece: Piece) -> Array:
+        coordinates = np.asarray(piece @ basis)  # (rows, k)
+        inside = np.einsum("ij,ij->i", coordinates, coordinates)
+        column = np.zeros((basis.shape[1], 1))
+        column[0, 0] = np.maximum(lengths[numbers] - inside, 0.0).sum()
+        return np.hstack([coordinates.T @ coordinates, column])
+
+    return chunk_sums((numbers, part(numbers, piece)) for numbers, piece in rows.pieces())
+
+
+def row_lengths(source: object) -> Array:
+    """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
+    low, high = _LENGTH_RANGE
+    lengths = np.sqrt(Rows(source, clip=high).squared_lengths()) * high
+    return np.maximum(lengths, low)

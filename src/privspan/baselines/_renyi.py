@@ -1,0 +1,88 @@
+"""From a Rényi divergence to (epsilon, delta), for mechanisms whose divergence has a closed form.
+
+If the divergence of order alpha between neighbours is at most D(alpha) for every alpha > 1, the mechanism is
+(epsilon, delta)-DP with (Canonne, Kamath, Steinke, 2020, proposition 12)
+
+    log delta = (alpha - 1)(D(alpha) - epsilon) + alpha log(1 - 1/alpha) - log(alpha - 1),
+
+whichever alpha one takes; so a finite list of orders is enough, and costs tightness only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._rounding import tighten
+from privspan.privacy import Budget
+
+__all__ = ["ORDERS", "covariance_divergence", "covariance_ridge", "log_delta", "weakest_passing"]
+
+Array = NDArray[np.float64]
+
+ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)
+_LOUDEST = 1e100
+_ROUNDING = 2.0**-40  # relative to the terms: far more than the float64 operations below can be off
+
+
+def log_delta(divergence: Array, epsilon: float) -> float:
+    """Return the log of a valid delta, from the divergences at `ORDERS` (infinite where there is none)."""
+    beta = ORDERS - 1.0
+    finite = np.isfinite(divergence)
+    if not finite.any():
+        return 0.0
+    beta, divergence = beta[finite], divergence[finite]
+    terms = np.stack([beta * divergence, -beta * epsilon, -beta * np.log1p(1.0 / beta), -np.log1p(beta)])
+    return min(0.0, float((terms.sum(axis=0) + _ROUNDING * np.abs(terms).sum(axis=0)).min()))
+
+
+def weakest_passing(divergence: Callable[[float], Array], budget: Budget, start: float) -> float:
+    """Return the smallest noise level whose divergences give the budget, by bisection.
+
+    Parameters
+    ----------
+    divergence
+        From a noise level to the divergences at `ORDERS`; they fall as the level grows.
+    budget
+        What is to be reached.
+    start
+        A positive first guess.
+
+    Returns
+    -------
+    float
+        A level that passed the test itself.
+    """
+    target = math.log(budget.delta) - 1e-12
+
+    def passes(level: float) -> bool:
+        return log_delta(divergence(level), budget.epsilon) <= target
+
+    good = bad = start
+    while not passes(good):
+        good, bad = 2.0 * good, good
+        if good > _LOUDEST:
+            raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
+    while passes(bad):
+        good, bad = bad, 0.5 * bad
+    return tighten(passes, good, bad)
+
+
+def covariance_divergence(ridge: float, draws: int) -> Array:
+    """Bound the divergence between `draws` normal vectors with covariance A + ridge I on neighbouring tables.
+
+    The same bound holds for the inverse covariance.  Proof: docs/explanation/baselines.md, lemma 5.
+    """
+    t = 1.0 / ridge
+    inside = -ORDERS * (ORDERS - 1.0) * t * t / (1.0 + t)
+    valid = ((ORDERS - 1.0) * t < 1.0) & (inside > -1.0)
+    value = -0.5 * draws / (ORDERS - 1.0) * np.log1p(np.where(valid, inside, 0.0))
+    return np.where(valid, value, np.inf)
+
+
+def covariance_ridge(draws: int, budget: Budget) -> float:
+    """Return the smallest ridge for which `draws` normal vectors with covariance A + ridge I stay in budget."""
+    return weakest_passing(lambda ridge: covariance_divergence(ridge, draws), budget, 1.0 + math.sqrt(draws))

@@ -1,0 +1,105 @@
+"""Analyze Gauss with a gap (Dwork, Talwar, Thakurta, Zhang, STOC 2014, algorithm 2), repaired and recalibrated.
+
+When the k-th eigenvalue stands well clear of the next, the projector on the leading subspace hardly moves under a
+replacement, and little noise is enough.  How clear it stands is itself released, from below, with noise; if that is
+not enough to bound the movement the run abstains.  The published noise, 1 / (gap - 2), is too small for replacement.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from privspan.baselines._common import leading_subspace, open_table, second_moment, spectrum
+from privspan.noise import add_gaussian, grid_for
+from privspan.privacy import Part, Release, epsilon_from_mu, share_mu
+from privspan.randomness import BitSource, RandomLike
+from privspan.sums import SumBounds, gaussian_symmetric, noise_level, upper_triangle
+
+__all__ = ["analyze_gauss_gap", "projector_movement"]
+
+_GAP_SHARE = 0.1  # of mu², for the gap
+_DELTA_SHARE = 0.1  # of delta, for a gap that was overestimated
+_PROJECTOR_ERROR = 2.0**-48  # per d k: float64 error of a projector, orthonormality of the eigenvectors included
+
+
+def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
+    """Release the leading subspace with noise in proportion to one over the eigenvalue gap, or abstain.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
+    k : int
+        Dimension, below d.
+    epsilon, delta : float
+        Privacy budget.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        Abstains when the gap cannot be certified to exceed 2.  ``extras["gap_lower_bound"]`` is the released bound.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k are public.  The
+    noise is exact.  Assumed: the eigensolver's backward error is at most 2^-46 d times the norm of the matrix; that
+    much is charged.  Proof: docs/explanation/baselines.md, "Analyze Gauss with a gap".
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
+    >>> release = analyze_gauss_gap(X, 2, epsilon=1.0, delta=1e-6, rng=1)
+    >>> release.subspace.distance(truth) < 0.1
+    True
+    """
+    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
+    rest, reserved = table.budget.reserve_delta(_DELTA_SHARE)
+    mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
+    moment = second_moment(table)
+    values, vectors = spectrum(moment.matrix)
+    bound = _gap_from_below(
+        float(values[table.k - 1] - values[table.k]), moment.stretch, mu_gap, reserved, table.streams.noise
+    )
+    parts = (
+        Part("gap", epsilon_from_mu(mu_gap, rest.delta), rest.delta, mu_gap),
+        Part("projector", epsilon_from_mu(mu_projector, rest.delta), rest.delta, mu_projector),
+        Part("gap overestimated", 0.0, reserved),
+    )
+    subspace, sigma = None, None
+    if bound > 2.0 * moment.stretch:
+        basis = vectors[:, : table.k]
+        movement = projector_movement(bound, moment.stretch) / math.sqrt(2.0) * (1.0 + 2.0**-40)
+        error = _PROJECTOR_ERROR * table.d * table.k
+        level = noise_level(SumBounds(movement, error, upper_triangle(table.d), 1.01), mu_projector)
+        subspace = leading_subspace(gaussian_symmetric(basis @ basis.T, level, table.streams.noise), table.k)
+        sigma = level.sigma
+    return Release(
+        subspace,
+        table.budget.cost(*parts),
+        "baseline/analyze_gauss_gap",
+        table.public(noise=sigma),
+        table.streams.private,
+        {"gap_lower_bound": bound},
+    )
+
+
+def projector_movement(gap: float, stretch: float = 1.0) -> float:
+    """Bound the Frobenius distance of the projectors of neighbours, one of which has at least this gap.
+
+    The gap must exceed ``2 * stretch``.  Proof: docs/explanation/baselines.md, lemma 4.
+    """
+    return -math.log1p(-2.0 * stretch / gap) / math.sqrt(2.0)
+
+
+def _gap_from_below(gap: float, stretch: float, mu: float, failure: float, bits: BitSource) -> float:
+    """Release a number that exceeds the gap with probability at most `failure`."""
+    grid = grid_for(2.0 / mu)
+    sigma = (2.0 * stretch + grid) / mu * (1.0 + 2.0**-40)
+    released = float(add_gaussian(np.array([gap]), sigma, bits, grid=grid)[0])
+    return released - sigma * float(-ndtri(failure)) * (1.0 + 1e-9) - 2.0 * grid

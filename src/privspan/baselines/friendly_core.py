@@ -1,0 +1,211 @@
+"""FriendlyCore averaging of block subspaces (Tsfadia 2024, after Tsfadia, Cohen, Kaplan, Mansour, Stemmer 2022).
+
+The records are dealt into blocks, and each block has a projector.  A block passes the filter if, with noise, more
+than half of the blocks are within a public radius of it.  Any two blocks that pass have a friend in common and so are
+close to each other; the average of those that pass moves little under a replacement and gets little noise.  The proof
+is for replacement, where the core's size can change too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from privspan import _checks
+from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
+from privspan.blocks import BlockBases, block_bases, public_order
+from privspan.noise import add_gaussian, grid_for
+from privspan.privacy import Budget, Part, Release, epsilon_from_mu, share_mu
+from privspan.randomness import BitSource, RandomLike, open_streams
+from privspan.subspace import Subspace
+from privspan.sums import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
+
+__all__ = ["CorePlan", "core_plan", "friend_counts", "friendly_core"]
+
+Array = NDArray[np.float64]
+
+MOST_BLOCKS = 2**14
+_MOST_ENTRIES = 2**27  # of all block bases together
+_SHARES = (0.60, 0.05, 0.35)  # of mu²: filter, size of the core, average
+_ORTHONORMAL = 2.0**-40  # a block whose basis is worse than this does not vote
+_DISTANCE_SLACK = 2.0**-30  # per k: float64 error of a squared distance between projectors
+_DELTA_SHARE = 0.25  # of delta, for a stranger in the core; half of it again for a size that was overestimated
+
+
+@dataclass(frozen=True)
+class CorePlan:
+    """Noise levels and thresholds, all public.
+
+    Attributes
+    ----------
+    filter_sigma, filter_threshold : float
+        A block passes when its number of friends plus noise reaches the threshold.
+    size_sigma, size_offset : float
+        Noise on the size of the core, and what is taken off so that it is not overestimated.
+    mu_average : float
+        Privacy of the average.
+    parts : tuple of Part
+        What each step costs.
+    """
+
+    filter_sigma: float
+    filter_threshold: float
+    size_sigma: float
+    size_offset: float
+    mu_average: float
+    parts: tuple[Part, ...]
+
+
+def friendly_core(
+    X: object,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    radius: float = 0.2,
+    block_size: int | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Average the projectors of blocks that have many friends, with noise, or abstain.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
+    k : int
+        Dimension.
+    epsilon, delta : float
+        Privacy budget.
+    radius : float, default=0.2
+        Public: Frobenius distance of projectors up to which two blocks are friends.  A bad choice costs accuracy,
+        never privacy.
+    block_size : int, optional
+        Records per block, at least k; by default ``2 k``, or more where that would make more than 16384 blocks.
+        At epsilon = 1, delta = 1e-6 some 10,000 blocks are needed.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        Abstains when the core is too small.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
+    public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "FriendlyCore".
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
+    >>> release = friendly_core(X, 2, epsilon=20.0, delta=1e-6, rng=1)
+    >>> release.subspace.distance(truth) < 0.1
+    True
+    """
+    budget = Budget(epsilon, delta)
+    records = _checks.matrix(X)
+    n, d = records.shape
+    _checks.dimension(k=k, d=d, n=n)
+    _checks.positive(radius=radius)
+    if d > WIDEST_MATRIX:
+        raise ValueError(f"`X` must have at most {WIDEST_MATRIX} columns for this baseline; got {d}.")
+    block_size = _default_block_size(n, d, k) if block_size is None else block_size
+    _checks.integer_at_least(k, block_size=block_size)
+    blocks = n // block_size
+    if not 2 <= blocks <= MOST_BLOCKS:
+        raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
+    streams = open_streams(rng)
+    plan = core_plan(blocks, budget)
+    bases = block_bases(records, k, block_size, order=public_order(n, streams.public))
+    counts = friend_counts(bases, radius)
+    core = _passing(counts, plan, streams.noise)
+    size = _size_from_below(int(core.sum()), plan, streams.noise)
+    subspace = None
+    if size >= 1.0:
+        subspace = _noisy_average(bases.bases[core], radius, size, plan, streams.noise)
+    public = {"n": n, "d": d, "k": int(k), "radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+    extras = {"core_size_lower_bound": size}
+    cost = budget.cost(*plan.parts)
+    return Release(subspace, cost, "baseline/friendly_core", public, streams.private, extras)
+
+
+def core_plan(blocks: int, budget: Budget) -> CorePlan:
+    """Share the budget out; docs/explanation/baselines.md, "FriendlyCore"."""
+    without_filter, filter_delta = budget.reserve_delta(_DELTA_SHARE)
+    rest, size_delta = without_filter.reserve_delta(0.5 * _DELTA_SHARE)
+    mu_filter, mu_size, mu_average = share_mu(rest.mu, *_SHARES)
+    filter_sigma = math.sqrt(blocks - 1) / mu_filter * (1.0 + 2.0**-40)
+    # A stranger passes with probability at most p = Phi(-z); it is charged (blocks + e^epsilon) times.
+    tail = filter_delta * math.exp(-float(np.logaddexp(math.log(blocks), budget.epsilon)) - 1e-9)
+    margin = -float(ndtri(tail)) * (1.0 + 1e-9) * filter_sigma + 2.0 * _grid(filter_sigma)
+    size_sigma = 1.0 / mu_size * (1.0 + 2.0**-40)
+    size_offset = -float(ndtri(size_delta)) * (1.0 + 1e-9) * size_sigma + 2.0 * _grid(size_sigma) + 1.0
+    parts = tuple(
+        Part(name, epsilon_from_mu(mu, rest.delta), rest.delta, mu)
+        for name, mu in (("filter", mu_filter), ("size of the core", mu_size), ("average", mu_average))
+    )
+    failures = (Part("a stranger in the core", 0.0, filter_delta), Part("size overestimated", 0.0, size_delta))
+    threshold = friends_needed(blocks) + 1.0 + margin
+    return CorePlan(filter_sigma, threshold, size_sigma, size_offset, mu_average, (*parts, *failures))
+
+
+def friends_needed(blocks: int) -> int:
+    """Return how many friends, itself included, make sure that two blocks, even of neighbouring tables, share one."""
+    return (blocks - 1) // 2 + 2
+
+
+def friend_counts(bases: BlockBases, radius: float) -> NDArray[np.int64]:
+    """Count the blocks within `radius` of each, itself included; blocks without a vote have no friends, (t,)."""
+    t, _, k = bases.bases.shape
+    columns = np.ascontiguousarray(bases.bases.transpose(2, 0, 1))  # (k, t, d)
+    gram = np.einsum("tda,tdb->tab", bases.bases, bases.bases)  # (t, k, k)
+    votes = bases.votes & (np.linalg.norm(gram - np.eye(k), axis=(1, 2)) <= _ORTHONORMAL)
+    counts = np.zeros(t, dtype=np.int64)
+    step = max(1, 2**22 // t)
+    for start in range(0, t, step):
+        stop = min(t, start + step)
+        overlap = np.zeros((stop - start, t))  # ||V_iᵀ V_j||_F²
+        for own in columns[:, start:stop]:  # (s, d)
+            for other in columns:  # (t, d)
+                cosines = own @ other.T
+                overlap += np.square(cosines, out=cosines)
+        friends = (2.0 * (k - overlap) <= radius * radius) & votes[None, :] & votes[start:stop, None]
+        counts[start:stop] = friends.sum(axis=1)
+    return counts
+
+
+def _default_block_size(n: int, d: int, k: int) -> int:
+    most = max(2, min(MOST_BLOCKS, _MOST_ENTRIES // (d * k)))
+    return max(1, min(max(2 * k, -(-n // most)), max(k, n // 2)))
+
+
+def _grid(sigma: float) -> float:
+    """Return a grid that holds whole numbers, so that counts are not rounded."""
+    return min(1.0, grid_for(sigma))
+
+
+def _passing(counts: NDArray[np.int64], plan: CorePlan, bits: BitSource) -> NDArray[np.bool_]:
+    noisy = add_gaussian(counts.astype(np.float64), plan.filter_sigma, bits, grid=_grid(plan.filter_sigma))
+    return np.asarray(noisy >= plan.filter_threshold)
+
+
+def _size_from_below(size: int, plan: CorePlan, bits: BitSource) -> float:
+    noisy = add_gaussian(np.array([float(size)]), plan.size_sigma, bits, grid=_grid(plan.size_sigma))
+    return float(noisy[0]) - plan.size_offset
+
+
+def _noisy_average(bases: Array, radius: float, size: float, plan: CorePlan, bits: BitSource) -> Subspace:
+    """Release the average projector of the core; two of its blocks are within 2 radius of each other."""
+    c, d, k = bases.shape
+    flat = np.ascontiguousarray(bases.transpose(1, 0, 2)).reshape(d, c * k)
+    average = flat @ flat.T / max(c, 1)
+    movement = 2.0 * math.sqrt(radius * radius + _DISTANCE_SLACK * k) / (size + 1.0)
+    error = 1.01 * k * relative_error(MOST_BLOCKS * k + 2)  # of inner products of c k terms, then divided by c
+    bounds = SumBounds(movement / math.sqrt(2.0) * (1.0 + 2.0**-40), error, upper_triangle(d), 1.01)
+    level = noise_level(bounds, plan.mu_average)
+    return leading_subspace(gaussian_symmetric(average, level, bits), k)

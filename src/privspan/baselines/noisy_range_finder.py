@@ -1,0 +1,112 @@
+"""A private random range finder (after Hardt, Roth 2012 and Arora, Braverman, Upadhyay 2018).
+
+The rows are multiplied by a public random matrix, Y = sum x (Ωᵀ x)ᵀ = A Ω, which has few columns and the range of A.
+One noisy release of Y is enough: its leading left singular vectors are the result.  Each sketch Ωᵀ x is clipped to a
+public length, so that the guarantee holds for every Ω, not just with high probability over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan import _checks
+from privspan.baselines._common import Table, open_table
+from privspan.baselines.noisy_power import MOST_ENTRIES
+from privspan.privacy import Part, Release
+from privspan.randomness import RandomLike
+from privspan.subspace import Subspace
+from privspan.sums import SumBounds, chunk_sums, gaussian_sum, relative_error
+from privspan.unit_rows import CHUNK_ROWS
+
+__all__ = ["clipped_sketches", "noisy_range_finder"]
+
+Array = NDArray[np.float64]
+
+
+def noisy_range_finder(
+    X: object,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    sketch: int | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Release a noisy sketch of the second moment and take its leading left singular vectors.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        One person per row; rows are scaled to unit length, non-finite rows count as zero.
+    k : int
+        Dimension.
+    epsilon, delta : float
+        Privacy budget.
+    sketch : int, optional
+        Columns of the sketch, at least k; by default ``max(4 k, k + 10)``.  Times d it must be at most 2^27.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        Never abstains.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set, and for every value of the
+    random matrix, which may be published; n, d, k and the options are public.  Rounding and the noise are exact.
+    Proof: docs/explanation/baselines.md, "The noisy range finder".
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
+    >>> release = noisy_range_finder(X, 2, epsilon=1.0, delta=1e-6, rng=1)
+    >>> release.subspace.distance(truth) < 0.1
+    True
+    """
+    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
+    d = table.d
+    width = max(4 * table.k, table.k + 10) if sketch is None else sketch
+    _checks.integer_at_least(table.k, sketch=width)
+    if width * d > MOST_ENTRIES:
+        raise ValueError(f"`sketch` times d must be at most {MOST_ENTRIES}; got {width} times {d}.")
+    # Sketches of unit vectors have length about 1, and are clipped to it.
+    public_matrix: Array = table.streams.public.standard_normal((d, width)) / math.sqrt(width)
+    product_error = relative_error(d) * float(np.linalg.norm(public_matrix)) * 1.01 + relative_error(width + 16)
+    bounds = SumBounds(
+        sensitivity=2.0,
+        chunk_error=1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS)),
+        entries=d * width,
+        largest=1.02 * table.n,
+    )
+    mu = table.budget.mu
+    products = _products(table, public_matrix)
+    noisy, sigma = gaussian_sum(products, (d, width), bounds, mu, table.streams.noise)
+    left = np.linalg.svd(noisy, full_matrices=False)[0]
+    part = Part("noisy sketch", table.budget.epsilon, table.budget.delta, mu)
+    return Release(
+        Subspace(np.linalg.qr(left[:, : table.k])[0]),
+        table.budget.cost(part),
+        "baseline/noisy_range_finder",
+        table.public(sketch=int(width), noise=sigma),
+        table.streams.private,
+    )
+
+
+def _products(table: Table, public_matrix: Array) -> Iterator[Array]:
+    """Return, chunk by chunk, the sum of x times its clipped sketch, (d, sketch)."""
+    return chunk_sums(
+        (numbers, rows.T @ clipped_sketches(rows @ public_matrix)) for numbers, rows in table.rows.pieces()
+    )
+
+
+def clipped_sketches(sketches: Array) -> Array:
+    """Shorten the rows that are longer than 1 to length 1."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", sketches, sketches))
+    return np.asarray(sketches / np.maximum(lengths, 1.0)[:, None])

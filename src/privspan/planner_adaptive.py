@@ -1,0 +1,269 @@
+"""How the adaptive algorithm divides its budget, and what error it expects: formulas of public and released numbers.
+
+Nothing here sees data.  `algorithms.adaptive` takes its shares from these functions while it runs, with released
+values put in; `predicted_error` puts in what is known beforehand.  Errors are medians of the sine of the largest
+angle.  Symbols: mu the whole budget, b a share of mu², g² the mean squared length of a unit row off the subspace,
+lambda_k the k-th eigenvalue of the mean of x xᵀ over unit rows.
+Derivations: docs/explanation/everyday-pca.md, "What it costs".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "RoundPlan",
+    "Setting",
+    "analyze_gauss_error",
+    "crowding",
+    "first_share",
+    "inner_part",
+    "inner_unit_noise",
+    "left_behind",
+    "plan_rounds",
+    "predicted_error",
+    "prior_spread",
+    "probe_share",
+    "round_noise",
+    "signal_strength",
+    "weight_pull",
+]
+
+Array = NDArray[np.float64]
+
+
+MOST_ROUNDS = 5
+_INNER_PARTS = (0.01, 0.02, 0.035, 0.05, 0.08)  # of a round's share, for its (k, k) matrix M
+_USUAL_PART = 0.05  # what the planning of rounds supposes
+# Of what is left, for a round that is not the last.
+_FRACTIONS = (0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.04)
+_PER_EXTRA_ROUND = 0.01  # a further round must promise this much to be worth its risk
+
+
+def crowding(n: int, d: int, k: int, mu: float) -> float:
+    """Return kappa = (sqrt(d) + sqrt(k)) k / (mu n), the error of Analyze Gauss for rows evenly in a subspace."""
+    return (math.sqrt(d) + math.sqrt(k)) * k / (mu * n)
+
+
+def first_share(n: int, d: int, k: int, mu: float) -> float:
+    """Return the share of the first look: enough for an error of about .15, within [.04, .4]."""
+    return min(max((crowding(n, d, k, mu) / 0.15) ** 2, 0.04), 0.4)
+
+
+def probe_share(n: int, mu: float) -> float:
+    """Return the share of one question for a typical length: enough to know it within about 5 %, at most .01."""
+    return min(max((100.0 / (n * mu)) ** 2, 0.002), 0.01)
+
+
+def analyze_gauss_error(n: int, d: int, k: int, mu: float, weakest: float) -> float:
+    """Return the error of Analyze Gauss, (sqrt(d) + sqrt(k)) / (mu n lambda_k), without the sampling error."""
+    return (math.sqrt(d) + math.sqrt(k)) / (mu * n * weakest)
+
+
+def signal_strength(k: int, gamma_w: float) -> tuple[float, float]:
+    """Return (lambda_k, g²) for equal signal variances 1 and tail energy gamma_w², by means of ratios.
+
+    The unit row of a record with signal s = ||z||² has the share s / (s + gamma_w²) inside.
+    """
+    inside = k / (k + gamma_w**2)
+    return inside / k, 1.0 - inside
+
+
+def round_noise(n: int, d: int, k: int, mu: float, weakest: float) -> float:
+    """Return the error of a localised round with the whole budget, per unit of residual length and with clip 1/2."""
+    return (math.sqrt(d) + math.sqrt(k)) * math.sqrt(k) / (mu * n * math.sqrt(weakest))
+
+
+def prior_spread(eigenvalues: Array) -> float:
+    """Return how far, relatively, the matrix M may be from its guess by the released eigenvalues.
+
+    Near .1 for equal eigenvalues, where weighting changes little, up to .35 for unequal ones.
+    """
+    ratio = max(float(eigenvalues.max() / eigenvalues.min()), 1.3) / 1.3
+    return 0.1 + 0.25 * min(1.0, math.log(ratio) / math.log(2.5))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the errors of localised rounds depend on.
+
+    Attributes
+    ----------
+    noise : float
+        `round_noise`.
+    off : float
+        g, the length of a residual that is due to the data.
+    start : float
+        Error before the first round, as the length it adds to a residual.
+    spread, unit_noise : float
+        Relative error of the guess of M, and of M itself with the whole budget (`prior_spread`, `inner_unit_noise`).
+    pull : float
+        `weight_pull`.
+    """
+
+    noise: float
+    off: float
+    start: float
+    spread: float
+    unit_noise: float
+    pull: float
+
+
+def left_behind(inner_share: float, setting: Setting) -> float:
+    """Return the share of the old error that a round leaves behind, however little noise C has.
+
+    The matrix M is known up to the joint error of its prior and of its noise, which has `inner_share` of the budget;
+    and weights that depend on residuals pull the slope down.
+    """
+    return float(_left_behind(np.array(inner_share), setting))
+
+
+def _left_behind(inner_share: Array, setting: Setting) -> Array:
+    joint = 1.0 / np.sqrt(1.0 / setting.spread**2 + inner_share / setting.unit_noise**2)
+    return np.asarray(np.hypot(joint, setting.pull))
+
+
+def inner_part(share: float, setting: Setting) -> float:
+    """Return the part of a round's share that its matrix M should get, were there no guess of M to lean on."""
+    alone = replace(setting, spread=math.inf)
+    start = np.array(setting.start)
+    return min(_INNER_PARTS, key=lambda part: float(_after_round(np.array(share), start, part, alone)))
+
+
+def _after_round(share: Array, error: Array, part: float, setting: Setting) -> Array:
+    """Return the error after one round that gives `part` of its share to M."""
+    noise = 2.0 * setting.noise * np.hypot(setting.off, error) / np.sqrt((1.0 - part) * share)
+    return np.asarray(np.hypot(noise, _left_behind(part * share, setting) * error))
+
+
+def weight_pull(d: int, k: int) -> float:
+    """Return how much weights 1 / ||r|| shrink a slope, about one part in the number of residual dimensions."""
+    return 1.0 / max(d - k, 1)
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """Shares of the localised rounds to come, and the error they should reach."""
+
+    error: float
+    shares: tuple[float, ...]
+
+
+def plan_rounds(setting: Setting, left: float, probe: float, most_rounds: int) -> RoundPlan:
+    """Choose how many localised rounds to run and how to share `left` among them.
+
+    A round with share b takes the error e to e' = hypot(2 noise sqrt(off² + e²) / sqrt(b), left_behind(b) e), and
+    before the last one the two are averaged by precision.
+
+    Parameters
+    ----------
+    setting
+        Public and released values.
+    left
+        Share of mu² that may be spent, questions before later rounds included.
+    probe
+        Share of the question before every later round.
+    most_rounds
+        At least 1.
+
+    Returns
+    -------
+    RoundPlan
+        The shares add up to `left` less `probe` for every round after the first.
+    """
+    best, best_score = RoundPlan(math.inf, (left,)), math.inf
+    for rounds in range(1, most_rounds + 1):
+        rest = left - probe * (rounds - 1)
+        if rounds > 1 and rest <= 0.02:
+            break
+        shares = rest * _divisions(rounds)  # (choices, rounds)
+        error = _error_after(shares, setting)  # (choices,)
+        choice = int(np.argmin(error))
+        score = float(error[choice]) * (1.0 + _PER_EXTRA_ROUND * (rounds - 1))
+        if score < best_score:
+            best_score = score
+            best = RoundPlan(float(error[choice]), tuple(float(share) for share in shares[choice]))
+    return best
+
+
+def _error_after(shares: Array, setting: Setting) -> Array:
+    """Return the error after the rounds, for every row of shares (choices, rounds)."""
+    error = np.full(len(shares), setting.start)
+    for index in range(shares.shape[1]):
+        fresh = _after_round(shares[:, index], error, _USUAL_PART, setting)
+        last = index == shares.shape[1] - 1
+        error = fresh if last else (fresh**-2 + error**-2) ** -0.5
+    return error
+
+
+@cache
+def _divisions(rounds: int) -> Array:
+    """Return all ways, on a coarse grid, to divide 1 among the rounds; (choices, rounds)."""
+    ways = []
+    for fractions in product(_FRACTIONS, repeat=rounds - 1):
+        rest, shares = 1.0, []
+        for fraction in fractions:
+            shares.append(fraction * rest)
+            rest -= shares[-1]
+        ways.append([*shares, rest])
+    return np.array(ways)
+
+
+def inner_unit_noise(n: int, k: int, mu: float, cap: float) -> float:
+    """Return the relative error that the noise puts into M when M has the whole budget."""
+    return math.sqrt(k) * cap / mu / (0.7 * n / k)
+
+
+def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
+    """Predict the median error of the adaptive algorithm for equal signal variances and a flat tail.
+
+    Parameters
+    ----------
+    n, d, k
+        Rows, columns, dimension.
+    mu
+        Budget.
+    gamma_w
+        Tail energy against the signal: sqrt(mean ||e||²) where the signal has variance 1 in every direction.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Examples
+    --------
+    >>> round(predicted_error(10_000, 1_000, 3, 0.2367, 0.1), 3)
+    0.007
+    """
+    weakest, off_square = signal_strength(k, gamma_w)
+    off = math.sqrt(off_square)
+    sampling = off / math.sqrt(n * weakest) * (1.0 + math.sqrt(k / d))
+    plain = analyze_gauss_error(n, d, k, mu, weakest)
+    share = first_share(n, d, k, mu)
+    first = plain / math.sqrt(share)
+    direct = _saturated(plain, sampling)
+    if first > 0.5 or k == d:
+        return direct
+    setting = Setting(
+        noise=round_noise(n, d, k, mu, weakest),
+        off=off,
+        start=first * math.sqrt(k * weakest),
+        spread=0.1,
+        unit_noise=inner_unit_noise(n, k, mu, 2.0),
+        pull=weight_pull(d, k),
+    )
+    probe = probe_share(n, mu)
+    plan = plan_rounds(setting, 1.0 - share - probe, probe, MOST_ROUNDS)
+    return min(direct, _saturated(plan.error, sampling))
+
+
+def _saturated(private: float, sampling: float) -> float:
+    """Join private and sampling error and keep the result a sine."""
+    return min(1.0, math.hypot(private, sampling))

@@ -1,0 +1,220 @@
+"""Sums over records with Gaussian noise whose sensitivity covers float64 as well as the mathematics.
+
+A replacement touches one chunk of rows.  Each chunk's sum is computed in float64, rounded to a grid, and the
+rounded sums are added without any error: they are integers, in units of the grid, and a bound that is known in
+advance keeps every partial sum below 2**53, where float64 holds integers exactly.  So what a replacement can change
+beyond the mathematical sensitivity is the rounding error of one chunk, whatever the number of rows:
+
+    change  <=  sensitivity  +  2 * (float64 error of one chunk)  +  sqrt(entries) * grid.
+
+`SumBounds` carries these numbers, `noise_level` turns them and a mu into standard deviation and grid, `GridSum` does
+the exact adding.  Proof: docs/explanation/everyday-pca.md, lemma 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._rounding import up
+from privspan.noise import add_gaussian, grid_for
+from privspan.randomness import BitSource
+from privspan.unit_rows import CHUNK_ROWS
+
+__all__ = [
+    "GridSum",
+    "NoiseLevel",
+    "SumBounds",
+    "chunk_sums",
+    "gaussian_sum",
+    "gaussian_symmetric",
+    "grid_total",
+    "noise_level",
+    "relative_error",
+    "upper_triangle",
+]
+
+Array = NDArray[np.float64]
+
+_UNIT_ROUNDOFF = 2.0**-53
+_FINER = 16  # grid steps per step of `grid_for`: rounding then costs next to nothing
+_EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and their partial sums exactly
+
+
+def relative_error(operations: int) -> float:
+    """Return gamma_m = m u / (1 - m u), rounded up: the relative error of m float64 operations in any order."""
+    rounded = operations * _UNIT_ROUNDOFF
+    if rounded >= 0.5:
+        raise ValueError("`operations` must be below 2**52.")
+    return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
+
+
+@dataclass(frozen=True)
+class SumBounds:
+    """What one record can do to a sum, and how far float64 can be off.
+
+    Attributes
+    ----------
+    sensitivity : float
+        Largest Euclidean change of the sum under replacement, in exact arithmetic.
+    chunk_error : float
+        Bound on the Euclidean norm of the float64 error of one chunk's sum.
+    entries : int
+        Number of coordinates released, over all releases that share the noise level.
+    largest : float
+        Bound on the magnitude of every entry of the whole sum.
+    """
+
+    sensitivity: float
+    chunk_error: float
+    entries: int
+    largest: float
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Standard deviation of the noise and spacing of the grid that the sum and the noise live on."""
+
+    sigma: float
+    grid: float
+
+
+def noise_level(bounds: SumBounds, mu: float, *, grid: float | None = None) -> NoiseLevel:
+    """Return the noise that makes a sum with these bounds mu-GDP, rounded up.
+
+    Parameters
+    ----------
+    bounds
+        Public numbers; see `SumBounds`.
+    mu
+        Positive.
+    grid
+        A power of two of the caller's choice, where several levels must share one; by default 2**24 steps or more
+        per standard deviation.
+
+    Returns
+    -------
+    NoiseLevel
+        ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.
+    """
+    grid = grid_for(bounds.sensitivity / mu) / _FINER if grid is None else grid
+    # Very many rows or very little noise: a coarser grid keeps the adding exact, and its charge is paid below.
+    while bounds.largest / grid > _EXACT_STEPS:
+        grid *= 2.0
+    root = math.isqrt(bounds.entries - 1) + 1  # at least the square root
+    change = Fraction(bounds.sensitivity) + 2 * Fraction(bounds.chunk_error) + root * Fraction(grid)
+    return NoiseLevel(up(change / Fraction(mu)), grid)
+
+
+class GridSum:
+    """An exact running sum of arrays, each rounded to multiples of `grid` when it is added."""
+
+    def __init__(self, shape: tuple[int, ...], grid: float) -> None:
+        self._grid = grid
+        self._steps = np.zeros(shape)  # whole numbers of steps
+
+    def add(self, chunk_sum: Array) -> None:
+        """Round one chunk's sum to the grid and add it."""
+        self._steps += np.rint(chunk_sum / self._grid)
+
+    def total(self) -> Array:
+        """Return the sum, every entry an exact multiple of the grid."""
+        return self._steps * self._grid
+
+
+def chunk_sums(parts: Iterable[tuple[slice, Array]]) -> Iterator[Array]:
+    """Add the sums over pieces of rows up, in float64, to one sum per chunk of `CHUNK_ROWS` rows.
+
+    Parameters
+    ----------
+    parts
+        Row numbers and sum of each piece, in order; no piece crosses the end of a chunk.  The arrays are used up.
+    """
+    total: Array | None = None
+    for numbers, part in parts:
+        if total is None:
+            total = part
+        else:
+            total += part
+        if numbers.stop % CHUNK_ROWS == 0:
+            yield total
+            total = None
+    if total is not None:
+        yield total
+
+
+def grid_total(chunk_sums: Iterable[Array], shape: tuple[int, ...], grid: float) -> Array:
+    """Return the exact sum of the arrays, each rounded to the grid."""
+    total = GridSum(shape, grid)
+    for chunk_sum in chunk_sums:
+        total.add(chunk_sum)
+    return total.total()
+
+
+def gaussian_sum(
+    chunk_sums: Iterable[Array], shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
+) -> tuple[Array, float]:
+    """Release a sum over chunks with Gaussian noise.
+
+    Parameters
+    ----------
+    chunk_sums
+        One float64 array per chunk of rows, each a function of the rows of that chunk (and of public numbers).
+    shape
+        Shape of those arrays.
+    bounds
+        What a replacement can change.
+    mu
+        Privacy of this release.
+    bits
+        Private noise.
+
+    Returns
+    -------
+    values : ndarray of `shape`
+    sigma : float
+        Standard deviation of the noise in every entry.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours whenever `bounds` hold, hence (epsilon, delta)-DP for every pair that
+    ``privspan.gdp`` derives from mu.  Proof: docs/explanation/everyday-pca.md, lemma 3.
+    """
+    level = noise_level(bounds, mu)
+    total = grid_total(chunk_sums, shape, level.grid)
+    return add_gaussian(total, level.sigma, bits, grid=level.grid), level.sigma
+
+
+def gaussian_symmetric(total: Array, level: NoiseLevel, bits: BitSource) -> Array:
+    """Add symmetric noise to a symmetric matrix on the grid: `sigma` off the diagonal, sqrt(2) times it on it.
+
+    With the diagonal divided by sqrt(2) the upper triangle has the Euclidean norm ||matrix||_F / sqrt(2), so `level`
+    is to be made with that sensitivity.
+
+    Parameters
+    ----------
+    total : (m, m) array
+        Only its upper triangle is read.
+
+    Returns
+    -------
+    (m, m) array
+    """
+    m = total.shape[0]
+    rows, columns = np.triu_indices(m, 1)
+    noisy = np.zeros((m, m))
+    noisy[rows, columns] = add_gaussian(total[rows, columns], level.sigma, bits, grid=level.grid)
+    noisy += noisy.T
+    diagonal_sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
+    noisy[np.diag_indices(m)] = add_gaussian(np.diagonal(total).copy(), diagonal_sigma, bits, grid=level.grid)
+    return noisy
+
+
+def upper_triangle(m: int) -> int:
+    """Return the number of distinct entries of a symmetric (m, m) matrix."""
+    return m * (m + 1) // 2
