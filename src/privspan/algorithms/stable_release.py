@@ -1,0 +1,193 @@
+"""The second half of stable leverage, for records and for groups: filter, certificate, test, noise.
+
+Given the exact Gram matrix of the items and a plan made of public and released numbers, `certified_release`
+weighs the items by their levels, tests in private that neighbours cannot move the weighted top-k space by more than
+the plan's bound, and releases that space with Gaussian noise of the certified size, or abstains. Also here: noisy
+histograms of scales, with which both algorithms begin. Proofs: ``docs/explanation/stable-leverage.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.special import ndtr, ndtri
+
+from privspan.leverage import UncertifiedError, gamma, top_factor
+from privspan.leverage_certificate import LeveragePlan, certified_margin, leverage_levels
+from privspan.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
+from privspan.planner_stable import StableBudget
+from privspan.randomness import BitSource, Streams
+from privspan.subspace import Subspace
+
+Array = NDArray[np.float64]
+
+_UNIT_ROUNDOFF = 2.0**-53
+_TEST_BITS = 96
+_HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
+_SCORE_SLACK = 1e-9
+_ITERATIONS = 40
+_ROTATION_SCALE = 2.0**54
+
+
+def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
+    """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one bin alone: the counts move by at most √2.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
+    return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
+
+
+def log_bins(squares: Array, per_octave: int, size: int) -> NDArray[np.int64]:
+    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/p) to 2^(−j/p); −1 for NaN."""
+    missing = np.isnan(squares)
+    depth = np.floor(-0.5 * per_octave * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
+    return np.where(missing, -1, np.clip(depth, 0, size - 1)).astype(np.int64)
+
+
+def released_tail(squares: Array, mu: float, bits: BitSource, per_octave: int) -> float:
+    """Release a length that most of the given squared lengths stay below.
+
+    It is the upper edge of the first bin of a noisy log-histogram that clearly holds a good share.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
+    post-processing. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    size = 26 * per_octave
+    counts = noisy_histogram(log_bins(squares, per_octave, size), size, mu, bits)
+    bar = max(3.6 * np.sqrt(2.0) / mu, 0.08 * len(squares))
+    clear = np.flatnonzero(counts >= bar)
+    first = int(clear[0]) if len(clear) else int(np.argmax(counts))
+    return float(2.0 ** (-first / per_octave))
+
+
+def certified_release(
+    gram: Array,
+    width: int,
+    pull: Callable[[Array], Array],
+    plan: LeveragePlan,
+    k: int,
+    budget: StableBudget,
+    streams: Streams,
+) -> Subspace | None:
+    """Release the top-k space of the weighted items, or abstain.
+
+    Parameters
+    ----------
+    gram : (t * width, t * width) array
+        Exact Gram matrix of the columns of all items.
+    width : int
+        Columns per item; the items must have norm at most 1.
+    pull : callable
+        Maps coefficients (t * width, k) to the combination (d, k) of all columns.
+    plan : LeveragePlan
+        Made of public and released numbers.
+    k : int
+        Dimension.
+    budget : StableBudget
+        Of which mu_test, mu_noise and delta_test are spent.
+    streams : Streams
+        Sources of randomness.
+
+    Guarantee
+    ---------
+    For replace-one neighbours, which change one item: the pair of steps is sqrt(mu_test² + mu_noise²)-GDP up to
+    an additive delta_test + delta_rotation, for all data. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    try:
+        levels = leverage_levels(gram, width, k, plan)
+        margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
+        if levels is None or not goes_on(margin, budget, streams.noise):
+            return None
+        weights = np.repeat(plan.weights(levels), width)
+        basis, basis_error = _weighted_basis(gram, weights, pull, plan, k)
+    except (UncertifiedError, np.linalg.LinAlgError):
+        return None
+    rotation, rotation_error = random_rotation(k, budget.delta_rotation / 2, streams.noise)  # on either side
+    shift = procrustes_bound(plan.sensitivity() * np.sqrt(width)) + 2 * (basis_error + rotation_error)
+    noisy = _with_noise(basis @ rotation, shift, budget.mu_noise, streams.noise)
+    return Subspace.from_spanning(noisy)
+
+
+def goes_on(margin: int, budget: StableBudget, bits: BitSource) -> bool:
+    """Say yes with probability Φ(Φ⁻¹(delta_test) + (margin − 1) mu_test), never at margin 0.
+
+    Guarantee
+    ---------
+    mu_test-GDP between neighbours whose margins are both at least 1 and differ by at most 1; yes with
+    probability at most delta_test at margin 1. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    if margin < 1:
+        return False
+    first = float(ndtri(budget.delta_test)) - _SCORE_SLACK
+    score = min(first + (margin - 1) * budget.mu_test * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
+    return bits.bernoulli(int(ndtr(score) * 2.0**_TEST_BITS), _TEST_BITS)
+
+
+def procrustes_bound(sine: float) -> float:
+    """Turn a bound on ‖sin Θ‖_F into one on the distance of the nearest two orthonormal bases."""
+    return float(sine / np.sqrt((1 + np.sqrt(1 - sine**2)) / 2))
+
+
+def random_rotation(k: int, failure: float, bits: BitSource) -> tuple[Array, float]:
+    """Draw an orthogonal matrix, within the returned Frobenius distance of a Haar one but for that failure chance.
+
+    A product of reflections that carry a basis vector to a uniform point of spheres of dimension k − 1, …, 0
+    (Stewart 1980). The normals behind the points are known to 2⁻⁵⁵, so only points near the origin are doubtful.
+    """
+    rotation = np.array([[1.0 if bits.bernoulli(1, 1) else -1.0]])
+    for size in range(2, k + 1):
+        point = rounded_normal(size, _ROTATION_SCALE, bits) / _ROTATION_SCALE
+        length = float(np.linalg.norm(point))
+        point = point / length if length > 0 else np.eye(size)[0]
+        mirror, sign = point.copy(), (1.0 if point[0] >= 0 else -1.0)
+        mirror[0] += sign  # away from cancellation
+        carrier = -sign * (np.eye(size) - 2 * np.outer(mirror, mirror) / (mirror @ mirror))  # e₁ to the point
+        rotation = carrier @ block_diag([[1.0]], rotation)
+    nearest = np.sqrt(2 * failure / k)  # P(a point of dimension >= 2 is nearer to the origin) <= nearest² / 2
+    return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * _UNIT_ROUNDOFF)
+
+
+def _weighted_basis(
+    gram: Array, weights: Array, pull: Callable[[Array], Array], plan: LeveragePlan, k: int
+) -> tuple[Array, float]:
+    """Orthonormal basis (d, k) of the top-k space of Σ w Y Yᵀ, and a public bound on its error.
+
+    Power steps on the weighted Gram matrix contract by E/G or better once the margin is at least 1, so the
+    residual reaches the rounding floor; the bound is that floor carried over to the basis.
+    """
+    size, root = len(gram), np.sqrt(weights)
+    allowed = 8 * gamma(size + 4) * size * np.sqrt(k)
+    coefficients = np.linalg.qr(root[:, None] * top_factor(gram * root[:, None] * root, k))[0]  # (N, k)
+    for _ in range(_ITERATIONS):
+        image = root[:, None] * (gram @ (root[:, None] * coefficients))
+        ritz = coefficients.T @ image
+        if np.linalg.norm(image - coefficients @ ritz) + allowed / 4 <= allowed:
+            break
+        coefficients = np.linalg.qr(image)[0]
+    else:
+        raise UncertifiedError
+    values, vectors = np.linalg.eigh((ritz + ritz.T) / 2)
+    if not values[0] >= plan.signal / 2 + plan.tail:
+        raise UncertifiedError
+    spanning = pull(root[:, None] * (coefficients @ (vectors / np.sqrt(values))))  # (d, k), nearly orthonormal
+    basis = np.linalg.qr(spanning)[0]
+    gap = plan.signal / 2
+    tilt = np.sqrt(size) * allowed / (np.sqrt(plan.signal / 2) * gap)
+    summing = 2 * gamma(size + 8) * np.sqrt(size * k) / np.sqrt(plan.signal / 2)
+    return basis, float(2 * (tilt + summing) + 100 * gamma(max(basis.shape)) * k)
+
+
+def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> Array:
+    """Add Gaussian noise for the given sensitivity on a grid fine enough that rounding costs next to nothing."""
+    grid = grid_for(shift / mu) / 16
+    sigma = (shift + rounding_charge(basis.size, grid)) / mu * (1 + 1e-12)
+    return add_gaussian(basis, sigma, bits, grid=grid)
