@@ -291,3 +291,23 @@ def test_the_two_eigenvalues_of_the_certificate_by_both_routes() -> None:
         exact = np.linalg.eigvalsh(gram)
         assert -1e-9 <= exact[-2] - found.signal <= exact[-3] + 1e-6
         assert abs(exact[-3] - found.tail) <= leverage_certificate.TAIL_TOLERANCE * ridge
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_ball_arithmetic_takes_over_when_no_float_bound_is_small_enough(width, monkeypatch):
+    """The slow path keeps the same items as the fast one, at every level."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((14 * width, 6)) * rng.choice([0.05, 0.2], (14 * width, 1))
+    rows = np.rint(rows / np.maximum(1, np.linalg.norm(rows)) / leverage.GRID) * leverage.GRID
+    gram = leverage.exact_gram([rows], len(rows))
+
+    def kept_at_every_level():
+        sets = leverage.LeverageFilter(gram, width, 1e-3, 2, 6)
+        return [(sets.advance(level), sets.kept.tolist()) for level in range(1, 7)]
+
+    fast = kept_at_every_level()
+    assert any(not all(kept) for _, kept in fast)
+    asked = []
+    monkeypatch.setattr(leverage, "_certified_base", lambda *_: asked.append(1))
+    assert kept_at_every_level() == fast
+    assert asked

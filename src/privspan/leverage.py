@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
+from privspan.leverage_balls import ball_leverages
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -31,10 +33,6 @@ _ROUNDOFF = 2.0**-53
 _DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k before the inverse is given up
 _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
-
-
-class UncertifiedError(ArithmeticError):
-    """A rounding error exceeded its proven bound; LAPACK would have to be far outside its own error bounds."""
 
 
 def gamma(terms: float) -> float:
@@ -247,26 +245,28 @@ class LeverageFilter:
     def _current(self) -> Array:
         """Leverages of the kept items, within `level_error`; the others are zero."""
         if self._values is None:
-            values, error = np.empty(0), np.inf
-            if self._base is not None:
-                values, error = _leverages(self._base, self.kept[self._base.items])
-            if error > self._error:
-                values = self._rebase()
-            assert self._base is not None
+            items, values = self._certified()
             self._values = np.zeros(len(self.kept))
-            self._values[self._base.items] = values
+            self._values[items] = values
         return self._values
 
-    def _rebase(self) -> Array:
-        """Invert afresh for the kept items, deflating as many columns as the error bound needs."""
+    def _certified(self) -> tuple[NDArray[np.intp], Array]:
+        """Leverages of items among which are all kept ones: by deletion if the error allows it, or afresh."""
+        if self._base is not None:
+            values, error = _leverages(self._base, self.kept[self._base.items])
+            if error <= self._error:
+                return self._base.items, values
         items = np.flatnonzero(self.kept)
         for extra in _DEFLATION_RANKS:
             self._base = _certified_base(self._gram, items, self._width, self._ridge, self._dimension + extra)
             if self._base is not None:
                 values, error = _leverages(self._base, np.ones(len(items), dtype=bool))
                 if error <= self._error:
-                    return values
-        raise UncertifiedError
+                    return items, values
+        # Not seen on any data yet. Giving up would be an abstention that the proof does not cover.
+        self._base = None
+        rows = _rows(items, self._width)
+        return items, ball_leverages(self._gram[np.ix_(rows, rows)], self._width, self._ridge, self._error)
 
     def _drop_obvious(self, threshold: float) -> None:
         """Delete items whose leverage exceeds the threshold by Cauchy–Schwarz: h ≥ ‖y‖⁴ / (yᵀ(A_S + λI)y)."""

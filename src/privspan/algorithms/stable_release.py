@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
-from privspan.leverage import UncertifiedError, gamma, top_factor
+from privspan.leverage import gamma, top_factor
 from privspan.leverage_certificate import LeveragePlan, certified_margin, leverage_levels
 from privspan.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
 from privspan.planner_stable import StableBudget
@@ -30,6 +30,10 @@ _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so 
 _SCORE_SLACK = 1e-9
 _ITERATIONS = 40
 _ROTATION_SCALE = 2.0**54
+
+
+class UncertifiedError(ArithmeticError):
+    """A rounding error exceeded its proven bound; LAPACK would have to be far outside its own error bounds."""
 
 
 def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
