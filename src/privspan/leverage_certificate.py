@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from privspan.leverage import Array, LeverageFilter, split_gram, top_factor
 
@@ -179,7 +179,7 @@ def _largest_eigenvalue(matrix: Array, tolerance: float) -> float:
         start = np.random.default_rng(1).standard_normal(size)
         try:
             guess = float(eigsh(matrix, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
-        except ArpackNoConvergence:
+        except ArpackError:
             guess = -np.inf
         if np.isfinite(guess):
             shifted = -matrix

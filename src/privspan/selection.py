@@ -7,7 +7,9 @@ private when ``pi(0) = 0`` and every step from ``g - 1`` to ``g`` satisfies the 
 definition; :func:`release_probability` is the largest such ``pi`` (Desfontaines, Voss, Gipson and Mandayam,
 "Differentially private partition selection", PoPETs 2022). No noise is drawn: one exact Bernoulli trial decides.
 
-The proofs are in ``docs/explanation/release-probability.md``.
+When an answer is wanted in any case, :func:`permute_and_flip` draws a nearly best candidate instead.
+
+The proofs are in ``docs/explanation/release-probability.md`` and ``docs/explanation/choosing-k.md``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ GRID_BITS = 128
 
 _ONE = 1 << GRID_BITS
 _LARGEST_SUPPORT = 1_000_000
+_MOST_FACTORS = 10_000  # series terms of one exponential coin; reached with probability below 1/10000!
 _LAPLACE_UNIT = 1 << 64  # the smallest weight of the truncated Laplace table; larger ones lose less to rounding
 
 ReleaseRule = Literal["optimal", "truncated-laplace"]
@@ -267,3 +270,45 @@ def stable_vote(
     """
     winner, margin = vote_margin(keys)
     return winner if releases(margin, epsilon, delta, bits, release) else None
+
+
+def permute_and_flip(scores: Sequence[int], epsilon: float, bits: BitSource) -> int:
+    """Draw the index of a nearly largest score.
+
+    The candidates are visited in random order; one whose score is x below the best is taken with probability
+    exp(-epsilon x / 2). The best one is always taken, so one round is enough.
+
+    Guarantee
+    ---------
+    (epsilon, 0)-differentially private whenever every score moves by at most one between neighbours.
+    Proof: docs/explanation/choosing-k.md.
+
+    Examples
+    --------
+    >>> from privspan.randomness import open_streams
+    >>> permute_and_flip([3, 200, 5], 1.0, open_streams(0).noise)
+    1
+    """
+    best = max(scores)
+    half = Fraction(epsilon) / 2
+    waiting = list(range(len(scores)))
+    while len(waiting) > 1:
+        candidate = waiting.pop(bits.below(len(waiting)))
+        if _coin_exp(half * (best - scores[candidate]), bits):
+            return candidate
+    return waiting[0]
+
+
+def _coin_exp(x: Fraction, bits: BitSource) -> bool:
+    """Return True with probability exactly exp(-x), x >= 0."""
+    whole, rest = divmod(x, 1)
+    # exp(-whole) is `whole` heads of exp(-1) in a row; the first tail ends it, so the loop is short.
+    return all(_coin_exp_small(Fraction(1), bits) for _ in range(whole)) and _coin_exp_small(rest, bits)
+
+
+def _coin_exp_small(x: Fraction, bits: BitSource) -> bool:
+    """Return True with probability exactly exp(-x), 0 <= x <= 1: the parity of a run of coins x/1, x/2, x/3, ..."""
+    for factor in range(1, _MOST_FACTORS):
+        if bits.below(x.denominator * factor) >= x.numerator:
+            return factor % 2 == 1
+    raise RuntimeError("The random source is broken: a run of probability 1/10000! occurred.")

@@ -53,7 +53,7 @@ def stable_group_step(
     streams : Streams
         Sources of randomness.
     full_level, ramp, movers, signal, spread, ridge : optional
-        Override numbers of the plan, as for :func:`privspan.algorithms.stable.stable_subspace`.
+        Override numbers of the plan, as for :func:`privspan.stable_subspace`.
 
     Returns
     -------

@@ -1,0 +1,255 @@
+"""The approximate subspace (the paper's DPASE): blocks of records propose subspaces, a private step aggregates them.
+
+Records are dealt into t blocks of m by a public order; every block proposes its top-k subspace. Two aggregates turn
+the proposals into one private answer: the stable group step, which goes beyond the paper and is the default, and
+the paper's own vote of cells. The proof note is docs/explanation/approximate-case.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privspan import _checks, planner_blocks
+from privspan.algorithms.histogram import histogram_step
+from privspan.algorithms.rank import choose_dimension
+from privspan.algorithms.stable_groups import stable_group_step
+from privspan.blocks import Order, block_bases, public_order
+from privspan.planner_blocks import HistogramPlan
+from privspan.privacy import Budget, Part, Release
+from privspan.randomness import RandomLike, Streams, open_streams
+from privspan.subspace import Subspace
+
+Aggregate = Literal["stable", "histogram"]
+AGGREGATES: tuple[Aggregate, ...] = ("stable", "histogram")
+OPTIONS = {
+    "stable": ("full_level", "ramp", "movers", "signal", "spread", "ridge"),
+    "histogram": ("references",),
+}
+"""Names of the public numbers of each aggregate that a caller may override."""
+
+
+def approximate_subspace(
+    X: ArrayLike,
+    k: int | Literal["auto"],
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float | None = None,
+    aggregate: Aggregate = "stable",
+    max_components: int | None = None,
+    block_size: int | None = None,
+    shuffle: bool = True,
+    options: Mapping[str, object] | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Learn privately the k-dimensional subspace that the records lie near.
+
+    Use it when there are few records and many columns and the records are very close to a subspace: the number of
+    records needed does not depend on the number of columns.
+
+    Parameters
+    ----------
+    X : (n, d) array of real numbers
+        One person per row; float32 and memory maps are read in chunks. A row with a value that is not finite counts
+        as zero. Rows are not centred.
+    k : int or "auto"
+        Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
+    epsilon, delta : float
+        The guarantee.
+    gamma : float, optional
+        Upper bound on the standard deviation of the (k+1)-th direction over that of the k-th. It makes the
+        histogram aggregate choose its cells without spending budget on it; chosen privately if omitted.
+        It affects accuracy only, never privacy. The stable aggregate always measures its own scale.
+    aggregate : {"stable", "histogram"}, default="stable"
+        "stable" is the group version of stable leverage. "histogram" is the paper's vote of cells, whose error grows
+        with d for the same tail energy.
+    max_components : int, optional
+        Largest dimension considered; required with ``k="auto"`` and refused otherwise.
+    block_size : int, optional
+        Records per block, at least k; the planner chooses by default.
+    shuffle : bool, default=True
+        Deal the rows into blocks by a random order; False takes consecutive rows, which suits memory maps whose
+        rows are in random order already.
+    options : mapping, optional
+        Further public numbers of the chosen aggregate, by name: ``references`` for "histogram"; those of
+        :func:`privspan.algorithms.stable_groups.stable_group_step` for "stable".
+    rng : None, int, SeedSequence or Generator, optional
+        None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+
+    Returns
+    -------
+    Release
+        ``release.subspace`` is None after an abstention. With ``k="auto"``, ``release.extras["n_components"]`` is the
+        dimension chosen.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
+    all data; no assumption is made but that each person contributes one row. An abstention costs the same.
+    Proof: docs/explanation/approximate-case.md, and docs/explanation/choosing-k.md for ``k="auto"``.
+
+    Examples
+    --------
+    >>> from privspan.algorithms.approximate import approximate_subspace
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(4000, 500, 2, gamma_w=1e-3, rng=0)
+    >>> release = approximate_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    >>> bool(release.subspace.distance(truth) < 0.05)
+    True
+    """
+    budget = Budget(epsilon, delta)
+    table = _checks.matrix(X)
+    settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
+    streams = open_streams(rng)
+    if k == "auto":
+        return _with_chosen_dimension(table, max_components, budget, settings, streams, shuffle)
+    if max_components is not None:
+        raise ValueError('`max_components` must be given only with `k="auto"`.')
+    settings.check(table.shape, k, budget)
+    order = public_order(len(table), streams.public) if shuffle else None
+    outcome = block_step(table, k, budget, settings, streams, order)
+    return outcome.release(budget, f"approximate ({aggregate})", streams)
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """Public choices of one run: which aggregate, and the numbers that override the planner's."""
+
+    aggregate: Aggregate = "stable"
+    gamma: float | None = None
+    block_size: int | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse values that no data could make sense of."""
+        _checks.one_of(AGGREGATES, aggregate=self.aggregate)
+        if self.gamma is not None:
+            _checks.probability(gamma=self.gamma)
+        if self.block_size is not None:
+            _checks.integer_at_least(1, block_size=self.block_size)
+        for name in self.options:
+            _checks.one_of(OPTIONS[self.aggregate], options=name)
+
+    def check(self, shape: tuple[int, int], k: int, budget: Budget) -> None:
+        """Refuse, from public facts alone, a run that could not answer."""
+        n, d = shape
+        _checks.dimension(k=k, d=d)
+        if self.block_size is not None and self.block_size < k:
+            raise ValueError(f"`block_size` must be at least k, {k}; got {self.block_size!r}.")
+        if self.aggregate == "histogram":
+            self.histogram_plan(shape, k, budget)
+        elif n < 2 * self.stable_block_size(n, k):
+            need = 2 * self.stable_block_size(n, k)
+            raise ValueError(f"`X` must have at least {need} rows for two blocks; got {n}.")
+
+    def stable_block_size(self, n: int, k: int) -> int:
+        """Records per block of the stable aggregate."""
+        return planner_blocks.stable_block_size(n, k) if self.block_size is None else self.block_size
+
+    def histogram_plan(self, shape: tuple[int, int], k: int, budget: Budget) -> HistogramPlan:
+        """Plan the histogram aggregate."""
+        return planner_blocks.plan_histogram(
+            *shape,
+            k,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            gamma=self.gamma,
+            block_size=self.block_size,
+            **self.options,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True)
+class BlockOutcome:
+    """What an aggregate released: a subspace or None, public or released numbers, and what it spent."""
+
+    subspace: Subspace | None
+    parameters: dict[str, object]
+    parts: tuple[Part, ...]
+
+    def release(
+        self, budget: Budget, method: str, streams: Streams, extras: Mapping[str, object] | None = None
+    ) -> Release:
+        """Wrap the outcome for the caller."""
+        return Release(
+            subspace=self.subspace,
+            cost=budget.cost(*self.parts),
+            method=method,
+            parameters=self.parameters,
+            private=streams.private,
+            extras=dict(extras or {}),
+        )
+
+
+def block_step(
+    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    """Propose a subspace per block and aggregate the proposals.
+
+    Guarantee
+    ---------
+    (budget.epsilon, budget.delta)-differentially private for replace-one neighbours.
+    Proof: docs/explanation/approximate-case.md.
+    """
+    aggregate = _by_histogram if settings.aggregate == "histogram" else _by_stable_groups
+    return aggregate(table, k, budget, settings, streams, order)
+
+
+def _by_histogram(
+    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    plan = settings.histogram_plan(table.shape, k, budget)
+    blocks = block_bases(table, k, plan.block_size, order=order)
+    basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, streams=streams)
+    error = plan.error(table.shape[1], k, side)
+    subspace = None if basis is None else Subspace(basis)
+    return BlockOutcome(subspace, {"k": k, **asdict(plan), "side": side, "error_bound": error}, parts)
+
+
+def _by_stable_groups(
+    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    m = settings.stable_block_size(len(table), k)
+    blocks = block_bases(table, k, m, order=order)
+    overrides = dict(settings.options)
+    subspace, released, parts = stable_group_step(
+        blocks.bases,
+        blocks.votes,
+        budget=budget,
+        streams=streams,
+        **overrides,  # type: ignore[arg-type]
+    )
+    return BlockOutcome(subspace, {"k": k, "block_size": m, **released}, parts)
+
+
+def _with_chosen_dimension(
+    table: NDArray[np.generic],
+    max_components: int | None,
+    budget: Budget,
+    settings: BlockSettings,
+    streams: Streams,
+    shuffle: bool,
+) -> Release:
+    """Let the blocks vote for k with a part of epsilon, then run with the rest."""
+    if max_components is None:
+        raise ValueError('`max_components` must be given with `k="auto"`.')
+    n, d = table.shape
+    _checks.integer_at_least(1, max_components=max_components)
+    blocks = n // planner_blocks.rank_block_size(max_components)
+    rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
+    rest = Budget(planner_blocks.remainder(budget.epsilon, rank_epsilon), budget.delta)
+    # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
+    settings.check((n, d), max_components, rest)
+    order = public_order(n, streams.public) if shuffle else None
+    k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
+    outcome = block_step(table, k, rest, settings, streams, order)
+    parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)
+    charged = replace(outcome, parts=parts, parameters={**outcome.parameters, "max_components": max_components})
+    return charged.release(
+        budget, f"approximate ({settings.aggregate}), dimension chosen", streams, {"n_components": k}
+    )

@@ -1,0 +1,118 @@
+"""Synthetic data with a known subspace, for tests, examples and benchmarks.
+
+Nothing here is private: the generators make up their own records. They never form a (d, d) matrix, so
+d = 100,000 is as easy as d = 100.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan import _checks
+from privspan.subspace import Subspace
+
+Array = NDArray[np.float64]
+
+_CHUNK_ENTRIES = 2**24
+
+_TAILS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "flat": lambda rng, shape: rng.standard_normal(shape),
+    "1/j": lambda rng, shape: rng.standard_normal(shape),
+    "student4": lambda rng, shape: rng.standard_t(4, shape) / math.sqrt(2.0),
+    "laplace": lambda rng, shape: rng.laplace(scale=math.sqrt(0.5), size=shape),
+    "rademacher": lambda rng, shape: np.asarray(rng.integers(0, 2, shape) * 2.0 - 1.0, dtype=np.float64),
+    "scale-mixture": lambda rng, shape: rng.standard_normal(shape) * _mixture_scales(rng, shape[0]),
+}
+TAILS = tuple(_TAILS)
+"""Names of the tail families that `gaussian_subspace` knows; every one has unit variance per direction."""
+
+
+def _mixture_scales(rng: np.random.Generator, n: int) -> Array:
+    """Give every record its own tail size: a log-normal factor with unit mean square."""
+    spread = 0.5
+    return np.asarray(np.exp(spread * rng.standard_normal((n, 1)) - spread**2))  # (n, 1)
+
+
+def gaussian_subspace(
+    n: int,
+    d: int,
+    k: int,
+    gamma: float | None = None,
+    *,
+    gamma_w: float | None = None,
+    condition: float = 1.0,
+    tail: str = "flat",
+    rng: int | np.random.Generator | None = None,
+) -> tuple[Array, Subspace]:
+    """Draw records near a random k-dimensional subspace.
+
+    Each record is U z + e. The signal z is normal with k variances spread geometrically from `condition` down
+    to 1; e lies in the orthogonal complement of U, so the top-k subspace of the covariance is exactly U.
+
+    Parameters
+    ----------
+    n, d, k : int
+        Records, columns, dimension of the subspace.
+    gamma : float, optional
+        Standard deviation of the largest direction of the tail; 0 puts every record on the subspace.
+        Give exactly one of `gamma` and `gamma_w`.
+    gamma_w : float, optional
+        Square root of the whole tail energy, i.e. ``gamma * sqrt(d)`` for the flat tail.
+    condition : float, default=1
+        Ratio of the largest to the smallest signal variance.
+    tail : {"flat", "1/j", "student4", "laplace", "rademacher", "scale-mixture"}, default="flat"
+        Law of e. "1/j" has variances proportional to 1/j along the coordinate axes, in random order;
+        "student4", "laplace" and "rademacher" have independent coordinates with those laws;
+        "scale-mixture" multiplies a normal tail by one random factor per record.
+    rng : int or numpy.random.Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    X : (n, d) array
+    truth : Subspace
+        The subspace U that the records are near.
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(50, 8, 2, gamma=0.0, rng=0)
+    >>> X.shape, truth.dimension
+    ((50, 8), 2)
+    >>> bool(abs(X - truth.project(X)).max() < 1e-12)
+    True
+    """
+    _checks.integer_at_least(1, n=n)
+    _checks.dimension(k=k, d=d)
+    _checks.one_of(TAILS, tail=tail)
+    if (gamma is None) == (gamma_w is None):
+        raise ValueError("Give exactly one of `gamma` and `gamma_w`.")
+    generator = np.random.default_rng(rng)
+    basis = np.linalg.qr(generator.standard_normal((d, k)))[0]  # (d, k)
+    signal = generator.standard_normal((n, k)) * np.sqrt(np.geomspace(condition, 1.0, k))  # (n, k)
+    scales = _tail_scales(d, gamma, gamma_w, tail, generator)  # (d,)
+    records = _TAILS[tail](generator, (n, d))
+    records *= scales
+    rows = max(1, _CHUNK_ENTRIES // d)
+    for start in range(0, n, rows):
+        part = records[start : start + rows]
+        # One product puts the signal in and takes the tail's component along U out.
+        part += (signal[start : start + rows] - part @ basis) @ basis.T
+    return records, Subspace(basis)
+
+
+def _tail_scales(
+    d: int, gamma: float | None, gamma_w: float | None, tail: str, generator: np.random.Generator
+) -> Array:
+    """Return the standard deviation of every coordinate of the tail."""
+    shape = np.ones(d)
+    if tail == "1/j":
+        shape = generator.permutation(1.0 / np.sqrt(np.arange(1.0, d + 1.0)))
+    if gamma is not None:
+        return gamma * shape
+    assert gamma_w is not None
+    return np.asarray(gamma_w * shape / np.linalg.norm(shape), dtype=np.float64)
