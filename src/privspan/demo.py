@@ -26,10 +26,12 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"privspan {ps.__version__}: every answer below is ({EPSILON:g}, {DELTA:g})-differentially private.\n")
     people_in_many_dimensions()
     release = flights()
+    close_to_a_subspace()
+    everyday_pca()
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / "exact.png"
     draw(release, picture)
-    print(f"A picture of both is in {picture}.")
+    print(f"A picture of the first two is in {picture}.")
 
 
 def people_in_many_dimensions() -> None:
@@ -64,6 +66,29 @@ def flights() -> ps.Release:
     blocks, size = release.parameters["blocks"], release.parameters["block_size"]
     print(f"   Cost {release.cost}; {blocks} blocks of {size} flights voted.\n")
     return release
+
+
+def close_to_a_subspace() -> None:
+    """People who lie close to a subspace, not in it: stable leverage against noise on the covariance."""
+    n, d = 2_000, 2_000
+    X, truth = ps.datasets.gaussian_subspace(n, d, DIMENSION, gamma_w=1e-3, rng=7)
+    print(f"3. {n:,} people, {d:,} columns, everyone a thousandth away from a {DIMENSION}-dimensional subspace.")
+    for name, algorithm in (("stable leverage", ps.stable_subspace), ("Analyze Gauss", ps.baselines.analyze_gauss)):
+        found = algorithm(X, DIMENSION, epsilon=EPSILON, delta=DELTA).subspace
+        said = "abstained" if found is None else f"error {found.distance(truth):.3f} (0 is perfect, 1 is useless)"
+        print(f"   {name + ':':17}{said}")
+    print()
+
+
+def everyday_pca() -> None:
+    """A PCA as scikit-learn users know it."""
+    n, d = 20_000, 100
+    X, truth = ps.datasets.gaussian_subspace(n, d, DIMENSION, gamma_w=0.3, condition=4.0, rng=7)
+    model = ps.PrivatePCA(DIMENSION, epsilon=EPSILON, delta=DELTA).fit(X + 1.0)
+    shares = ", ".join(f"{share:.0%}" for share in model.explained_variance_ratio_)
+    print(f"4. PrivatePCA on {n:,} people, {d} columns, not centred, no bound given.")
+    print(f"   Planned error {model.plan_.error:.3f}, actual error {model.subspace_.distance(truth):.3f}.")
+    print(f"   Variance explained by its components: {shares}. Cost {model.release_.cost}.\n")
 
 
 def bundled_flights() -> tuple[list[str], NDArray[np.int64]]:
