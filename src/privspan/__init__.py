@@ -11,44 +11,88 @@ from typing import TYPE_CHECKING
 from privspan._version import __version__
 
 if TYPE_CHECKING:
+    from privspan import audit as audit
+    from privspan import baselines as baselines
+    from privspan import datasets as datasets
+    from privspan.algorithms.approximate import approximate_subspace
+    from privspan.algorithms.boosted import boosted_subspace
     from privspan.algorithms.exact import exact_subspace
-    from privspan.estimators import AbstentionWarning, ExactSubspace, NotPrivateWarning
+    from privspan.algorithms.mean import PrivateMean, private_mean
+    from privspan.algorithms.private import UselessPlanWarning, private_subspace
+    from privspan.algorithms.stable import stable_subspace
+    from privspan.estimators import (
+        AbstentionWarning,
+        ApproximateSubspace,
+        BoostedSubspace,
+        ExactSubspace,
+        NotPrivateWarning,
+        PrivatePCA,
+    )
+    from privspan.planner import Plan, plan
     from privspan.privacy import Budget, Part, PrivacyCost, Release
     from privspan.relations import ExactForm, Relation
     from privspan.subspace import Subspace
 
 _HOMES = {
     "AbstentionWarning": "privspan.estimators",
+    "ApproximateSubspace": "privspan.estimators",
+    "BoostedSubspace": "privspan.estimators",
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.relations",
     "ExactSubspace": "privspan.estimators",
     "NotPrivateWarning": "privspan.estimators",
     "Part": "privspan.privacy",
+    "Plan": "privspan.planner",
     "PrivacyCost": "privspan.privacy",
+    "PrivateMean": "privspan.algorithms.mean",
+    "PrivatePCA": "privspan.estimators",
     "Relation": "privspan.relations",
     "Release": "privspan.privacy",
     "Subspace": "privspan.subspace",
+    "UselessPlanWarning": "privspan.algorithms.private",
+    "approximate_subspace": "privspan.algorithms.approximate",
+    "boosted_subspace": "privspan.algorithms.boosted",
     "exact_subspace": "privspan.algorithms.exact",
+    "plan": "privspan.planner",
+    "private_mean": "privspan.algorithms.mean",
+    "private_subspace": "privspan.algorithms.private",
+    "stable_subspace": "privspan.algorithms.stable",
 }
+
+_MODULES = ("audit", "baselines", "datasets")
 
 __all__ = [
     "AbstentionWarning",
+    "ApproximateSubspace",
+    "BoostedSubspace",
     "Budget",
     "ExactForm",
     "ExactSubspace",
     "NotPrivateWarning",
     "Part",
+    "Plan",
     "PrivacyCost",
+    "PrivateMean",
+    "PrivatePCA",
     "Relation",
     "Release",
     "Subspace",
+    "UselessPlanWarning",
     "__version__",
+    "approximate_subspace",
+    "boosted_subspace",
     "exact_subspace",
+    "plan",
+    "private_mean",
+    "private_subspace",
+    "stable_subspace",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its module on first use."""
+    """Import a public name or module on first use."""
+    if name in _MODULES:
+        return import_module(f"privspan.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'privspan' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -58,4 +102,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

@@ -138,6 +138,7 @@ class PrivacyCost:
         Holds for replace-one neighbours when it is public, by position, which row belongs to which part.
         Parts chosen by a value in the row do not qualify: replacing that row then changes two parts, and
         the costs add. The `parts` of both are listed; they do not add up to the total.
+        See docs/explanation/accounting.md.
         """
         self._same_neighbours(other)
         epsilon, delta = max(self.epsilon, other.epsilon), max(self.delta, other.delta)

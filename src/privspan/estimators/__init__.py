@@ -5,6 +5,16 @@ row per person.
 """
 
 from privspan.estimators._base import AbstentionWarning, NotPrivateWarning
+from privspan.estimators.approximate import ApproximateSubspace
+from privspan.estimators.boosted import BoostedSubspace
 from privspan.estimators.exact import ExactSubspace
+from privspan.estimators.pca import PrivatePCA
 
-__all__ = ["AbstentionWarning", "ExactSubspace", "NotPrivateWarning"]
+__all__ = [
+    "AbstentionWarning",
+    "ApproximateSubspace",
+    "BoostedSubspace",
+    "ExactSubspace",
+    "NotPrivateWarning",
+    "PrivatePCA",
+]

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -32,7 +33,7 @@ class NotPrivateWarning(UserWarning):
 class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that learn one subspace."""
 
-    n_components: int
+    n_components: Any
     random_state: RandomLike
 
     @abstractmethod
@@ -55,15 +56,31 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Fitted. A private abstention does not raise: it warns, sets ``succeeded_ = False`` and leaves a
             subspace that does not depend on the data.
         """
-        X = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=2)
+        sparse_format = "csr" if self._takes_sparse() else False
+        X = validate_data(
+            self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
+        )
         names = getattr(self, "feature_names_in_", None)
         self.release_ = self._release(X, None if names is None else [str(name) for name in names])
         self.succeeded_ = not self.release_.abstained
-        self.subspace_ = self.release_.subspace or first_axes(X.shape[1], self.n_components)
+        self.subspace_ = self.release_.subspace or first_axes(X.shape[1], self._dimension(self.release_))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
+        self._set_further_attributes()
         self._warn()
         return self
+
+    def _takes_sparse(self) -> bool:
+        """Whether sparse tables are taken, given the parameters."""
+        return False
+
+    def _set_further_attributes(self) -> None:
+        """Set what an estimator has beyond the subspace, from `release_`."""
+
+    def _dimension(self, release: Release) -> int:
+        """Dimension that was asked for, or that was chosen privately."""
+        chosen: Any = release.extras.get("n_components", self.n_components)
+        return int(chosen)
 
     def _warn(self) -> None:
         if not self.release_.private:
@@ -88,9 +105,20 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         (n_samples, n_components) array
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=False)
-        coordinates: NDArray[np.float64] = (X - self._centre()) @ self.components_.T
-        return coordinates
+        sparse_format = "csr" if self._takes_sparse() else False
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=sparse_format,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+            reset=False,
+        )
+        axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
+        if issparse(X):  # not centred itself, which would fill it
+            table: Any = X
+            return np.asarray(table @ axes - centre @ axes)
+        return np.asarray((X - centre) @ axes)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Rows of the original space with these coordinates.
@@ -106,8 +134,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         check_is_fitted(self)
         return np.asarray(X) @ self.components_ + self._centre()
 
-    def _centre(self) -> NDArray[np.float64] | float:
-        return 0.0 if self.subspace_.offset is None else self.subspace_.offset
+    def _centre(self) -> NDArray[np.float64]:
+        return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset
 
     @property
     def _n_features_out(self) -> int:
@@ -116,9 +144,24 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def independent_seeds(random_state: RandomLike, count: int) -> list[RandomLike]:
+    """Give every private step its own randomness, so that no two steps share noise.
+
+    None stays None: each step then draws from the operating system. A Generator or RandomState is advanced by each
+    step that uses it. From a fixed seed one child per step is derived, always the same ones.
+    """
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        random_state = np.random.SeedSequence(int(random_state))
+    if not isinstance(random_state, np.random.SeedSequence):
+        return [random_state] * count
+    key = random_state.spawn_key  # not `spawn`, which would change the sequence of the caller
+    return [np.random.SeedSequence(random_state.entropy, spawn_key=(*key, index)) for index in range(count)]
 
 
 def first_axes(d: int, k: int) -> Subspace:

@@ -1,0 +1,93 @@
+"""How near do the planner's predictions come to the errors of real runs?
+
+Thirty settings are drawn from a seed, rows, columns, dimension, budget and tail: not the ones that the constants were
+fitted to. A setting whose predicted error is .5 or more is drawn again, because "useless" is too easy to predict. The
+method that the plan chooses is run and the median error compared with the prediction; a run that abstains counts as
+an error of 1. ``--quick`` takes ten smaller settings, ``--all`` measures every other method that is not expected to
+abstain as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from privspan.algorithms.private import private_subspace
+from privspan.datasets import gaussian_subspace
+from privspan.planner import Plan, plan
+
+DELTA = 1e-6
+WITHIN = 1.5
+SEED = 31_415
+
+
+def settings(count: int, most_rows: int) -> Iterator[Plan]:
+    """Draw settings with a predicted error below one half; every third one has few rows and a very short tail."""
+    rng = np.random.default_rng(SEED)
+    drawn = 0
+    while drawn < count:
+        crowded = drawn % 3 == 2
+        n = int(math.exp(rng.uniform(math.log(700), math.log(3_000 if crowded else most_rows))))
+        d = int(math.exp(rng.uniform(math.log(15), math.log(600))))
+        k = int(rng.integers(1, 9))
+        epsilon = float(math.exp(rng.uniform(math.log(0.3), math.log(4.0))))
+        tail = math.exp(rng.uniform(math.log(1e-4 if crowded else 5e-3), math.log(5e-3 if crowded else 1.0)))
+        if k >= d:
+            continue
+        chosen = plan(n, d, k, epsilon=epsilon, delta=DELTA, gamma=tail / math.sqrt(d - k))
+        if chosen.useful:
+            drawn += 1
+            yield chosen
+
+
+def errors(one: Plan, repetitions: int) -> list[float]:
+    """Run the method of a plan on fresh data."""
+    found = []
+    for seed in range(repetitions):
+        X, truth = gaussian_subspace(one.n, one.d, one.k, one.gamma, rng=seed)
+        release = private_subspace(
+            X, one.k, epsilon=one.epsilon, delta=one.delta, method=one.method, rng=10_000 + seed
+        )
+        found.append(1.0 if release.subspace is None else release.subspace.distance(truth))
+    return found
+
+
+def main() -> None:
+    """Print one line per setting and the count of predictions within the factor."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="ten small settings, three runs each")
+    parser.add_argument("--all", action="store_true", help="measure the other methods too")
+    options = parser.parse_args()
+    count, most_rows, repetitions = (10, 4_000, 3) if options.quick else (30, 15_000, 5)
+    print(f"medians of {repetitions}, one core, delta {DELTA}")
+    print("method            n    d  k   eps     tail  predicted  measured  ratio      90%  largest  ms to plan")
+    hits = total = 0
+    for chosen in settings(count, most_rows):
+        start = time.process_time()
+        plan(chosen.n + 1, chosen.d, chosen.k, epsilon=chosen.epsilon, delta=DELTA, gamma=chosen.gamma)
+        milliseconds = 1e3 * (time.process_time() - start)
+        others = [one for one in chosen.alternatives if one.method != chosen.method and one.abstention < 0.1]
+        for one in [chosen, *(others if options.all else [])]:
+            found = errors(one, repetitions)
+            median = statistics.median(found)
+            ratio = one.error / median
+            inside = 1 / WITHIN <= ratio <= WITHIN
+            if one is chosen:
+                hits, total = hits + inside, total + 1
+            tail = one.gamma * math.sqrt(one.d - one.k)
+            print(
+                f"{one.method:<14}{one.n:6d}{one.d:5d}{one.k:3d}{one.epsilon:6.2f}{tail:9.5f}"
+                f"{one.error:11.5f}{median:10.5f}{ratio:7.2f}{one.error_90:9.5f}{max(found):9.5f}"
+                f"{milliseconds:8.0f}{'' if inside else '  *'}",
+                flush=True,
+            )
+    print(f"{hits} of {total} predictions within a factor {WITHIN}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""A private mean, in all coordinates or in those of a subspace that was released before.
+
+One record moves the sum of rows no longer than R by at most 2R, so the noise has standard deviation 2R/(mu n) in
+every coordinate that is released.  All d coordinates together are then off by about 2R √d/(mu n); the k coordinates
+in a released subspace by 2R √k/(mu n) only, plus what the mean has outside the subspace.  Where the mean is needed
+only to be taken away, `pair_differences` does that without knowing it.
+Proofs: docs/explanation/private-mean.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan import _checks
+from privspan.algorithms.ledger import MuLedger
+from privspan.algorithms.localised import geometric_mean
+from privspan.algorithms.spectrum import row_lengths
+from privspan.privacy import Budget, PrivacyCost
+from privspan.randomness import RandomLike, open_streams
+from privspan.subspace import Subspace
+from privspan.sums import SumBounds, chunk_sums, gaussian_sum, relative_error
+from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input, piece_rows
+
+__all__ = ["PrivateMean", "mean_bounds", "pair_differences", "private_mean"]
+
+Array = NDArray[np.float64]
+
+_LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
+_CLIP = 3.0  # times the geometric mean of the lengths
+_LENGTH_RANGE = (2.0**-40, 2.0**40)
+
+
+@dataclass(frozen=True)
+class PrivateMean:
+    """A released mean and what it cost.
+
+    Attributes
+    ----------
+    mean : (d,) array
+        The mean, read-only; on the subspace if one was given.
+    noise : float
+        Standard deviation of the noise in every released coordinate.
+    norm_bound : float
+        Rows (or their coordinates) longer than this were shortened to it; given, or released at a part of the cost.
+    cost : PrivacyCost
+    private : bool
+        False when a seed was given.
+    """
+
+    mean: Array
+    noise: float
+    norm_bound: float
+    cost: PrivacyCost
+    private: bool
+
+
+def private_mean(
+    X: object,
+    subspace: Subspace | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    norm_bound: float | None = None,
+    rng: RandomLike = None,
+) -> PrivateMean:
+    """Release the mean of the rows, of all of it or of its projection onto a released subspace.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        One person per row.  A row with a non-finite entry counts as zero.
+    subspace : Subspace, optional
+        Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
+        projected rows, so what the mean has outside is lost.
+    epsilon, delta : float
+        Privacy budget.
+    norm_bound : float, optional
+        Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
+        offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
+        the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    PrivateMean
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
+    data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and that the products of a matrix
+    library compute every output row from its own input row.  Proof: docs/explanation/private-mean.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((20_000, 3)) + [2.0, 0.0, 0.0]
+    >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
+    [2.0, 0.0, 0.0]
+    """
+    budget = Budget(epsilon, delta)
+    if norm_bound is not None:
+        _checks.positive(norm_bound=norm_bound)
+    source = as_rows_input(X)
+    if subspace is not None:
+        source = _coordinates(source, subspace)  # (n, k)
+    streams = open_streams(rng)
+    ledger = MuLedger(budget)
+    if norm_bound is None:
+        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * geometric_mean(row_lengths(source), *_LENGTH_RANGE, mu_length, streams.noise)
+    bound, n = float(norm_bound), int(source.shape[0])
+    rows = Rows(source, clip=bound)
+    mu = ledger.spend("mean", ledger.left)
+    total, sigma = gaussian_sum(_row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
+    mean = total * (bound / n)
+    if subspace is not None:
+        mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
+    mean.flags.writeable = False
+    return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
+
+
+def pair_differences(X: object, rng: RandomLike = None) -> Any:
+    """Return the differences of rows that a public random order pairs; one record reaches one difference.
+
+    Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        At least two rows; the last one of an odd number is left out.
+    rng : None, int, SeedSequence, Generator or RandomState
+        Of the order, which is public.
+
+    Returns
+    -------
+    (n // 2, d) array or CSR array
+        float32 where that holds every entry of the dtype of `X` (float32 itself, and integers up to 16 bits), else
+        float64.  Sparse rows stay sparse.
+
+    Guarantee
+    ---------
+    Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
+    private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
+    """
+    source = as_rows_input(X, min_rows=2)
+    half = int(source.shape[0]) // 2
+    order = open_streams(rng).public.permutation(int(source.shape[0]))  # (n,)
+    dtype = np.result_type(source.dtype, np.float32)
+    if sparse.issparse(source):
+        table: Any = source
+        return table[order[:half]].astype(dtype) - table[order[half : 2 * half]].astype(dtype)
+    differences = np.empty((half, int(source.shape[1])), dtype=dtype)
+    step = piece_rows(int(source.shape[1]))
+    with np.errstate(all="ignore"):
+        for start in range(0, half, step):
+            part = slice(start, min(start + step, half))
+            minuend, subtrahend = source[order[part]], source[order[half + part.start : half + part.stop]]
+            np.subtract(minuend, subtrahend, out=differences[part], dtype=dtype, casting="unsafe")
+    return differences
+
+
+def mean_bounds(n: int, columns: int) -> SumBounds:
+    """Return what one record can do to the sum of n rows of length at most 1: move it by 2."""
+    # The float64 sum of at most CHUNK_ROWS numbers is off by gamma times the sum of their sizes; over the
+    # coordinates of rows of length at most 1 these errors have the Euclidean norm gamma times CHUNK_ROWS.
+    return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n)
+
+
+def _row_sums(rows: Rows) -> Iterator[Array]:
+    """Yield the sum of the rows of each chunk, (columns,)."""
+    return chunk_sums((numbers, np.asarray(piece.sum(axis=0)).ravel()) for numbers, piece in rows.pieces())
+
+
+def _coordinates(source: Piece, subspace: Subspace) -> Array:
+    """Return the coordinates of every row in the subspace, each from its own row; (n, k)."""
+    n, d = source.shape
+    if d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    step = piece_rows(int(d))
+    with np.errstate(all="ignore"):
+        pieces = [
+            np.asarray(source[start : start + step].astype(np.float64) @ subspace.basis)
+            for start in range(0, n, step)
+        ]
+        shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
+        return np.concatenate(pieces) - shift

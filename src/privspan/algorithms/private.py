@@ -1,0 +1,182 @@
+"""The everyday door: one function that takes the method the planner predicts to be the most accurate.
+
+The choice depends on public numbers only (n, d, k, the budget, `gamma`, and whether the table is sparse), so it costs
+nothing, and the guarantee is that of the method taken.  Also here: how several private steps share one budget.
+Proofs: docs/explanation/planning.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from scipy import sparse
+
+from privspan import _checks
+from privspan.algorithms.adaptive import adaptive_subspace
+from privspan.algorithms.approximate import approximate_subspace
+from privspan.algorithms.exact import exact_subspace
+from privspan.algorithms.stable import stable_subspace
+from privspan.baselines.analyze_gauss import analyze_gauss
+from privspan.planner import METHODS, Plan, among, plan
+from privspan.privacy import Budget, Release, delta_from_mu, epsilon_from_mu, share_mu
+from privspan.randomness import RandomLike
+from privspan.unit_rows import as_rows_input
+
+__all__ = [
+    "GAUSSIAN_METHODS",
+    "PRIVATE_METHODS",
+    "PrivateMethod",
+    "UselessPlanWarning",
+    "gaussian_budgets",
+    "planned",
+    "private_subspace",
+]
+
+PrivateMethod = Literal["auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"]
+
+PRIVATE_METHODS: tuple[PrivateMethod, ...] = (
+    "auto",
+    "adaptive",
+    "stable",
+    "approximate",
+    "analyze-gauss",
+    "exact",
+)
+
+GAUSSIAN_METHODS = ("adaptive", "analyze-gauss")
+"""Methods that are mu-GDP with the mu of their budget; they also take sparse tables."""
+
+_ALGORITHMS: dict[str, Callable[..., Release]] = {
+    "adaptive": adaptive_subspace,
+    "stable": stable_subspace,
+    "approximate": approximate_subspace,
+    "analyze-gauss": analyze_gauss,
+    "exact": exact_subspace,
+}
+
+
+class UselessPlanWarning(UserWarning):
+    """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
+
+
+def private_subspace(
+    X: object,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    method: PrivateMethod = "auto",
+    gamma: float | None = None,
+    rng: RandomLike = None,
+    **options: Any,
+) -> Release:
+    """Learn the k-dimensional subspace that the rows of X lie near, by the method that suits the numbers.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map or SciPy sparse matrix
+        One person per row.  Sparse tables are never densified; only "adaptive" and "analyze-gauss" take them.
+        Rows are not centred: see :class:`privspan.PrivatePCA`.
+    k : int
+        Dimension.
+    epsilon, delta : float
+        Privacy budget.
+    method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"}, default="auto"
+        "auto" asks :func:`privspan.plan`.  "exact" is run only when asked for.
+    gamma : float, optional
+        Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
+        knowledge.  It guides the choice and never affects privacy, unless it was read off the data.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+    **options
+        Further keyword arguments of the method that is named; refused with "auto".
+
+    Returns
+    -------
+    Release
+        That of the method; with "auto", ``parameters`` also hold ``predicted_error`` and ``reason``.
+
+    Warns
+    -----
+    UselessPlanWarning
+        If "auto" finds no method that is predicted to do better than an error of .5.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
+    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.
+    Proof: docs/explanation/planning.md.
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 20, 2, gamma_w=0.1, rng=0)
+    >>> release = private_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=1)
+    >>> release.method, bool(release.subspace.distance(truth) < 0.05)
+    ('adaptive', True)
+    """
+    _checks.one_of(PRIVATE_METHODS, method=method)
+    if method != "auto":
+        if gamma is not None:
+            _checks.probability(gamma=gamma)
+            options = {**options, "gamma": gamma} if method == "approximate" else options
+        return _ALGORITHMS[method](X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
+    if options:
+        raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
+    source = as_rows_input(X)
+    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, is_sparse=sparse.issparse(source))
+    if not choice.useful:
+        warnings.warn(choice.reason, UselessPlanWarning, stacklevel=2)
+    release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]
+    told = {**release.parameters, "predicted_error": choice.error, "reason": choice.reason}
+    return replace(release, parameters=told)
+
+
+def planned(
+    shape: tuple[int, int], k: int, *, epsilon: float, delta: float, gamma: float | None, is_sparse: bool
+) -> Plan:
+    """Return the plan of "auto" for a table of this shape, among the methods that take its kind."""
+    n, d = int(shape[0]), int(shape[1])
+    _checks.dimension(k=k, d=d, n=n)
+    full = plan(n, d, k, epsilon=epsilon, delta=delta, gamma=gamma)
+    return among(full, GAUSSIAN_METHODS if is_sparse else METHODS)
+
+
+def gaussian_budgets(budget: Budget, weights: Sequence[float]) -> tuple[Budget, ...]:
+    """Share a budget among Gaussian algorithms in proportion to the weights, which count squares of mu.
+
+    Parameters
+    ----------
+    budget : Budget
+        The whole.
+    weights : sequence of float
+        Positive.
+
+    Returns
+    -------
+    tuple of Budget
+        One per weight, with the delta of the whole or less.  The squares of their ``mu`` sum to at most that of the
+        whole, as real numbers, so algorithms that are mu-GDP with the mu of these budgets cost the whole together.
+
+    Guarantee
+    ---------
+    Composition of mu-GDP for replace-one neighbours.  Proof: docs/explanation/planning.md.
+    """
+    # Turning a mu into an epsilon and back may gain a few units in the last place: leave room for them.
+    shares = share_mu(budget.mu * (1.0 - 1e-9), *weights)
+    budgets = tuple(_budget_of(mu, budget.delta) for mu in shares)
+    if sum(Fraction(part.mu) ** 2 for part in budgets) > Fraction(budget.mu) ** 2:
+        raise RuntimeError("The shares of mu exceed the whole; nothing has been released.")
+    return budgets
+
+
+def _budget_of(mu: float, delta: float) -> Budget:
+    """Return a budget whose mu is this one, with that delta unless a positive epsilon needs a smaller one."""
+    epsilon = epsilon_from_mu(mu, delta)
+    if epsilon > mu / 8.0:
+        return Budget(epsilon, delta)
+    return Budget(mu, delta_from_mu(mu, mu))

@@ -1,0 +1,99 @@
+"""``BoostedSubspace``: the boosted block method as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from privspan.algorithms.approximate import Aggregate
+from privspan.algorithms.boosted import boosted_subspace
+from privspan.estimators._base import SubspaceEstimator
+from privspan.privacy import Release
+from privspan.randomness import RandomLike
+
+
+class BoostedSubspace(SubspaceEstimator):
+    """A subspace within `alpha` of the true one with probability 1 − `beta`, learnt privately.
+
+    Many disjoint parts of the records learn a subspace each, and one that most of them agree with is kept. It needs
+    as many times the records of one run as there are parts: 50 for beta = 0.05.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimension of the subspace.
+    epsilon, delta : float
+        The guarantee.
+    alpha : float
+        Wanted distance (sine of the largest angle), below 1.
+    beta : float
+        Wanted probability of failure.
+    gamma, aggregate, block_size, options
+        As for :class:`privspan.ApproximateSubspace`, for every part.
+    random_state : None, int, SeedSequence, Generator or RandomState, default=None
+        None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+
+    Attributes
+    ----------
+    components_ : (n_components, n_features) array
+        Orthonormal rows that span the subspace.
+    n_components_ : int
+    n_features_in_ : int
+    subspace_ : Subspace
+    release_ : Release
+        What was released and what it cost.
+    succeeded_ : bool
+        False after an abstention.
+
+    See Also
+    --------
+    privspan.boosted_subspace : the function behind it.
+
+    Guarantee
+    ---------
+    The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
+    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
+    ``docs/explanation/planning.md``.
+    """
+
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        epsilon: float,
+        delta: float,
+        alpha: float,
+        beta: float,
+        gamma: float | None = None,
+        aggregate: Aggregate = "stable",
+        block_size: int | None = None,
+        options: Mapping[str, object] | None = None,
+        random_state: RandomLike = None,
+    ) -> None:
+        self.n_components: int = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.aggregate = aggregate
+        self.block_size = block_size
+        self.options = options
+        self.random_state = random_state
+
+    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
+        return boosted_subspace(
+            X,
+            self.n_components,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            alpha=self.alpha,
+            beta=self.beta,
+            gamma=self.gamma,
+            aggregate=self.aggregate,
+            block_size=self.block_size,
+            options=self.options,
+            rng=self.random_state,
+        )
