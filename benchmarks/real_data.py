@@ -3,8 +3,9 @@
 Hyperspectral pixels (package tensorly) and fermentation spectra (package chemotools) are read from the files of those
 packages, digits and breast cancer come with scikit-learn; a table whose package is missing is left out. Every row
 counts as one person, delta is 1e-6. "Captured" is the variance along the private components over that along the same
-number of ordinary ones; "error" is the sine of the largest angle between the two subspaces. All of it is private,
-centring included (differences of pairs, for both methods). Writes ``benchmarks/results/real_data.md`` and ``.png``;
+number of ordinary ones; "error" is the sine of the largest angle between the two subspaces. Centring is private
+(differences of pairs, for both methods). One thing is not: the columns of breast cancer are divided by their medians,
+which stand for units that an owner of the table would know. Writes ``benchmarks/results/real_data.md`` and ``.png``;
 ``--quick`` takes every third row and two repetitions.
 """
 

@@ -208,7 +208,7 @@ def _choose(alternatives: tuple[Plan, ...], crowding: float) -> Plan:
         if other.abstention <= _MOST_ABSTENTION and (other.method != "stable" or other.n <= MOST_STABLE_ROWS)
     ]
     if adaptive.assumed:
-        return adaptive if crowding < CROWDED or stable not in runnable else stable
+        return stable if crowding >= CROWDED and stable in runnable and stable.useful else adaptive
     return min(runnable, key=_preference, default=adaptive)
 
 
