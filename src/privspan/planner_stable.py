@@ -47,7 +47,7 @@ class Allowance:
 
 TIGHT = Allowance(movers=0.004, tail_factor=1.12, tail_spectrum=0.03, signal_margin=0.01)
 ROBUST = Allowance(movers=0.02, tail_factor=2.2, tail_spectrum=0.12, signal_margin=0.015)
-GROUPS = Allowance(movers=0.05, tail_factor=1.3, tail_spectrum=0.05, signal_margin=0.03)
+GROUPS = Allowance(movers=0.05, tail_factor=1.5, tail_spectrum=0.05, signal_margin=0.03)
 
 SIGNAL_QUANTILE = 2.0
 """Standard deviations of its noise that are taken off the released signal strength."""
