@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["down", "sqrt_down", "sqrt_up", "tighten", "up"]
+__all__ = ["down", "least_passing", "sqrt_down", "sqrt_up", "tighten", "up"]
 
 _TIGHT = 2.0**-50  # relative width at which a search stops
+_SMALLEST = 1e-300  # where a search for a small number begins
 
 
 def down(value: Fraction) -> float:
@@ -73,3 +74,18 @@ def tighten(passes: Callable[[float], bool], good: float, bad: float) -> float:
         else:
             bad = middle
     return good
+
+
+def least_passing(passes: Callable[[float], bool]) -> float:
+    """Return about the smallest number, zero or above, that passes a test which large enough numbers pass.
+
+    The returned number passed itself; it is infinite only where no float passes.
+    """
+    if passes(0.0):
+        return 0.0
+    good, bad = 1.0, _SMALLEST
+    while not passes(good):
+        good, bad = 2.0 * good, good
+        if math.isinf(good):
+            return good
+    return tighten(passes, good, bad)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import erfcx, ndtr
 
 from privspan import _checks
-from privspan._rounding import down, sqrt_down, sqrt_up, tighten
+from privspan._rounding import down, least_passing, sqrt_down, sqrt_up, tighten
 
 __all__ = ["compose_mu", "delta_from_mu", "epsilon_from_mu", "mu_from_budget", "share_mu"]
 
@@ -123,14 +123,7 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     def passes(epsilon: float) -> bool:
         return delta_from_mu(mu, epsilon) <= delta
 
-    if passes(0.0):
-        return 0.0
-    good, bad = 1.0, 1e-300
-    while not passes(good):
-        good, bad = 2.0 * good, good
-        if math.isinf(good):
-            return good
-    return tighten(passes, good, bad)
+    return least_passing(passes)
 
 
 def compose_mu(*mus: float) -> float:

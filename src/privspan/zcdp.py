@@ -21,7 +21,7 @@ import math
 from fractions import Fraction
 
 from privspan import _checks
-from privspan._rounding import tighten, up
+from privspan._rounding import least_passing, tighten, up
 
 __all__ = ["delta_from_rho", "epsilon_from_rho", "rho_from_budget", "rho_from_mu"]
 
@@ -120,14 +120,7 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
     def passes(epsilon: float) -> bool:
         return delta_from_rho(rho, epsilon) <= delta
 
-    if passes(0.0):
-        return 0.0
-    good, bad = 1.0, _SMALLEST
-    while not passes(good):
-        good, bad = 2 * good, good
-        if math.isinf(good):
-            return good
-    return tighten(passes, good, bad)
+    return least_passing(passes)
 
 
 def _log_bound(beta: float, rho: float, epsilon: float) -> float:
