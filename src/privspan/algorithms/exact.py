@@ -137,7 +137,8 @@ def exact_subspace(
     )
     streams = open_streams(rng)
     rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
-    decision, search = Budget(epsilon, delta).reserve_delta(SEARCH_SHARE if _may_miss(plan) else 0.0)
+    budget = Budget(epsilon, delta)
+    decision, search = budget.reserve_delta(SEARCH_SHARE if _may_miss(plan) else 0.0)
     winner, margin = _winner(rows, dimension, plan, search / 2, max_bits, streams)
     released = releases(margin, decision.epsilon, decision.delta, streams.noise, release)
     parts = [Part("release or abstain", decision.epsilon, decision.delta)]
@@ -145,7 +146,7 @@ def exact_subspace(
         parts.append(Part("search may miss the winner", 0.0, search))
     return Release(
         subspace=Subspace.from_exact(winner, names=names) if released and winner is not None else None,
-        cost=Budget(epsilon, delta).cost(*parts),
+        cost=budget.cost(*parts),
         method=f"exact/{plan.method}",
         parameters=_public_parameters(table, k, plan, release, affine, decimals),
         private=streams.private,
