@@ -110,10 +110,10 @@ def variations(n: int) -> Iterator[Cell]:
     yield Cell("equal", 300, 64, 5, 1.0, 1.0, 1 / 1.1)
 
 
-def medians(cell: Cell, repetitions: int) -> tuple[float, float]:
+def medians(cell: Cell, seeds: range) -> tuple[float, float]:
     """Return the median errors of the adaptive algorithm and of Analyze Gauss."""
     ours, plain = [], []
-    for seed in range(repetitions):
+    for seed in seeds:
         X, truth = MAKERS[cell.data](cell.n, cell.d, cell.k, cell.gamma_w, seed)
         budget = {"epsilon": cell.epsilon, "delta": DELTA}
         ours.append(adaptive_subspace(X, cell.k, **budget, rng=1_000 + seed).subspace.distance(truth))
@@ -125,8 +125,10 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small tables, three repetitions")
-    quick = parser.parse_args().quick
-    repetitions = 3 if quick else 10
+    parser.add_argument("--seed", type=int, default=0, help="first seed of the data and of the noise")
+    options = parser.parse_args()
+    quick = options.quick
+    seeds = range(options.seed, options.seed + (3 if quick else 10))
     cells = (
         [*grid((10_000,), (50,)), *list(variations(2_000))[:8]]
         if quick
@@ -135,11 +137,11 @@ def main() -> None:
             *variations(10_000),
         ]
     )
-    print(f"medians of {repetitions}, one core")
+    print(f"medians of {len(seeds)}, first seed {options.seed}, one core")
     print("data            n     d   k   tail   eps  adaptive  analyze gauss   gain  asked  planned")
     missed = 0
     for cell in cells:
-        ours, plain = medians(cell, repetitions)
+        ours, plain = medians(cell, seeds)
         gain = plain / ours
         missed += gain < cell.asked
         plan = ""

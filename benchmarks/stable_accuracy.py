@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from privspan.algorithms.stable import stable_subspace
 from privspan.algorithms.stable_groups import stable_group_step
 from privspan.blocks import block_bases, public_order
+from privspan.datasets import OUTLIERS, with_outliers
 from privspan.privacy import Budget
 from privspan.randomness import open_streams
 from privspan.subspace import Subspace
@@ -60,18 +61,6 @@ def records(
     return signal @ axes.T + gamma_w / np.sqrt(d) * tail(rng, n, d), Subspace(axes)
 
 
-def with_outliers(rng: np.random.Generator, X: Array, share: float, kind: str) -> Array:
-    count, X = int(share * len(X)), X.copy()
-    direction = rng.standard_normal(X.shape[1]) / np.sqrt(X.shape[1])
-    if kind == "huge":
-        X[:count] = 1e6 * rng.standard_normal((count, X.shape[1]))
-    elif kind == "equal":
-        X[:count] = direction
-    else:  # aligned: each record is pushed the same way
-        X[:count] += 0.1 * direction
-    return X
-
-
 def measure(label: str, seeds: range, once: Callable[[int], float]) -> None:
     start, errors = time.perf_counter(), np.array([once(seed) for seed in seeds])
     runs = len(seeds)
@@ -88,7 +77,7 @@ def by_records(n: int, d: int, gamma_w: float, preset: str, *, outliers: tuple[f
         rng = np.random.default_rng(seed)
         X, truth = records(rng, n, d, gamma_w, tail)
         if outliers:
-            X = with_outliers(rng, X, *outliers)
+            X = with_outliers(X, *outliers, rng=rng)
         found = stable_subspace(X, K, epsilon=EPSILON, delta=DELTA, preset=preset, rng=seed)
         return np.nan if found.subspace is None else found.subspace.distance(truth)
 
@@ -135,7 +124,7 @@ def main() -> None:
             measure(label, seeds, by_records(n, d, 1e-3, preset, tail=tail))
     elif options.table == "outliers":
         for share in (0.0, 0.01, 0.05):
-            for kind in ("huge", "equal", "aligned"):
+            for kind in OUTLIERS:
                 label = f"{preset}: d={d} n={n} {share:.0%} {kind}"
                 measure(label, seeds, by_records(n, d, 1e-3, preset, outliers=(share, kind)))
     else:

@@ -11,11 +11,12 @@ By lemma 2 of docs/explanation/everyday-pca.md the algorithm is mu-GDP if spent 
 import numpy as np
 
 import privspan.algorithms.lazy_gauss as lazy_gauss
+import privspan.algorithms.regression as regression
 import privspan.algorithms.spectrum as spectrum
 import privspan.sums as sums
 from privspan.noise import add_gaussian
 
-MODULES = (lazy_gauss, spectrum, sums)
+MODULES = (lazy_gauss, regression, spectrum, sums)
 
 
 class Transcript:
@@ -29,7 +30,7 @@ class Transcript:
         values = np.rint(values / grid) * grid
         if not self._replaying:
             released = add_gaussian(values, sigma, bits, grid=grid)
-            self._steps.append((values, sigma, released))
+            self._steps.append((values, sigma, released.copy()))  # the algorithm may work on in its own array
             return released
         before, sigma_before, released = self._steps[self._position]
         assert sigma == sigma_before, "a noise level depends on unreleased values"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from privspan import blocks
 from privspan.blocks import block_bases, block_spectra, public_order
@@ -197,3 +198,25 @@ def test_memory_stays_near_the_output():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < result.bases.nbytes + 4 * blocks._CHUNK_BYTES
+
+
+def test_spectra_of_sparse_blocks_are_those_of_dense_ones_and_each_is_its_own() -> None:
+    """Narrow blocks, empty rows, cells stored twice and values that are not finite included."""
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((60, 40)) * (rng.random((60, 40)) < 0.1)
+    dense[7], dense[23, 3] = 0.0, np.inf
+    table = sparse.csr_array(dense)
+    twice = sparse.csr_array(
+        (np.tile(table.data / 2, 2), (np.tile(table.tocoo().row, 2), np.tile(table.tocoo().col, 2))), shape=(60, 40)
+    )
+    order = rng.permutation(60)
+    wanted = block_spectra(dense, 4, 10, order=order)
+    for given_table in (table, twice.tocsr()):
+        squares, votes = block_spectra(given_table, 4, 10, order=order)
+        np.testing.assert_allclose(squares, wanted[0], atol=1e-12)
+        np.testing.assert_array_equal(votes, wanted[1])
+    other = table.copy()
+    other.data[0] *= 1e200
+    before, after = block_spectra(table, 4, 10)[0], block_spectra(other, 4, 10)[0]
+    np.testing.assert_array_equal(before[1:], after[1:])
+    assert (before[0] != after[0]).any()

@@ -8,7 +8,8 @@ from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram, leading_pairs, spiked_eigenvalues
+from privspan.algorithms.krylov import leading_pairs, spiked_eigenvalues
+from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
 from privspan.randomness import BitSource, open_streams
 from privspan.unit_rows import Rows
 

@@ -165,8 +165,9 @@ def test_auto_number_of_components(table):
     assert any(part.name == "choice of the dimension" for part in model.release_.cost.parts)
     with pytest.raises(ValueError, match="max_components"):
         fitted(X, 2, max_components=6)
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        fitted(sparse.csr_array(X), "auto")
+    again = fitted(sparse.csr_array(X), "auto", max_components=6)
+    assert again.n_components_ == 2
+    np.testing.assert_allclose(again.components_, model.components_, atol=1e-6)
 
 
 def test_kinds_of_table_agree(table, tmp_path):

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -15,7 +17,7 @@ from privspan.algorithms.stable import _ScaledRows, stable_subspace
 from privspan.algorithms.stable_groups import _GridBases, stable_group_step
 from privspan.algorithms.stable_release import goes_on, procrustes_bound, random_rotation
 from privspan.leverage import GRID, exact_gram
-from privspan.planner_stable import plan_group_budget, plan_stable_budget
+from privspan.planner_stable import plan_group_split, plan_stable_split
 from privspan.privacy import Budget, compose_mu, delta_from_mu
 from privspan.randomness import BitSource, open_streams
 from privspan.subspace import Subspace
@@ -45,6 +47,55 @@ def test_accuracy_from_raw_records() -> None:
             errors.append(found.subspace.distance(truth))
     assert len(errors) >= 2
     assert np.median(errors) < 0.02  # noise on the covariance matrix leaves nothing at this size
+
+
+def test_the_default_makes_room_for_records_whose_tails_differ() -> None:
+    """One factor per record, as in a multivariate Student-t: the tight plan abstains, the default answers."""
+    rng = np.random.default_rng(0)
+    X, truth = near_a_subspace(rng, 1500, 100, tail=0.0)
+    X += 1e-4 * rng.standard_normal(X.shape) / np.sqrt(rng.chisquare(4, (1500, 1)) / 4)
+    found = run(X)
+    assert found.subspace.distance(truth) < 0.03
+    assert found.parameters["long_share"] > 0.02
+    tight = run(X, preset="tight")
+    assert tight.abstained
+    assert "long_share" not in tight.parameters
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_one_record_moves_the_number_of_long_groups_by_one(seed: int) -> None:
+    """With the histogram's answer held fixed, as composition does: same groups, one of them changed."""
+    rng = np.random.default_rng(seed)
+    X, _ = near_a_subspace(rng, 60, 8, k=2, tail=0.3)
+    Y = X.copy()
+    Y[rng.integers(60)] = rng.standard_normal(8) * 10.0 ** rng.integers(-3, 4)
+    counts = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stable, "released_tail", lambda *_args, **_options: 0.1)
+        patch.setattr(stable, "released_share", lambda long, *_args: counts.append(long) or 0.0)
+        for table in (X, Y):
+            rows = _ScaledRows(table)
+            rows.scale_to(0.0)
+            budget = plan_stable_split(60, 2, 1.0, 1e-6).budget(1.0, 1e-6)
+            stable._tail_length(exact_gram(rows.column_slices(), 60), 2, budget, open_streams(seed))
+    assert 0 < max(counts) <= 20
+    assert abs(counts[0] - counts[1]) <= 1
+
+
+def test_the_split_of_the_budget_can_be_overridden() -> None:
+    X, _ = near_a_subspace(np.random.default_rng(0), 400, 20)
+    shares = [{part.name: part.mu for part in run(X, split=split).cost.parts} for split in (None, {"noise": 5.0})]
+    assert shares[1]["noise"] > 1.5 * shares[0]["noise"]
+    assert shares[1]["test"] < shares[0]["test"]
+    groups = stable_group_step(
+        np.zeros((40, 6, 2)),
+        np.ones(40, bool),
+        budget=Budget(1.0, 1e-6),
+        streams=open_streams(0),
+        split={"tail": 9.0},
+    )[2]
+    assert max(groups, key=lambda part: part.mu or 0.0).name == "tail length"
 
 
 @pytest.mark.parametrize("kind", ["huge", "equal", "aligned"])
@@ -130,7 +181,7 @@ class Recorder(BitSource):
 
 
 def test_the_test_is_gaussian_private_between_margins_and_starts_at_delta() -> None:
-    budget, bits = plan_stable_budget(2000, 3, 1.0, 1e-6), Recorder()
+    budget, bits = plan_stable_split(2000, 3, 1.0, 1e-6).budget(1.0, 1e-6), Recorder()
     assert not goes_on(0, budget, bits)
     assert bits.asked == []
     for margin in range(1, budget.margins[1] + 10):
@@ -144,7 +195,9 @@ def test_the_test_is_gaussian_private_between_margins_and_starts_at_delta() -> N
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("n", [50, 1000, 20000])
 def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
-    for budget in (plan_stable_budget(n, 3, epsilon, 1e-6), plan_group_budget(n, 3, epsilon, 1e-6)):
+    changed = plan_stable_split(n, 3, epsilon, 1e-6).overridden({"test": 3.0, "delta_test": 0.9})
+    for split in (plan_stable_split(n, 3, epsilon, 1e-6), plan_group_split(n, 3, epsilon, 1e-6), changed):
+        budget = split.budget(epsilon, 1e-6)
         mus = [part.mu for part in budget.parts() if part.mu is not None]
         spent = delta_from_mu(compose_mu(*mus), epsilon) + budget.delta_test + budget.delta_rotation
         assert spent <= 1e-6 * (1 + 1e-9)
@@ -175,12 +228,13 @@ def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.Monkey
         X, _ = near_a_subspace(np.random.default_rng(1), 1000, 60, tail=tail)
         run(X, seed=3, **fixed)
         sizes.append(tuple(drawn))
-    budget = plan_stable_budget(1000, 3, 1.0, 1e-6)
+    budget = plan_stable_split(1000, 3, 1.0, 1e-6).budget(1.0, 1e-6)
     plan = stable_release.LeveragePlan(**fixed, largest_margin=1)
-    scale, length, strength, *rotation, noise = sizes[0]
+    scale, length, long, strength, *rotation, noise = sizes[0]
     assert sizes[0] == sizes[1]
     assert scale == pytest.approx(np.sqrt(2) / budget.mu_scale)
     assert length == pytest.approx(np.sqrt(2) / budget.mu_tail)
+    assert long == pytest.approx(1 / budget.mu_long)
     assert 1.1 / budget.mu_signal <= strength < 1.11 / budget.mu_signal
     assert len(rotation) == 2
     assert 1 <= noise * budget.mu_noise / procrustes_bound(plan.sensitivity()) < 1.001
@@ -205,7 +259,17 @@ def test_a_seed_repeats_the_run_and_says_that_it_is_not_private() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"ramp": 0}, {"ridge": -1.0}, {"signal": np.nan}, {"preset": "loose"}, {"movers": 2.5}]
+    "options",
+    [
+        {"ramp": 0},
+        {"ridge": -1.0},
+        {"signal": np.nan},
+        {"preset": "loose"},
+        {"movers": 2.5},
+        {"split": {"noice": 1.0}},
+        {"split": {"noise": 0.0}},
+        {"split": {"delta_test": 1.0}},
+    ],
 )
 def test_overrides_are_checked_before_data_is_touched(options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match="must be"):

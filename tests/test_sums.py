@@ -14,7 +14,6 @@ from privspan.sums import (
     GridSum,
     NoiseLevel,
     SumBounds,
-    chunk_sums,
     gaussian_sum,
     gaussian_symmetric,
     grid_total,
@@ -22,7 +21,6 @@ from privspan.sums import (
     relative_error,
     upper_triangle,
 )
-from privspan.unit_rows import CHUNK_ROWS
 
 
 @given(st.integers(1, 2**40))
@@ -103,9 +101,3 @@ def test_too_many_operations_are_refused():
 
 def test_upper_triangle_counts():
     assert [upper_triangle(m) for m in (1, 2, 5)] == [1, 3, 15]
-
-
-def test_pieces_are_added_up_to_chunks():
-    ends = [CHUNK_ROWS // 2, CHUNK_ROWS, CHUNK_ROWS + CHUNK_ROWS // 2, 2 * CHUNK_ROWS, 2 * CHUNK_ROWS + 3]
-    parts = [(slice(0, end), np.array([float(index)])) for index, end in enumerate(ends)]
-    assert [float(total[0]) for total in chunk_sums(parts)] == [1.0, 5.0, 4.0]

@@ -1,5 +1,6 @@
 """Rows of length at most one: exact rational checks, hostile values, sparse duplicates, locality."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+from privspan import unit_rows
 from privspan.unit_rows import CHUNK_ROWS, Rows, as_rows_input, piece_rows, scaled_rows
 
 ANY_FLOAT = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
@@ -107,7 +109,7 @@ def test_pieces_follow_row_numbers_and_come_again_unchanged():
 def test_pieces_of_long_rows_stay_small():
     assert piece_rows(1_000) == CHUNK_ROWS
     assert piece_rows(100_000) * 100_000 <= 2**24
-    assert piece_rows(10**9) == 64
+    assert piece_rows(10**9) == 16
 
 
 def test_large_data_are_not_kept(monkeypatch):
@@ -122,3 +124,23 @@ def test_refusals_name_public_facts_only():
     with pytest.raises(ValueError, match="at least 3"):
         as_rows_input(sparse.csr_array(np.ones((2, 2))), min_rows=3)
     assert as_rows_input(sparse.coo_array(np.eye(2))).format == "csr"
+
+
+def test_a_function_of_pieces_is_added_up_to_chunks(monkeypatch):
+    monkeypatch.setattr(unit_rows, "_PIECE_ENTRIES", 64)
+    n = 2 * CHUNK_ROWS + 3
+    rows = Rows(np.ones((n, 1), dtype=np.float32))
+    known = np.arange(n, dtype=np.float64)
+    calls = []
+
+    def part(piece, mine):
+        calls.append(len(piece))
+        return np.array([float(len(piece)), mine.sum()])
+
+    sums = list(rows.map_chunks(part, known))
+    assert max(calls) == piece_rows(1) < CHUNK_ROWS
+    ends = [0, CHUNK_ROWS, 2 * CHUNK_ROWS, n]
+    assert [tuple(total) for total in sums] == [
+        (stop - start, known[start:stop].sum()) for start, stop in itertools.pairwise(ends)
+    ]
+    np.testing.assert_array_equal(rows.map_rows(lambda piece: piece[:, 0] > 0.5), np.ones(n, dtype=bool))

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from privspan import audit as audit
     from privspan import baselines as baselines
     from privspan import datasets as datasets
+    from privspan import ledger as ledger
+    from privspan import report as report
     from privspan.algorithms.approximate import approximate_subspace
     from privspan.algorithms.boosted import boosted_subspace
     from privspan.algorithms.exact import exact_subspace
     from privspan.algorithms.mean import PrivateMean, private_mean
     from privspan.algorithms.private import UselessPlanWarning, private_subspace
+    from privspan.algorithms.regression import PrivateRegression, private_regression
     from privspan.algorithms.stable import stable_subspace
     from privspan.estimators import (
         AbstentionWarning,
@@ -46,6 +49,7 @@ _HOMES = {
     "PrivacyCost": "privspan.privacy",
     "PrivateMean": "privspan.algorithms.mean",
     "PrivatePCA": "privspan.estimators",
+    "PrivateRegression": "privspan.algorithms.regression",
     "Relation": "privspan.relations",
     "Release": "privspan.privacy",
     "Subspace": "privspan.subspace",
@@ -55,11 +59,12 @@ _HOMES = {
     "exact_subspace": "privspan.algorithms.exact",
     "plan": "privspan.planner",
     "private_mean": "privspan.algorithms.mean",
+    "private_regression": "privspan.algorithms.regression",
     "private_subspace": "privspan.algorithms.private",
     "stable_subspace": "privspan.algorithms.stable",
 }
 
-_MODULES = ("audit", "baselines", "datasets")
+_MODULES = ("audit", "baselines", "datasets", "ledger", "report")
 
 __all__ = [
     "AbstentionWarning",
@@ -74,6 +79,7 @@ __all__ = [
     "PrivacyCost",
     "PrivateMean",
     "PrivatePCA",
+    "PrivateRegression",
     "Relation",
     "Release",
     "Subspace",
@@ -84,6 +90,7 @@ __all__ = [
     "exact_subspace",
     "plan",
     "private_mean",
+    "private_regression",
     "private_subspace",
     "stable_subspace",
 ]

@@ -22,10 +22,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan.rows import RowSource
+from privspan.unit_rows import is_sparse
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp] | None
@@ -58,18 +63,39 @@ class BlockBases:
     votes: NDArray[np.bool_]
 
 
-def public_order(n: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Draw the order in which rows are dealt into blocks: a permutation that depends on n only."""
-    return generator.permutation(n).astype(np.intp, copy=False)
+def public_order(
+    n: int, generator: np.random.Generator, *, edges: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Draw the order in which rows are dealt into blocks: a permutation that depends on public numbers only.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    generator : numpy.random.Generator
+        Public.
+    edges : (windows + 1,) int array, optional
+        Where the windows of a file begin (see :class:`privspan.rows.RowSource`), and n.  Rows then change places
+        within their window only, so that one pass over the file serves all blocks in turn.
+    """
+    if edges is None or len(edges) <= 2:
+        return generator.permutation(n).astype(np.intp, copy=False)
+    windows = (start + generator.permutation(stop - start) for start, stop in pairwise(edges.tolist()))
+    return np.concatenate(list(windows)).astype(np.intp, copy=False)
 
 
-def block_bases(X: NDArray[np.generic], k: int, block_size: int, *, order: Order = None) -> BlockBases:
+def table_edges(X: NDArray[np.generic] | RowSource) -> NDArray[np.intp] | None:
+    """Return where the windows of a file begin, and None for a table whose rows cost the same in any order."""
+    return X.edges if isinstance(X, RowSource) else None
+
+
+def block_bases(X: NDArray[np.generic] | RowSource, k: int, block_size: int, *, order: Order = None) -> BlockBases:
     """Compute the top-k basis of every block of `block_size` rows.
 
     Parameters
     ----------
-    X : (n, d) array
-        One record per row, any real dtype; may be a memory map. A row with a non-finite entry counts as zeros.
+    X : (n, d) array or dense RowSource
+        One record per row, any real dtype. A row with a non-finite entry counts as zeros.
     k : int
         Dimension, at most ``min(block_size, d)``.
     block_size : int
@@ -92,9 +118,9 @@ def block_bases(X: NDArray[np.generic], k: int, block_size: int, *, order: Order
 
 
 def block_spectra(
-    X: NDArray[np.generic], count: int, block_size: int, *, order: Order = None
+    X: NDArray[np.generic] | RowSource, count: int, block_size: int, *, order: Order = None
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Compute the `count` largest squared singular values of every block, largest first.
+    """Compute the `count` largest squared singular values of every block, largest first; `X` may be sparse.
 
     Returns
     -------
@@ -106,13 +132,14 @@ def block_spectra(
     t = X.shape[0] // block_size
     squares = np.zeros((t, count))
     votes = np.zeros(t, dtype=bool)
+    chunks = _narrowed_blocks if is_sparse(X) else _chunks
     with _one_blas_thread():
-        for slots, block in _chunks(X, block_size, order):
+        for slots, block in chunks(X, block_size, order):
             squares[slots], votes[slots] = _with_care(block, lambda clean: _spectrum(clean, count))
     return squares, votes
 
 
-def _chunks(X: NDArray[np.generic], block_size: int, order: Order) -> Iterator[tuple[slice, Array]]:
+def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: Order) -> Iterator[tuple[slice, Array]]:
     """Yield runs of blocks as float64 arrays (c, m, d) that fit in cache, with the slots they fill."""
     t, d = X.shape[0] // block_size, X.shape[1]
     per_chunk = max(1, _CHUNK_BYTES // (8 * block_size * d))
@@ -122,6 +149,18 @@ def _chunks(X: NDArray[np.generic], block_size: int, order: Order) -> Iterator[t
         chunk = np.asarray(X[rows] if order is None else X[order[rows]])
         chunk = np.ascontiguousarray(chunk, dtype=np.float64)  # (c * m, d)
         yield slice(start, stop), chunk.reshape(stop - start, block_size, d)
+
+
+def _narrowed_blocks(X: Any, block_size: int, order: Order) -> Iterator[tuple[slice, Array]]:
+    """Yield the blocks of a sparse table one by one, (1, m, c), without the columns in which they store nothing."""
+    for j in range(X.shape[0] // block_size):
+        numbers = slice(j * block_size, (j + 1) * block_size)
+        block = (X[numbers] if order is None else X[order[numbers]]).tocsr()
+        columns, places = np.unique(block.indices, return_inverse=True)
+        width = max(len(columns), block_size)  # a few columns of zeros change no singular value
+        narrow = sparse.csr_array((block.data.astype(np.float64), places, block.indptr), shape=(block_size, width))
+        with np.errstate(all="ignore"):
+            yield slice(j, j + 1), narrow.toarray()[None]  # adds up what is stored several times
 
 
 def _one_blas_thread() -> AbstractContextManager[object]:

@@ -19,7 +19,7 @@ from scipy.special import chdtr, chdtrc, chdtri, ndtri
 from privspan import _checks, planner_adaptive
 from privspan.leverage_certificate import LeveragePlan
 from privspan.planner_blocks import stable_block_size
-from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels
+from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
 from privspan.privacy import mu_from_budget
 
 __all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "among", "plan"]
@@ -325,7 +325,7 @@ def _stable(setting: Plan) -> tuple[float, float, float]:
     if n < k or k == d:
         return _NO_ANSWER
     mu = _mu(setting.epsilon, (1.0 - _TEST_SHARE) * setting.delta)
-    before = min(0.1, max(0.002, (61.0 / (mu * n)) ** 2)) + min(0.15, max(0.004, (20.3 * (k + 1) / (mu * n)) ** 2))
+    before = sum(scale_weights(n, k, mu))
     tail, best, length = _tail(setting), math.inf, 1.0
     for quantile, signal in product(_NORM_QUANTILES, _SIGNAL_WEIGHTS):
         square = float(chdtri(k, 1.0 - quantile))  # of the squared length of a record, in the subspace
@@ -333,7 +333,7 @@ def _stable(setting: Plan) -> tuple[float, float, float]:
         share = (k * chdtr(k + 2, square) + square * chdtrc(k, square)) / (square + tail**2) / k
         strength = n * float(share) - SIGNAL_QUANTILE * 1.1 / (mu * math.sqrt(signal))
         levels = (
-            (test, plan_levels(n, d, strength, released, _margins(setting.delta, mu, test), allowance_for("auto", n)))
+            (test, plan_levels(n, d, strength, released, _margins(setting.delta, mu, test), allowance_for("auto")))
             for test in _TEST_WEIGHTS
         )
         error = _least_noise(setting, mu, before + signal, 1.0, levels)

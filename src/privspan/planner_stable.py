@@ -1,6 +1,6 @@
 """Public numbers of stable leverage: how the budget is split, and levels and bars from what was released.
 
-`plan_stable_budget` sees n, k, epsilon, delta and a preset only. `plan_levels` sees besides these the released
+`plan_stable_split` sees n, k, epsilon, delta and a preset only. `plan_levels` sees besides these the released
 scales. Neither sees data, so every choice made here is free of charge; a poor choice costs accuracy or an
 abstention, never privacy.
 """
@@ -8,14 +8,15 @@ abstention, never privacy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product
 from typing import Literal
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import chdtr, chdtrc, chdtri, ndtri
 
+from privspan import _checks
 from privspan.leverage_certificate import LeveragePlan, sine_bound
 from privspan.privacy import Budget, Part, mu_from_budget, share_mu
 
@@ -49,6 +50,9 @@ TIGHT = Allowance(movers=0.004, tail_factor=1.12, tail_spectrum=0.03, signal_mar
 ROBUST = Allowance(movers=0.02, tail_factor=2.2, tail_spectrum=0.12, signal_margin=0.015)
 GROUPS = Allowance(movers=0.05, tail_factor=1.5, tail_spectrum=0.05, signal_margin=0.03)
 
+LONG_TAIL = 1.2
+"""A group counts as long if its tail exceeds the released length by this factor."""
+
 SIGNAL_QUANTILE = 2.0
 """Standard deviations of its noise that are taken off the released signal strength."""
 
@@ -58,6 +62,7 @@ GROUP_STRENGTH = 0.97
 SMALLEST_RIDGE = 2.0**-40
 
 _ROTATION_SHARE = 1e-3
+_LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long groups, and its largest weight
 _QUANTILES = (0.25, 0.35, 0.45, 0.55)
 _SIGNAL_WEIGHTS = (0.005, 0.01, 0.02, 0.04, 0.07, 0.1)
 _TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
@@ -69,8 +74,8 @@ class StableBudget:
 
     Attributes
     ----------
-    mu_scale, mu_tail, mu_signal, mu_test, mu_noise : float
-        Gaussian-DP shares; their squares add up to at most the square of the whole.
+    mu_scale, mu_tail, mu_long, mu_signal, mu_test, mu_noise : float
+        Gaussian-DP shares; their squares add up to at most the square of the whole. Zero for a step that is left out.
     delta_test : float
         Chance to go on at margin 1, charged to delta beside the Gaussian steps.
     delta_rotation : float
@@ -81,6 +86,7 @@ class StableBudget:
 
     mu_scale: float
     mu_tail: float
+    mu_long: float
     mu_signal: float
     mu_test: float
     mu_noise: float
@@ -91,8 +97,8 @@ class StableBudget:
     def parts(self) -> tuple[Part, ...]:
         """Name the steps and what each may spend."""
         named = {
-            "norm scale": self.mu_scale, "tail length": self.mu_tail, "signal strength": self.mu_signal,
-            "test": self.mu_test, "noise": self.mu_noise,
+            "norm scale": self.mu_scale, "tail length": self.mu_tail, "long tails": self.mu_long,
+            "signal strength": self.mu_signal, "test": self.mu_test, "noise": self.mu_noise,
         }  # fmt: skip
         gaussian = tuple(Part(name, 0.0, 0.0, mu) for name, mu in named.items() if mu > 0)
         return (*gaussian, Part("chance to go on wrongly", 0.0, self.delta_test + self.delta_rotation))
@@ -100,38 +106,80 @@ class StableBudget:
     @property
     def margins(self) -> tuple[int, int]:
         """Margins at which the test goes on with probability Φ(2) and Φ(3)."""
-        return _margins(float(norm.ppf(self.delta_test)), self.mu_test)
+        return _margins(float(ndtri(self.delta_test)), self.mu_test)
 
 
 @lru_cache(maxsize=256)
 def _normal_scales(k: int, quantile: float) -> tuple[float, float]:
     """That quantile of the norms of normal records, and λ_k / n after division by max(norm, quantile)."""
-    square = chi2.ppf(quantile, k)
-    share = (k * chi2.cdf(square, k + 2) + square * chi2.sf(square, k)) / square / k
+    square = chdtri(k, 1.0 - quantile)
+    share = (k * chdtr(k + 2, square) + square * chdtrc(k, square)) / square / k
     return float(np.sqrt(square)), float(share)
 
 
-def _shared_budget(
-    epsilon: float, delta: float, test_share: float, weights: tuple[float, ...], quantile: float
-) -> StableBudget:
-    """Share the budget exactly: delta by sums of fractions, mu² by weights."""
-    gaussian, delta_test = Budget(epsilon, delta).reserve_delta(test_share)
-    gaussian, delta_rotation = gaussian.reserve_delta(_ROTATION_SHARE)
-    positive = iter(share_mu(gaussian.mu, *(weight for weight in weights if weight > 0)))
-    scale, tail, signal, test, noise = (next(positive) if weight > 0 else 0.0 for weight in weights)
-    return StableBudget(scale, tail, signal, test, noise, delta_test, delta_rotation, quantile)
+@dataclass(frozen=True)
+class StableSplit:
+    """How one budget is shared out.
+
+    Attributes
+    ----------
+    scale, tail, long, signal, test, noise : float
+        Weights of the Gaussian steps: shares of mu², in proportion. Zero leaves a step out.
+    delta_test : float
+        Share of delta that the test may go on with at margin 1.
+    norm_quantile : float
+        Quantile of the norms that becomes the scale of a record.
+    """
+
+    scale: float
+    tail: float
+    long: float
+    signal: float
+    test: float
+    noise: float
+    delta_test: float
+    norm_quantile: float
+
+    def overridden(self, changes: Mapping[str, float]) -> StableSplit:
+        """Replace what the caller fixed; a step that is left out stays out."""
+        for name, value in changes.items():
+            _checks.one_of([field.name for field in fields(self)], split=name)
+            if name in ("delta_test", "norm_quantile"):
+                _checks.probability(**{name: value})
+            else:
+                _checks.positive(**{name: value})
+        return replace(self, **{name: float(value) for name, value in changes.items() if getattr(self, name) > 0})
+
+    def budget(self, epsilon: float, delta: float) -> StableBudget:
+        """Share the budget exactly: delta by sums of fractions, mu² by weights."""
+        gaussian, delta_test = Budget(epsilon, delta).reserve_delta(self.delta_test)
+        gaussian, delta_rotation = gaussian.reserve_delta(_ROTATION_SHARE)
+        weights = (self.scale, self.tail, self.long, self.signal, self.test, self.noise)
+        positive = iter(share_mu(gaussian.mu, *(weight for weight in weights if weight > 0)))
+        scale, tail, long, signal, test, noise = (next(positive) if weight > 0 else 0.0 for weight in weights)
+        return StableBudget(scale, tail, long, signal, test, noise, delta_test, delta_rotation, self.norm_quantile)
+
+
+def scale_weights(n: int, k: int, mu: float) -> tuple[float, float, float]:
+    """Weights of the steps that release scales: norms, tails, and how many tails are long."""
+    scale = min(0.1, max(0.002, (61.0 / (mu * n)) ** 2))
+    tail = min(0.15, max(0.004, (20.3 * (k + 1) / (mu * n)) ** 2))
+    return scale, tail, min(_MOST_LONG, ((k + 1) / (mu * _LONG_ERROR * n)) ** 2)
 
 
 @lru_cache(maxsize=256)
-def plan_stable_budget(n: int, k: int, epsilon: float, delta: float) -> StableBudget:
+def plan_stable_split(n: int, k: int, epsilon: float, delta: float, *, counts_long: bool = True) -> StableSplit:
     """Split the budget so that normal records with equal signal eigenvalues get the least noise."""
-    best, least = (0.1, (0.1, 0.15, 0.1, 0.35, 0.3), 0.45), np.inf  # for too few records, which abstain
+    best, least = (
+        StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, 0.1, 0.45),
+        np.inf,
+    )  # for too few records, which abstain
     for test_share in (0.1, 0.3):
-        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), norm.ppf(test_share * delta)
-        scale = min(0.1, max(0.002, (61.0 / (mu * n)) ** 2))
-        tail = min(0.15, max(0.004, (20.3 * (k + 1) / (mu * n)) ** 2))
+        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), ndtri(test_share * delta)
+        scale, tail, long = scale_weights(n, k, mu)
+        long = long if counts_long else 0.0
         for quantile, signal, test in product(_QUANTILES, _SIGNAL_WEIGHTS, _TEST_WEIGHTS):
-            noise = 1 - scale - tail - signal - test
+            noise = 1 - scale - tail - long - signal - test
             if noise < 0.1:
                 continue
             scale_norm, share = _normal_scales(k, quantile)
@@ -139,16 +187,16 @@ def plan_stable_budget(n: int, k: int, epsilon: float, delta: float) -> StableBu
             plan = plan_levels(n, n, strength, 1e-3 / scale_norm, _margins(first, mu * np.sqrt(test)), TIGHT)
             error = np.inf if plan is None else plan.sensitivity() / (mu * np.sqrt(noise))
             if error < least:
-                best, least = (test_share, (scale, tail, signal, test, noise), quantile), error
-    return _shared_budget(epsilon, delta, *best)
+                best, least = StableSplit(scale, tail, long, signal, test, noise, test_share, quantile), error
+    return best
 
 
 @lru_cache(maxsize=256)
-def plan_group_budget(groups: int, k: int, epsilon: float, delta: float) -> StableBudget:
+def plan_group_split(groups: int, k: int, epsilon: float, delta: float) -> StableSplit:
     """Split the budget of the group version, which needs neither norm scale nor signal strength."""
-    best, least = (0.1, (0.0, 0.2, 0.0, 0.4, 0.4), 1.0), np.inf
+    best, least = StableSplit(0.0, 0.2, 0.0, 0.0, 0.4, 0.4, 0.1, 1.0), np.inf
     for test_share in (0.1, 0.3):
-        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), norm.ppf(test_share * delta)
+        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), ndtri(test_share * delta)
         tail = min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
         for test in _TEST_WEIGHTS:
             noise = 1 - tail - test
@@ -159,8 +207,8 @@ def plan_group_budget(groups: int, k: int, epsilon: float, delta: float) -> Stab
             plan = plan_levels(groups, groups, strength, 1e-3, margins, GROUPS, width=k)
             error = np.inf if plan is None else plan.sensitivity() / (mu * np.sqrt(noise))
             if error < least:
-                best, least = (test_share, (0.0, tail, 0.0, test, noise), 1.0), error
-    return _shared_budget(epsilon, delta, *best)
+                best, least = StableSplit(0.0, tail, 0.0, 0.0, test, noise, test_share, 1.0), error
+    return best
 
 
 def _margins(first: float, mu: float) -> tuple[int, int]:
@@ -168,11 +216,11 @@ def _margins(first: float, mu: float) -> tuple[int, int]:
     return 1 + int(np.ceil((2.0 - first) / mu)), 1 + int(np.ceil((3.0 - first) / mu))
 
 
-def allowance_for(preset: StablePreset, n: int) -> Allowance:
-    """Room for a preset; that of "auto" grows from n = 1000 to n = 4000."""
+def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
+    """Room for a preset; that of "auto" grows with the released share of groups whose tails are long."""
     if preset == "auto":
-        factor = float(np.interp(n, [1000, 4000], [1.6, 1.8]))
-        return replace(ROBUST, movers=0.01, tail_factor=factor)
+        share = min(max(long_share, 0.0), 1.0)
+        return replace(ROBUST, movers=min(0.02, 0.01 + 0.05 * share), tail_factor=min(3.0, 1.25 + 5.0 * share))
     return TIGHT if preset == "tight" else ROBUST
 
 

@@ -24,18 +24,17 @@ from numpy.typing import NDArray
 from privspan._rounding import up
 from privspan.noise import add_gaussian, grid_for
 from privspan.randomness import BitSource
-from privspan.unit_rows import CHUNK_ROWS
 
 __all__ = [
     "GridSum",
     "NoiseLevel",
     "SumBounds",
-    "chunk_sums",
     "gaussian_sum",
     "gaussian_symmetric",
     "grid_total",
     "noise_level",
     "relative_error",
+    "row_slabs",
     "upper_triangle",
 ]
 
@@ -43,6 +42,7 @@ Array = NDArray[np.float64]
 
 _UNIT_ROUNDOFF = 2.0**-53
 _FINER = 16  # grid steps per step of `grid_for`: rounding then costs next to nothing
+_SLAB_ENTRIES = 2**22
 _EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and their partial sums exactly
 
 
@@ -120,32 +120,18 @@ class GridSum:
 
     def add(self, chunk_sum: Array) -> None:
         """Round one chunk's sum to the grid and add it."""
-        self._steps += np.rint(chunk_sum / self._grid)
+        for rows in row_slabs(len(chunk_sum), chunk_sum[:1].size):
+            self._steps[rows] += np.rint(chunk_sum[rows] / self._grid)
 
     def total(self) -> Array:
         """Return the sum, every entry an exact multiple of the grid."""
         return self._steps * self._grid
 
 
-def chunk_sums(parts: Iterable[tuple[slice, Array]]) -> Iterator[Array]:
-    """Add the sums over pieces of rows up, in float64, to one sum per chunk of `CHUNK_ROWS` rows.
-
-    Parameters
-    ----------
-    parts
-        Row numbers and sum of each piece, in order; no piece crosses the end of a chunk.  The arrays are used up.
-    """
-    total: Array | None = None
-    for numbers, part in parts:
-        if total is None:
-            total = part
-        else:
-            total += part
-        if numbers.stop % CHUNK_ROWS == 0:
-            yield total
-            total = None
-    if total is not None:
-        yield total
+def row_slabs(rows: int, columns: int) -> Iterator[slice]:
+    """Cut a tall matrix into slabs of rows, so that what is computed from one slab at a time takes little memory."""
+    step = max(1, _SLAB_ENTRIES // max(columns, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def grid_total(chunk_sums: Iterable[Array], shape: tuple[int, ...], grid: float) -> Array:

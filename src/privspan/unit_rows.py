@@ -9,11 +9,15 @@ Rows are cut by row number alone: into chunks of 4096, whose sums are the unit o
 these into pieces that fit in memory.  Replacing a record touches one chunk, and every row is cleaned from its own
 entries.  Dense pieces are float64 arrays, sparse ones CSR matrices whose duplicate entries have been added up;
 nothing is ever densified.
+
+What an algorithm does with the rows is a function of one piece, handed to `Rows.map_chunks` (sums over chunks) or
+`Rows.map_rows` (one result per row): nothing else asks where the rows are, so the same functions run on an array,
+on a file, and wherever else pieces of rows may live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,46 +25,62 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan import _checks
+from privspan._watch import rows_seen
+from privspan.rows import RowSource, mapped_rows
 
-__all__ = ["CHUNK_ROWS", "Piece", "Rows", "as_rows_input", "piece_rows", "scaled_rows"]
+__all__ = ["CHUNK_ROWS", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
 
 Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
 
+_Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
+
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-_PIECE_ENTRIES = 2**24  # of a dense piece: 128 MiB, whatever d is
+_PIECE_ENTRIES = 2**24  # of a dense piece: 128 MiB up to a million columns
+_FEWEST_PIECE_ROWS = 16
+_SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
 _UNIT_ROUNDOFF = 2.0**-53
 
 
-def as_rows_input(X: object, *, min_rows: int = 1) -> Any:
-    """Return `X` as an array or a CSR matrix, after checks that look at type, dtype and shape only.
+def as_rows_input(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Any:
+    """Return `X` as an array, a CSR matrix or a row source, after checks that look at type, dtype and shape only.
 
     Parameters
     ----------
     X
-        (n, d): anything NumPy can view as numbers, a memory map, or a SciPy sparse matrix or array.
+        (n, d): anything NumPy can view as numbers, a memory map, a SciPy sparse matrix or array, or a
+        :class:`privspan.rows.RowSource`.
     min_rows
         The least number of rows.
+    accept_sparse
+        Whether sparse tables are taken.
 
     Returns
     -------
-    ndarray or CSR array
-        Of shape (n, d), in the dtype that `X` came with.
+    ndarray, CSR array or RowSource
+        Of shape (n, d), in the dtype that `X` came with.  A memory map becomes a source that reads it in pieces.
     """
-    if not sparse.issparse(X):
-        return _checks.matrix(X, min_rows=min_rows)
-    matrix: Any = X
-    if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
+    if not isinstance(X, RowSource) and not (accept_sparse and sparse.issparse(X)):
+        return mapped_rows(_checks.matrix(X, min_rows=min_rows))
+    table: Any = X
+    if is_sparse(table) and not accept_sparse:
+        raise TypeError("`X` must be dense for this method; got a sparse table.")
+    if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
         what = "a matrix of booleans, integers or floats of at most 64 bits"
-        raise TypeError(f"`X` must be {what}; got dtype {matrix.dtype.name}.")
-    if matrix.ndim != 2 or matrix.shape[0] < min_rows or matrix.shape[1] < 1:
-        raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {matrix.shape}.")
-    return matrix.tocsr()
+        raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
+    if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
+        raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
+    return table if isinstance(table, RowSource) else table.tocsr()
+
+
+def is_sparse(X: object) -> bool:
+    """Tell whether a table, or a source of rows, is sparse."""
+    return X.is_sparse if isinstance(X, RowSource) else bool(sparse.issparse(X))
 
 
 class Rows:
@@ -68,7 +88,7 @@ class Rows:
 
     Parameters
     ----------
-    X : (n, d) array, memory map or CSR matrix
+    X : (n, d) array, CSR matrix or RowSource
         One record per row; see `as_rows_input`.
     clip : float, optional
         None: every row is scaled to length at most 1 (1 up to rounding, or 0).  A positive number R: every row is
@@ -92,35 +112,87 @@ class Rows:
         self._source = X
         self._clip = clip
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self._is_sparse = sparse.issparse(X)
-        self._piece_rows = CHUNK_ROWS if self._is_sparse else piece_rows(self.shape[1])
-        stored = 12 * X.nnz if self._is_sparse else 8 * X.shape[0] * X.shape[1]
+        self._piece_rows = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1])
+        # How much a sparse file stores is not known before it has been read.
+        stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._keep = stored <= _KEPT_BYTES
         self._kept: list[Piece] = []
+        self._kept_bytes = 0
+        self._factors: dict[int, _Factors] = {}
         self._squares: Array | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Piece]]:
         """Yield the row numbers and the cleaned rows of one piece after the other: one pass over the data."""
         for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
             numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
+            rows_seen(numbers.stop - start)
             if index < len(self._kept):
                 yield numbers, self._kept[index]
                 continue
-            piece = scaled_rows(self._source[numbers], clip=self._clip)
-            if self._keep:
-                self._kept.append(piece)
+            piece = self._cleaned(index, numbers)
+            if self._keep and index == len(self._kept):
+                self._store(piece)
             yield numbers, piece
+
+    def _cleaned(self, index: int, numbers: slice) -> Piece:
+        """Read and clean one piece; from the second pass on the factors of its rows are known."""
+        if is_sparse(self._source):
+            return scaled_rows(self._source[numbers], clip=self._clip)
+        known = self._factors.get(index)
+
+        def scaled(rows: NDArray[Any]) -> tuple[Array, _Factors]:
+            return _scaled_dense(rows, self._clip, known)
+
+        lent = isinstance(self._source, RowSource)
+        piece, self._factors[index] = self._source.lend(numbers, scaled) if lent else scaled(self._source[numbers])
+        return piece
+
+    def _store(self, piece: Piece) -> None:
+        """Keep a piece for the next pass; let all go once they turn out too large, as only sparse ones can."""
+        self._kept.append(piece)
+        self._kept_bytes += 12 * piece.nnz if is_sparse(piece) else piece.nbytes
+        if self._kept_bytes > _KEPT_BYTES:
+            self._keep = False
+            self._kept.clear()
+
+    def map_chunks(self, function: Callable[..., Array], *per_row: NDArray[Any]) -> Iterator[Array]:
+        """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, of a function of its pieces.
+
+        Parameters
+        ----------
+        function
+            Turns a piece (rows, d), and the same rows of every array in `per_row`, into a fresh array that is a sum
+            over these rows.
+        *per_row : (n, ...) arrays
+            What is known of each row besides the row itself.
+        """
+        total: Array | None = None
+        for numbers, piece in self.pieces():
+            part = function(piece, *(known[numbers] for known in per_row))
+            if total is None:
+                total = part
+            else:
+                total += part
+            if numbers.stop % CHUNK_ROWS == 0:
+                yield total
+                total = None
+        if total is not None:
+            yield total
+
+    def map_rows(self, function: Callable[[Piece], Any]) -> Array:
+        """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...)."""
+        return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
 
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
         if self._squares is None:
-            self._squares = np.concatenate([_squared_lengths(piece) for _, piece in self.pieces()])  # (n,)
+            self._squares = self.map_rows(_squared_lengths)  # (n,)
         return self._squares
 
 
 def piece_rows(d: int) -> int:
-    """Return the rows of a dense piece: a power of two from 64 to `CHUNK_ROWS`, fewer where rows are long."""
-    return max(64, min(CHUNK_ROWS, 1 << max(0, (_PIECE_ENTRIES // d).bit_length() - 1)))
+    """Return the rows of a dense piece: a power of two from 16 to `CHUNK_ROWS`, fewer where rows are long."""
+    return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, (_PIECE_ENTRIES // d).bit_length() - 1)))
 
 
 def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
@@ -137,17 +209,35 @@ def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
     (rows, d) array or CSR array
         A fresh copy.
     """
-    if sparse.issparse(source):
-        return _scaled_sparse(source, clip)
-    rows = np.array(source, dtype=np.float64, order="C")  # (rows, d)
+    return _scaled_sparse(source, clip) if sparse.issparse(source) else _scaled_dense(source, clip)[0]
+
+
+def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = None) -> tuple[Array, _Factors]:
+    """Scale the rows of an array; also return the factors, with which the same rows are scaled faster again."""
+    n, d = source.shape
+    rows = np.empty((n, d))
+    scales, delicate = (np.empty(n), np.empty(n, dtype=bool)) if factors is None else factors
+    step = max(1, _SLAB_ENTRIES // d)
     with np.errstate(all="ignore"):
-        squares = _squared_lengths(rows)
-        scales, delicate = _scales(squares, rows.shape[1], clip)
-        saved = rows[delicate]
-        rows *= scales[:, None]
-        for index, row in zip(np.flatnonzero(delicate), saved, strict=True):
-            rows[index] = _scaled_delicate(row, rows.shape[1], clip)
-    return rows
+        for start in range(0, n, step):  # what is touched three times stays in the processor's cache
+            slab = slice(start, start + step)
+            rows[slab] = source[slab]
+            if factors is None:
+                scales[slab], delicate[slab] = _scales(_squared_lengths(rows[slab]), d, clip)
+            rows[slab] *= scales[slab, None]
+        numbers = np.flatnonzero(delicate)
+        for start in range(0, len(numbers), step):
+            _redo_delicate(rows, source, numbers[start : start + step], clip)
+    return rows, (scales, delicate)
+
+
+def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
+    """Scale some rows with care, most of which are plainly zero or not finite."""
+    taken = np.asarray(source[numbers], dtype=np.float64)
+    largest = np.abs(taken).max(axis=1)  # NaN if any entry is
+    rows[numbers] = 0.0
+    for index in np.flatnonzero(np.isfinite(largest) & (largest > 0.0)):
+        rows[numbers[index]] = _scaled_delicate(taken[index], rows.shape[1], clip)
 
 
 def _scaled_sparse(source: Any, clip: float | None) -> Any:
@@ -171,7 +261,7 @@ def _scaled_sparse(source: Any, clip: float | None) -> Any:
 def _squared_lengths(rows: Piece) -> Array:
     """Return the computed squared length of each row, (rows,)."""
     if not sparse.issparse(rows):
-        return np.asarray(np.einsum("ij,ij->i", rows, rows))
+        return np.asarray(np.vecdot(rows, rows))
     stored: Any = rows
     owner = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))  # row of each stored entry
     squares = np.bincount(owner, weights=stored.data * stored.data, minlength=stored.shape[0])

@@ -26,7 +26,8 @@ from privspan.algorithms.estimate import (
     whitening,
     widened,
 )
-from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram, leading_pairs, spiked_eigenvalues
+from privspan.algorithms.krylov import leading_pairs, spiked_eigenvalues
+from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram, within_memory
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import (
     INNER_CAP,
@@ -80,7 +81,7 @@ def adaptive_subspace(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
         One person per row, at least k rows.  A row with a non-finite entry counts as a row of zeros.
     k : int
         Dimension.
@@ -204,8 +205,8 @@ class _Run:
         passes = 2 * (_FIRST_PASSES + _FINISH_PASSES)
         columns = (_FIRST_PASSES + _FINISH_PASSES + 1) * self._block
         mu = self._ledger.spend(name, share)
-        wide = max(columns, 257)
-        return LazyGauss(UnitGram(self._rows), mu, self._streams.noise, most_columns=wide, most_passes=passes)
+        most = within_memory(max(columns, 257), self._d)
+        return LazyGauss(UnitGram(self._rows), mu, self._streams.noise, most_columns=most, most_passes=passes)
 
     def _pairs(self, lazy: LazyGauss, passes: int) -> _FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""
@@ -266,7 +267,7 @@ class _Run:
         share = min(share, left - self._probe)
         mu_probe = self._ledger.spend("typical length", self._probe)
         mu_gram = self._ledger.spend("preconditioned look", min(share, self._ledger.left))
-        columns = (_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block
+        columns = within_memory((_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block, self._d)
         return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._streams.noise, columns=columns)
 
     # ---- Localised rounds -------------------------------------------------------------------------------------

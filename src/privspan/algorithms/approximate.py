@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,23 +18,26 @@ from privspan import _checks, planner_blocks
 from privspan.algorithms.histogram import histogram_step
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import Order, block_bases, public_order
+from privspan.blocks import Order, block_bases, public_order, table_edges
 from privspan.planner_blocks import HistogramPlan
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
+from privspan.rows import RowSource
 from privspan.subspace import Subspace
+from privspan.unit_rows import as_rows_input
 
+Table: TypeAlias = NDArray[np.generic] | RowSource
 Aggregate = Literal["stable", "histogram"]
 AGGREGATES: tuple[Aggregate, ...] = ("stable", "histogram")
 OPTIONS = {
-    "stable": ("full_level", "ramp", "movers", "signal", "spread", "ridge"),
+    "stable": ("full_level", "ramp", "movers", "signal", "spread", "ridge", "split"),
     "histogram": ("references",),
 }
 """Names of the public numbers of each aggregate that a caller may override."""
 
 
 def approximate_subspace(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     k: int | Literal["auto"],
     *,
     epsilon: float,
@@ -54,8 +57,8 @@ def approximate_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers
-        One person per row; float32 and memory maps are read in chunks. A row with a value that is not finite counts
+    X : (n, d) array of real numbers, memory map or dense RowSource
+        One person per row; read in chunks. A row with a value that is not finite counts
         as zero. Rows are not centred.
     k : int or "auto"
         Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
@@ -73,8 +76,9 @@ def approximate_subspace(
     block_size : int, optional
         Records per block, at least k; the planner chooses by default.
     shuffle : bool, default=True
-        Deal the rows into blocks by a random order; False takes consecutive rows, which suits memory maps whose
-        rows are in random order already.
+        Deal the rows into blocks by a random order (within windows, for files that are read by windows). False takes
+        consecutive rows, which suits files whose rows are in random order already. See
+        docs/explanation/partitioning.md.
     options : mapping, optional
         Further public numbers of the chosen aggregate, by name: ``references`` for "histogram"; those of
         :func:`privspan.algorithms.stable_groups.stable_group_step` for "stable".
@@ -103,7 +107,7 @@ def approximate_subspace(
     True
     """
     budget = Budget(epsilon, delta)
-    table = _checks.matrix(X)
+    table = as_rows_input(X, accept_sparse=False)
     settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
     streams = open_streams(rng)
     if k == "auto":
@@ -111,7 +115,7 @@ def approximate_subspace(
     if max_components is not None:
         raise ValueError('`max_components` must be given only with `k="auto"`.')
     settings.check(table.shape, k, budget)
-    order = public_order(len(table), streams.public) if shuffle else None
+    order = public_order(len(table), streams.public, edges=table_edges(table)) if shuffle else None
     outcome = block_step(table, k, budget, settings, streams, order)
     return outcome.release(budget, f"approximate ({aggregate})", streams)
 
@@ -187,7 +191,7 @@ class BlockOutcome:
 
 
 def block_step(
-    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
 ) -> BlockOutcome:
     """Propose a subspace per block and aggregate the proposals.
 
@@ -201,7 +205,7 @@ def block_step(
 
 
 def _by_histogram(
-    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
 ) -> BlockOutcome:
     plan = settings.histogram_plan(table.shape, k, budget)
     blocks = block_bases(table, k, plan.block_size, order=order)
@@ -212,7 +216,7 @@ def _by_histogram(
 
 
 def _by_stable_groups(
-    table: NDArray[np.generic], k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
 ) -> BlockOutcome:
     m = settings.stable_block_size(len(table), k)
     blocks = block_bases(table, k, m, order=order)
@@ -228,7 +232,7 @@ def _by_stable_groups(
 
 
 def _with_chosen_dimension(
-    table: NDArray[np.generic],
+    table: Table,
     max_components: int | None,
     budget: Budget,
     settings: BlockSettings,
@@ -245,7 +249,7 @@ def _with_chosen_dimension(
     rest = Budget(planner_blocks.remainder(budget.epsilon, rank_epsilon), budget.delta)
     # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
     settings.check((n, d), max_components, rest)
-    order = public_order(n, streams.public) if shuffle else None
+    order = public_order(n, streams.public, edges=table_edges(table)) if shuffle else None
     k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
     outcome = block_step(table, k, rest, settings, streams, order)
     parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)

@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks, planner_blocks
 from privspan.algorithms.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
-from privspan.blocks import public_order
+from privspan.blocks import public_order, table_edges
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, open_streams
+from privspan.rows import RowSource
 from privspan.subspace import Subspace
+from privspan.unit_rows import as_rows_input
 
 
 def boosted_subspace(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     k: int,
     *,
     epsilon: float,
@@ -39,7 +41,7 @@ def boosted_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers
+    X : (n, d) array of real numbers, memory map or dense RowSource
         One person per row. The rows are divided among ``boosting_parts(beta)`` runs, 50 of them for
         beta = 0.05, so n must be that many times what one run needs.
     k : int
@@ -67,14 +69,14 @@ def boosted_subspace(
     0.7. Proof: docs/explanation/boosted.md.
     """
     budget = Budget(epsilon, delta)
-    table = _checks.matrix(X)
+    table = as_rows_input(X, accept_sparse=False)
     _checks.probability(alpha=alpha, beta=beta)
     parts = planner_blocks.boosting_parts(beta)
     rows = len(table) // parts
     settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
     _check_part(settings, (rows, table.shape[1]), k, budget, parts)
     streams = open_streams(rng)
-    order = public_order(len(table), streams.public)
+    order = public_order(len(table), streams.public, edges=table_edges(table))
     outcomes = [
         block_step(np.asarray(table[order[i * rows : (i + 1) * rows]]), k, budget, settings, streams, None)
         for i in range(parts)

@@ -31,14 +31,16 @@ from privspan.planner_exact import (
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
 from privspan.relations import ExactForm
+from privspan.rows import RowSource
 from privspan.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.subspace import Subspace
+from privspan.unit_rows import as_rows_input
 
 SMALLEST_DELTA = 2.0**-100
 
 
 def exact_subspace(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     k: int,
     *,
     epsilon: float,
@@ -61,7 +63,7 @@ def exact_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers
+    X : (n, d) array of real numbers, memory map or dense RowSource
         One person per row. Integers and booleans are taken as they are; a floating-point number is the binary
         fraction that it stores, so ``0.1 + 0.2`` is not ``0.3`` unless `decimals` is given. A row with a value
         that is not finite counts as zero.
@@ -92,7 +94,7 @@ def exact_subspace(
     max_bits : int, default=256
         A row whose values, scaled to integers, need more bits counts as zero.
     names : sequence of str, optional
-        Column names, public, for the wording of relations. A data frame lends its own.
+        Column names, public, for the wording of relations. A data frame or a file lends its own.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 
@@ -120,7 +122,7 @@ def exact_subspace(
     ['total = a + b']
     """
     _check_parameters(epsilon, delta, method, rule, release, decimals, block_size, max_work, max_bits)
-    table = _checks.matrix(X)
+    table = np.asarray(as_rows_input(X, accept_sparse=False))  # a file is read as a whole
     _checks.dimension(k=k, d=table.shape[1], n=table.shape[0])
     names = _column_names(X, table.shape[1]) if names is None else _checked_names(names, table.shape[1])
     dimension = k + bool(affine)  # of the linear problem: an affine one gets a constant column
@@ -182,8 +184,8 @@ def _check_parameters(
         _checks.integer_at_least(1, block_size=block_size)
 
 
-def _column_names(X: ArrayLike, d: int) -> list[str] | None:
-    columns = getattr(X, "columns", None)
+def _column_names(X: ArrayLike | RowSource, d: int) -> list[str] | None:
+    columns = X.names if isinstance(X, RowSource) else getattr(X, "columns", None)
     return None if columns is None or len(columns) != d else [str(column) for column in columns]
 
 

@@ -29,11 +29,11 @@ from privspan.sums import (
     GridSum,
     NoiseLevel,
     SumBounds,
-    chunk_sums,
     gaussian_symmetric,
     grid_total,
     noise_level,
     relative_error,
+    row_slabs,
 )
 from privspan.unit_rows import CHUNK_ROWS, Rows
 
@@ -43,8 +43,7 @@ __all__ = [
     "GramSource",
     "LazyGauss",
     "UnitGram",
-    "leading_pairs",
-    "spiked_eigenvalues",
+    "within_memory",
 ]
 
 Array = NDArray[np.float64]
@@ -55,7 +54,8 @@ ALLOWED_DEFECT = 2.0**-26
 WIDEST_DENSE = 256
 """Up to this d the whole matrix is as cheap as a few products."""
 
-_SMALL_RESIDUAL = 0.1
+_MOST_STORED = 2**27  # entries of all directions together
+_FEWEST_COLUMNS = 64
 _SAME_DIRECTION = 1e-9  # a direction that is off the revealed ones by less than this is not new
 
 
@@ -67,7 +67,7 @@ class GramSource(Protocol):
     """Bound on ||y||²."""
 
     def products(self, block: Array | None) -> Iterator[Array]:
-        """Yield (sum over one chunk of y yᵀ) @ block, or that sum itself for None."""
+        """Yield (sum over one chunk of y yᵀ) @ block, or that sum itself for None; fresh arrays."""
 
     def chunk_error(self, columns: int) -> float:
         """Bound the Frobenius norm of the float64 error of one yielded array."""
@@ -85,8 +85,8 @@ class UnitGram:
     def products(self, block: Array | None) -> Iterator[Array]:
         """Yield one array (d, b) per chunk."""
         if block is not None:
-            return chunk_sums((numbers, piece.T @ (piece @ block)) for numbers, piece in self._rows.pieces())
-        return chunk_sums((numbers, _dense(piece.T @ piece)) for numbers, piece in self._rows.pieces())
+            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block))
+        return self._rows.map_chunks(lambda piece: _dense(piece.T @ piece))
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products: inner ones of length d, then sums over the chunk."""
@@ -139,9 +139,19 @@ class LazyGauss:
         self._mu_square = mu * mu
         self._defect_square = 0.0
         self._strengthened = False
-        d = source.shape[1]
-        self.basis: Array = np.zeros((d, 0))
-        self.image: Array = np.zeros((d, 0))
+        # Columns are stored one after the other and memory is taken when they are filled: adding some copies none.
+        self._columns = 0
+        self._stored = [np.empty((source.shape[1], self._most_columns), order="F") for _ in range(2)]
+
+    @property
+    def basis(self) -> Array:
+        """Directions revealed so far, (d, m)."""
+        return self._stored[0][:, : self._columns]
+
+    @property
+    def image(self) -> Array:
+        """The matrix times these directions, (d, m)."""
+        return self._stored[1][:, : self._columns]
 
     @property
     def noise(self) -> float:
@@ -179,8 +189,7 @@ class LazyGauss:
             return
         self._passes_left -= 1
         total = grid_total(self._source.products(None), (d, d), self._level.grid)
-        self.basis = np.eye(d)
-        self.image = gaussian_symmetric(total, self._level, self._bits)
+        self._append(np.eye(d), gaussian_symmetric(total, self._level, self._bits))
 
     def extend(self, block: Array) -> bool:
         """Reveal A + N on the directions of `block` that are new.
@@ -200,10 +209,14 @@ class LazyGauss:
             return False
         self._passes_left -= 1
         known = self.basis @ (self.image.T @ fresh)  # (d, b): Bᵀ (A + N) Q by symmetry
-        basis = np.hstack([self.basis, fresh])
-        self.image = np.hstack([self.image, known + self._reveal(fresh, basis, self._level)])
-        self.basis = basis
+        self._append(fresh, known)
+        self.image[:, -fresh.shape[1] :] += self._reveal(fresh, self._level)
         return True
+
+    def _append(self, directions: Array, image: Array) -> None:
+        new = slice(self._columns, self._columns + directions.shape[1])
+        self._stored[0][:, new], self._stored[1][:, new] = directions, image
+        self._columns = new.stop
 
     def product(self, block: Array) -> Array:
         """Return (A + N) @ block, revealing what is needed; what no longer fits is left out.
@@ -238,25 +251,31 @@ class LazyGauss:
             total = grid_total(self._source.products(None), self.image.shape, level.grid)
             again = gaussian_symmetric(total, level, self._bits)
         else:
-            again = self._reveal(self.basis, self.basis, level)
+            again = self._reveal(self.basis, level)
         weight = mu * mu / (self._mu_square + mu * mu)
-        self.image = (1.0 - weight) * self.image + weight * again
+        self.image[...] *= 1.0 - weight
+        again *= weight
+        self.image[...] += again
         self._mu_square += mu * mu
         # The joint mu is rounded down by more than these float operations can be off.
         joint = math.sqrt(self._mu_square) * (1.0 - 2.0**-48)
         self._level = noise_level(self._bounds, joint, grid=self._level.grid)
 
-    def _reveal(self, block: Array, basis: Array, level: NoiseLevel) -> Array:
-        """Release A @ block within span(block) and off span(basis); `basis` ends with or equals `block`."""
+    def _reveal(self, block: Array, level: NoiseLevel) -> Array:
+        """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
         d, b = block.shape
         inside, outside = GridSum((b, b), level.grid), GridSum((d, b), level.grid)
         for product in self._source.products(block):  # (d, b)
             within = block.T @ product
             inside.add(0.5 * (within + within.T))
-            outside.add(product - basis @ (basis.T @ product))
+            _take_away(product, self.basis)
+            outside.add(product)
         symmetric = gaussian_symmetric(inside.total(), level, self._bits)
         noisy = add_gaussian(outside.total(), level.sigma, self._bits, grid=level.grid)
-        return block @ symmetric + noisy - basis @ (basis.T @ noisy)
+        _take_away(noisy, self.basis)
+        for rows in row_slabs(d, b):
+            noisy[rows] += block[rows] @ symmetric
+        return noisy
 
     def _orthonormal(self, block: Array) -> Array | None:
         """Return the block made orthonormal and orthogonal to the basis, or None if that is not possible."""
@@ -278,65 +297,16 @@ class LazyGauss:
         return block
 
 
-def leading_pairs(
-    lazy: LazyGauss, k: int, block_size: int, passes: int, public: np.random.Generator
-) -> tuple[Array, Array]:
-    """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
+def _take_away(block: Array, basis: Array) -> None:
+    """Subtract from the columns of `block` their part in the span of the orthonormal `basis`, in place."""
+    inner = basis.T @ block  # (m, b)
+    for rows in row_slabs(*block.shape):
+        block[rows] -= basis[rows] @ inner
 
-    It stops early when what another pass could change is small against the noise and against the gap.
 
-    Parameters
-    ----------
-    lazy : LazyGauss
-        Extended by up to `passes` blocks; what it already revealed is used as well.
-    k : int
-        Number of pairs wanted.
-    block_size : int
-        Directions per pass, at least k.
-    passes : int
-        Most passes over the data.
-    public : numpy.random.Generator
-        First directions.
+def within_memory(columns: int, d: int) -> int:
+    """Return how many directions of length d may be revealed: fewer than wanted only from half a million columns on.
 
-    Returns
-    -------
-    values : (k + 1,) array
-        Largest first; the last is NaN where only k directions exist.
-    vectors : (d, k) array
-        Orthonormal to working precision.
+    Directions and images then take a gigabyte each.  It costs accuracy at most, where many passes would be needed.
     """
-    d = lazy.basis.shape[0]
-    if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:
-        lazy.reveal_all()
-    if not lazy.complete and lazy.basis.shape[1] == 0:
-        lazy.extend(public.standard_normal((d, block_size)))
-        passes -= 1
-    values, inner = _ritz(lazy)
-    for _ in range(0 if lazy.complete else passes):
-        wanted = inner[:, :block_size]
-        residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
-        gap = values[k - 1] - values[k] if len(values) > k else 0.0
-        small = _SMALL_RESIDUAL * min(gap, lazy.noise * math.sqrt(d))
-        if np.linalg.norm(residual[:, :k], axis=0).max() <= small or not lazy.extend(residual):
-            break
-        values, inner = _ritz(lazy)
-    padded = np.append(values, np.nan)[: k + 1]
-    return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
-
-
-def _ritz(lazy: LazyGauss) -> tuple[Array, Array]:
-    """Return the eigenpairs of A + N within the revealed directions, largest first."""
-    within = lazy.basis.T @ lazy.image  # (m, m)
-    values, vectors = np.linalg.eigh(0.5 * (within + within.T))
-    return values[::-1], vectors[:, ::-1]
-
-
-def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
-    """Undo the upward pull of the noise on eigenvalues.
-
-    Above the edge 2 noise sqrt(d) of the noise's own spectrum, lambda shows as lambda + noise² d / lambda.
-    Values at or below the edge carry no information and are set to half of it.
-    """
-    edge = 2.0 * noise * math.sqrt(d)
-    root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
-    return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
+    return min(columns, max(_MOST_STORED // d, _FEWEST_COLUMNS))

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from privspan.randomness import BitSource
 from privspan.sums import (
     SumBounds,
-    chunk_sums,
     gaussian_sum,
     gaussian_symmetric,
     grid_total,
@@ -86,7 +85,7 @@ def local_view(rows: Rows, basis: Array) -> LocalView:
     basis : (d, k) array
         Orthonormal up to rounding; released.
     """
-    coordinates = np.concatenate([np.asarray(piece @ basis) for _, piece in rows.pieces()])  # (n, k)
+    coordinates = rows.map_rows(lambda piece: piece @ basis)  # (n, k)
     inside = np.einsum("ij,ij->i", coordinates, coordinates)
     off = np.sqrt(np.maximum(rows.squared_lengths() - inside, 0.0) + residual_slack(basis))  # (n,)
     return LocalView(basis, coordinates, off)
@@ -191,9 +190,9 @@ def localised_sums(
 
 def _cross_sums(rows: Rows, view: LocalView, weighted: Array) -> Iterator[Array]:
     """Yield sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
-    whole = chunk_sums((numbers, piece.T @ weighted[numbers]) for numbers, piece in rows.pieces())
-    inside = chunk_sums(
-        (numbers, view.coordinates[numbers].T @ weighted[numbers])
+    whole = rows.map_chunks(lambda piece, known: piece.T @ known, weighted)
+    inside = (
+        view.coordinates[numbers].T @ weighted[numbers]
         for numbers in (slice(i, i + CHUNK_ROWS) for i in range(0, rows.shape[0], CHUNK_ROWS))
     )
     for outer, inner in zip(whole, inside, strict=True):

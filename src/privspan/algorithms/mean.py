@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
@@ -23,11 +23,12 @@ from privspan.algorithms.localised import geometric_mean
 from privspan.algorithms.spectrum import row_lengths
 from privspan.privacy import Budget, PrivacyCost
 from privspan.randomness import RandomLike, open_streams
+from privspan.rows import RowDifferences, RowSource, ShiftedRows
 from privspan.subspace import Subspace
-from privspan.sums import SumBounds, chunk_sums, gaussian_sum, relative_error
-from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input, piece_rows
+from privspan.sums import SumBounds, gaussian_sum, relative_error
+from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input, is_sparse, piece_rows
 
-__all__ = ["PrivateMean", "mean_bounds", "pair_differences", "private_mean"]
+__all__ = ["PrivateMean", "coordinates_in", "less_mean", "mean_bounds", "pair_differences", "private_mean"]
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ def private_mean(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
         One person per row.  A row with a non-finite entry counts as zero.
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
@@ -109,7 +110,7 @@ def private_mean(
         _checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X)
     if subspace is not None:
-        source = _coordinates(source, subspace)  # (n, k)
+        source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
     ledger = MuLedger(budget)
     if norm_bound is None:
@@ -133,16 +134,17 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
         At least two rows; the last one of an odd number is left out.
     rng : None, int, SeedSequence, Generator or RandomState
         Of the order, which is public.
 
     Returns
     -------
-    (n // 2, d) array or CSR array
+    (n // 2, d) array, CSR array or RowSource
         float32 where that holds every entry of the dtype of `X` (float32 itself, and integers up to 16 bits), else
-        float64.  Sparse rows stay sparse.
+        float64.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read;
+        where a source is read by windows, pairs are drawn within these.
 
     Guarantee
     ---------
@@ -150,20 +152,42 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
     source = as_rows_input(X, min_rows=2)
-    half = int(source.shape[0]) // 2
-    order = open_streams(rng).public.permutation(int(source.shape[0]))  # (n,)
+    pairs = _public_pairs(source, open_streams(rng).public)  # (n // 2, 2)
     dtype = np.result_type(source.dtype, np.float32)
-    if sparse.issparse(source):
-        table: Any = source
-        return table[order[:half]].astype(dtype) - table[order[half : 2 * half]].astype(dtype)
-    differences = np.empty((half, int(source.shape[1])), dtype=dtype)
+    if isinstance(source, RowSource):
+        return RowDifferences(source, pairs, dtype)
+    if is_sparse(source):
+        return source[pairs[:, 0]].astype(dtype) - source[pairs[:, 1]].astype(dtype)
+    differences = np.empty((len(pairs), int(source.shape[1])), dtype=dtype)
     step = piece_rows(int(source.shape[1]))
     with np.errstate(all="ignore"):
-        for start in range(0, half, step):
-            part = slice(start, min(start + step, half))
-            minuend, subtrahend = source[order[part]], source[order[half + part.start : half + part.stop]]
+        for start in range(0, len(pairs), step):
+            part = slice(start, start + step)
+            minuend, subtrahend = source[pairs[part, 0]], source[pairs[part, 1]]
             np.subtract(minuend, subtrahend, out=differences[part], dtype=dtype, casting="unsafe")
     return differences
+
+
+def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
+    """Draw disjoint pairs of row numbers, in windows of a file where it has any; (n // 2, 2).
+
+    Within a window the first half of a random order is paired with the second.  A row left over by an odd window
+    is paired with the first of the next.
+    """
+    n = int(source.shape[0])
+    edges = source.edges if isinstance(source, RowSource) else None
+    edges = np.array([0, n]) if edges is None else edges
+    in_turn = []
+    for start, stop in pairwise(edges.tolist()):
+        half, order = (stop - start) // 2, start + public.permutation(stop - start)
+        in_turn += [order[: 2 * half].reshape(2, half).T.ravel(), order[2 * half :]]
+    return np.concatenate(in_turn)[: n // 2 * 2].reshape(-1, 2)
+
+
+def less_mean(X: object, mean: Array) -> Any:
+    """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
+    source = as_rows_input(X, accept_sparse=False)
+    return ShiftedRows(source, mean) if isinstance(source, RowSource) else source - mean
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:
@@ -175,10 +199,10 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
 
 def _row_sums(rows: Rows) -> Iterator[Array]:
     """Yield the sum of the rows of each chunk, (columns,)."""
-    return chunk_sums((numbers, np.asarray(piece.sum(axis=0)).ravel()) for numbers, piece in rows.pieces())
+    return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
 
 
-def _coordinates(source: Piece, subspace: Subspace) -> Array:
+def coordinates_in(source: Piece, subspace: Subspace) -> Array:
     """Return the coordinates of every row in the subspace, each from its own row; (n, k)."""
     n, d = source.shape
     if d != subspace.ambient_dimension:

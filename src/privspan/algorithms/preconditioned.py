@@ -19,7 +19,7 @@ from privspan.algorithms.estimate import Estimate, joined, whitening
 from privspan.algorithms.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.algorithms.localised import LocalView, geometric_mean, local_view, residual_slack
 from privspan.randomness import BitSource
-from privspan.sums import chunk_sums, relative_error
+from privspan.sums import relative_error
 from privspan.unit_rows import CHUNK_ROWS, Piece, Rows
 
 __all__ = ["Look", "PreconditionedGram", "leading_directions", "preconditioned_look", "shrunk_lengths"]
@@ -63,12 +63,11 @@ class PreconditionedGram:
         block = np.eye(self.shape[1]) if block is None else block
         turned = self._basis.T @ block  # (k, b)
 
-        def part(numbers: slice, piece: Piece) -> Array:
-            shift = self._shift[numbers]  # (rows, k)
-            inner = (piece @ block + shift @ turned) * self._squared_weights[numbers, None]  # (rows, b)
+        def part(piece: Piece, shift: Array, squared_weights: Array) -> Array:
+            inner = (piece @ block + shift @ turned) * squared_weights[:, None]  # (rows, b)
             return np.asarray(piece.T @ inner + self._basis @ (shift.T @ inner))
 
-        return chunk_sums((numbers, part(numbers, piece)) for numbers, piece in self._rows.pieces())
+        return self._rows.map_chunks(part, self._shift, self._squared_weights)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of one chunk, whose rows before weighting are no longer than 2.1."""

@@ -13,8 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from scipy import sparse
-
 from privspan import _checks
 from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.algorithms.approximate import approximate_subspace
@@ -24,7 +22,7 @@ from privspan.baselines.analyze_gauss import analyze_gauss
 from privspan.planner import METHODS, Plan, among, plan
 from privspan.privacy import Budget, Release, delta_from_mu, epsilon_from_mu, share_mu
 from privspan.randomness import RandomLike
-from privspan.unit_rows import as_rows_input
+from privspan.unit_rows import as_rows_input, is_sparse
 
 __all__ = [
     "GAUSSIAN_METHODS",
@@ -78,7 +76,7 @@ def private_subspace(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
         One person per row.  Sparse tables are never densified; only "adaptive" and "analyze-gauss" take them.
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
@@ -128,7 +126,7 @@ def private_subspace(
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
     source = as_rows_input(X)
-    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, is_sparse=sparse.issparse(source))
+    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, is_sparse=is_sparse(source))
     if not choice.useful:
         warnings.warn(choice.reason, UselessPlanWarning, stacklevel=2)
     release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]

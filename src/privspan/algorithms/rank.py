@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from privspan import _checks, planner_blocks
 from privspan.blocks import RANK_TOLERANCE, Order, block_spectra
 from privspan.randomness import BitSource
+from privspan.rows import RowSource
 from privspan.selection import permute_and_flip
 
 
 def choose_dimension(
-    X: NDArray[np.generic],
+    X: NDArray[np.generic] | RowSource,
     max_components: int,
     *,
     epsilon: float,
@@ -31,7 +32,7 @@ def choose_dimension(
 
     Parameters
     ----------
-    X : (n, d) array
+    X : (n, d) array or dense RowSource
         One record per row.
     max_components : int
         Largest dimension considered, below the number of columns.

@@ -27,7 +27,6 @@ from privspan.randomness import BitSource, RandomLike, open_streams
 from privspan.subspace import Subspace
 from privspan.sums import (
     SumBounds,
-    chunk_sums,
     gaussian_symmetric,
     grid_total,
     noise_level,
@@ -58,7 +57,7 @@ def explained_variance(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
         One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
     subspace : Subspace
         Public or released; an offset is ignored.
@@ -149,16 +148,15 @@ def second_moments(rows: Rows, basis: Array, mu: float, bits: BitSource) -> tupl
 
 def _moment_sums(rows: Rows, basis: Array) -> Iterator[Array]:
     """Yield [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
-    lengths = rows.squared_lengths()
 
-    def part(numbers: slice, piece: Piece) -> Array:
+    def part(piece: Piece, lengths: Array) -> Array:
         coordinates = np.asarray(piece @ basis)  # (rows, k)
         inside = np.einsum("ij,ij->i", coordinates, coordinates)
         column = np.zeros((basis.shape[1], 1))
-        column[0, 0] = np.maximum(lengths[numbers] - inside, 0.0).sum()
+        column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
         return np.hstack([coordinates.T @ coordinates, column])
 
-    return chunk_sums((numbers, part(numbers, piece)) for numbers, piece in rows.pieces())
+    return rows.map_chunks(part, rows.squared_lengths())
 
 
 def row_lengths(source: object) -> Array:

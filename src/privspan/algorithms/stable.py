@@ -8,18 +8,19 @@ Proofs: ``docs/explanation/stable-leverage.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks
-from privspan.algorithms.stable_release import certified_release, noisy_histogram, released_tail
+from privspan.algorithms.stable_release import certified_release, noisy_histogram, released_share, released_tail
 from privspan.leverage import GRID, exact_gram
 from privspan.leverage_certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
 from privspan.noise import add_gaussian
 from privspan.planner_stable import (
+    LONG_TAIL,
     SIGNAL_QUANTILE,
     STABLE_PRESETS,
     StableBudget,
@@ -27,26 +28,30 @@ from privspan.planner_stable import (
     allowance_for,
     override,
     plan_levels,
-    plan_stable_budget,
+    plan_stable_split,
 )
 from privspan.privacy import Budget, Release
 from privspan.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.rows import RowSource
+from privspan.unit_rows import as_rows_input
 
 Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
 _ROW_BYTES = 2**26
+_READ_BYTES = 2**28  # of the columns that are read from a file at a time
 _NORM_BINS_PER_OCTAVE = 4
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
 def stable_subspace(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     k: int,
     *,
     epsilon: float,
     delta: float,
     preset: StablePreset = "auto",
+    split: Mapping[str, float] | None = None,
     full_level: int | None = None,
     ramp: int | None = None,
     movers: int | None = None,
@@ -63,16 +68,20 @@ def stable_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers
+    X : (n, d) array of real numbers, memory map or dense RowSource
         One person per row. A row with a value that is not finite counts as zero.
     k : int
         Dimension of the subspace.
     epsilon, delta : float
         The guarantee.
     preset : {"auto", "tight", "robust"}, default="auto"
-        How much room the plan leaves for tails longer than the typical one. ``"tight"`` is most accurate when all
-        records have tails of about the same length and abstains on heavy tails; ``"robust"`` bears those at about
-        two and a half times the error; ``"auto"`` leaves as much room as n records can pay for.
+        How much room the plan leaves for tails longer than the typical one. ``"auto"`` measures, at a small part of
+        the budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most
+        accurate when all tails are about equally long, and abstains on heavy ones; ``"robust"`` bears those at about
+        two and a half times its error.
+    split : mapping, optional
+        Override how the budget is shared out, by the names of `privspan.planner_stable.StableSplit`: weights of the
+        steps ``scale``, ``tail``, ``long``, ``signal``, ``test``, ``noise``, and ``delta_test``, ``norm_quantile``.
     full_level, ramp, movers : int, optional
         Override the plan's levels: weight 1 from `full_level`, weight 0 up to ``full_level - ramp``, fewer than
         `movers` records in between.
@@ -109,7 +118,7 @@ def stable_subspace(
     """
     _checks.budget(epsilon, delta)
     _checks.one_of(STABLE_PRESETS, preset=preset)
-    table = _checks.matrix(X)
+    table = as_rows_input(X, accept_sparse=False)
     n, d = table.shape
     _checks.dimension(k=k, d=d, n=n)
     k = int(k)
@@ -118,17 +127,20 @@ def stable_subspace(
     }  # fmt: skip
     _check_overrides(changes)
     streams = open_streams(rng)
-    shares = plan_stable_budget(n, k, float(epsilon), float(delta))
+    planned = plan_stable_split(n, k, float(epsilon), float(delta), counts_long=preset == "auto")
+    shares = planned.overridden(split or {}).budget(epsilon, delta)
     rows = _ScaledRows(table)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
     log_scale = _norm_scale(rows, shares, streams.noise)  # (1)
     rows.scale_to(log_scale)
     gram = exact_gram(rows.column_slices(), n)  # (n, n)
-    tail = _tail_length(gram, k, shares, streams)  # (2)
+    tail, long_share = _tail_length(gram, k, shares, streams)  # (2)
     strength = _signal_strength(gram, k, shares, streams.noise)  # (3)
     released |= {"log2_norm_scale": log_scale, "tail_length": tail, "signal_strength": strength}
-    plan = override(plan_levels(n, d, strength, tail, shares.margins, allowance_for(preset, n)), changes)  # (4)
+    released |= {"long_share": long_share} if shares.mu_long else {}
+    room = allowance_for(preset, long_share)
+    plan = override(plan_levels(n, d, strength, tail, shares.margins, room), changes)  # (4)
     subspace = None
     if plan is not None:
         subspace = certified_release(gram, 1, rows.combine, plan, k, shares, streams)  # (5)-(7)
@@ -158,7 +170,7 @@ class _ScaledRows:
     bounded from above by a sum of integers, which has no rounding and hence no order.
     """
 
-    def __init__(self, table: NDArray[np.generic]) -> None:
+    def __init__(self, table: NDArray[np.generic] | RowSource) -> None:
         n, d = table.shape
         self._table = table
         self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
@@ -196,14 +208,25 @@ class _ScaledRows:
 
     def column_slices(self) -> Iterator[Array]:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
-        d = self._table.shape[1]
         shift = -self.exponent[:, None]
-        for start in range(0, d, _COLUMNS_AT_A_TIME):
-            part = self._table[:, start : start + _COLUMNS_AT_A_TIME].astype(np.float64)
+        for stored in self._stored_slices():
+            part = stored.astype(np.float64)
             part[self.length == 0] = 0.0
             part = np.ldexp(part, shift)
             part *= self._factor[:, None]
             yield np.rint(part / GRID) * GRID
+
+    def _stored_slices(self) -> Iterator[NDArray[np.generic]]:
+        """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
+        n, d = self._table.shape
+        wide = max(1, _READ_BYTES // (n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME)) * _COLUMNS_AT_A_TIME
+        for first in range(0, d, wide):
+            columns = slice(first, min(first + wide, d))
+            read = (
+                self._table.take_columns(columns) if isinstance(self._table, RowSource) else self._table[:, columns]
+            )
+            for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
+                yield read[:, start : start + _COLUMNS_AT_A_TIME]
 
     def combine(self, coefficients: Array) -> Array:
         """Combination (d, k) of the scaled records with the given coefficients (n, k)."""
@@ -222,13 +245,20 @@ def _norm_scale(rows: _ScaledRows, shares: StableBudget, bits: BitSource) -> flo
     return (last + 1) / _NORM_BINS_PER_OCTAVE + _NORM_OCTAVES[0] - 1
 
 
-def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) -> float:
-    """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records."""
+def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) -> tuple[float, float]:
+    """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records.
+
+    With a share of the budget for it, also release how many groups are clearly longer than that.
+    """
     n = len(gram)
     groups = streams.public.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
     blocks = gram[groups[:, :, None], groups[:, None, :]]  # (groups, k + 1, k + 1)
-    smallest = np.asarray(np.linalg.eigvalsh(blocks)[:, 0], dtype=np.float64)
-    return released_tail(smallest, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
+    squares = np.asarray(np.linalg.eigvalsh(blocks)[:, 0], dtype=np.float64)
+    tail = released_tail(squares, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
+    if not shares.mu_long:
+        return tail, 0.0
+    long = int(np.count_nonzero(squares > (LONG_TAIL * tail) ** 2))
+    return tail, released_share(long, len(squares), shares.mu_long, streams.noise)
 
 
 def _signal_strength(gram: Array, k: int, shares: StableBudget, bits: BitSource) -> float:

@@ -7,7 +7,7 @@ record version with items of k columns. Proofs: ``docs/explanation/stable-levera
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privspan.algorithms.stable_release import certified_release, released_tail
 from privspan.leverage import GRID, exact_gram
-from privspan.planner_stable import GROUP_STRENGTH, GROUPS, override, plan_group_budget, plan_levels
+from privspan.planner_stable import GROUP_STRENGTH, GROUPS, override, plan_group_split, plan_levels
 from privspan.privacy import Budget, Part
 from privspan.randomness import Streams
 from privspan.subspace import Subspace
@@ -39,6 +39,7 @@ def stable_group_step(
     signal: float | None = None,
     spread: float | None = None,
     ridge: float | None = None,
+    split: Mapping[str, float] | None = None,
 ) -> tuple[Subspace | None, dict[str, object], tuple[Part, ...]]:
     """Release the subspace that most groups agree on, or abstain.
 
@@ -54,6 +55,8 @@ def stable_group_step(
         Sources of randomness.
     full_level, ramp, movers, signal, spread, ridge : optional
         Override numbers of the plan, as for :func:`privspan.stable_subspace`.
+    split : mapping, optional
+        Override weights of the steps ``tail``, ``test``, ``noise``, and the share ``delta_test`` of delta.
 
     Returns
     -------
@@ -71,7 +74,8 @@ def stable_group_step(
     all contents of the arrays. Proof: ``docs/explanation/stable-leverage.md``.
     """
     t, d, k = bases.shape
-    shares = plan_group_budget(t, k, budget.epsilon, budget.delta)
+    planned = plan_group_split(t, k, budget.epsilon, budget.delta)
+    shares = planned.overridden(split or {}).budget(budget.epsilon, budget.delta)
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)

@@ -73,6 +73,18 @@ def released_tail(squares: Array, mu: float, bits: BitSource, per_octave: int) -
     return float(2.0 ** (-first / per_octave))
 
 
+def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
+    """Release which share of disjoint groups is long, less one standard deviation of its noise.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one group alone: the count moves by at most 1.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    sigma = (1 + 1e-12) / mu
+    return float(long + rounded_normal(1, sigma, bits)[0] - sigma) / max(groups, 1)
+
+
 def certified_release(
     gram: Array,
     width: int,

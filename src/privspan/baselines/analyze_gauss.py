@@ -10,7 +10,8 @@ older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
 from __future__ import annotations
 
 from privspan import _checks
-from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram, leading_pairs
+from privspan.algorithms.krylov import leading_pairs
+from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
 from privspan.algorithms.ledger import MuLedger
 from privspan.privacy import Budget, Release
 from privspan.randomness import RandomLike, open_streams

@@ -17,12 +17,13 @@ from scipy.special import ndtri
 
 from privspan import _checks
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
-from privspan.blocks import BlockBases, block_bases, public_order
+from privspan.blocks import BlockBases, block_bases, public_order, table_edges
 from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Budget, Part, Release, epsilon_from_mu, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
+from privspan.unit_rows import as_rows_input
 
 __all__ = ["CorePlan", "core_plan", "friend_counts", "friendly_core"]
 
@@ -74,7 +75,7 @@ def friendly_core(
 
     Parameters
     ----------
-    X : (n, d) array
+    X : (n, d) array, memory map or dense RowSource
         One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
     k : int
         Dimension.
@@ -108,7 +109,7 @@ def friendly_core(
     True
     """
     budget = Budget(epsilon, delta)
-    records = _checks.matrix(X)
+    records = as_rows_input(X, accept_sparse=False)
     n, d = records.shape
     _checks.dimension(k=k, d=d, n=n)
     _checks.positive(radius=radius)
@@ -121,7 +122,7 @@ def friendly_core(
         raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
     streams = open_streams(rng)
     plan = core_plan(blocks, budget)
-    bases = block_bases(records, k, block_size, order=public_order(n, streams.public))
+    bases = block_bases(records, k, block_size, order=public_order(n, streams.public, edges=table_edges(records)))
     counts = friend_counts(bases, radius)
     core = _passing(counts, plan, streams.noise)
     size = _size_from_below(int(core.sum()), plan, streams.noise)

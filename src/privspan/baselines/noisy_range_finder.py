@@ -19,7 +19,7 @@ from privspan.baselines.noisy_power import MOST_ENTRIES
 from privspan.privacy import Part, Release
 from privspan.randomness import RandomLike
 from privspan.subspace import Subspace
-from privspan.sums import SumBounds, chunk_sums, gaussian_sum, relative_error
+from privspan.sums import SumBounds, gaussian_sum, relative_error
 from privspan.unit_rows import CHUNK_ROWS
 
 __all__ = ["clipped_sketches", "noisy_range_finder"]
@@ -101,9 +101,7 @@ def noisy_range_finder(
 
 def _products(table: Table, public_matrix: Array) -> Iterator[Array]:
     """Return, chunk by chunk, the sum of x times its clipped sketch, (d, sketch)."""
-    return chunk_sums(
-        (numbers, rows.T @ clipped_sketches(rows @ public_matrix)) for numbers, rows in table.rows.pieces()
-    )
+    return table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ public_matrix))
 
 
 def clipped_sketches(sketches: Array) -> Array:

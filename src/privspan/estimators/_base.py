@@ -19,7 +19,9 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
 
 from privspan.privacy import Release
 from privspan.randomness import RandomLike
+from privspan.rows import RowSource, mapped_rows
 from privspan.subspace import Subspace
+from privspan.unit_rows import as_rows_input, piece_rows
 
 
 class AbstentionWarning(UserWarning):
@@ -45,8 +47,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : (n_samples, n_features) array-like
-            One person per row.
+        X : (n_samples, n_features) array-like or RowSource
+            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces.
         y : ignored
             Present for the scikit-learn interface.
 
@@ -56,10 +58,14 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Fitted. A private abstention does not raise: it warns, sets ``succeeded_ = False`` and leaves a
             subspace that does not depend on the data.
         """
-        sparse_format = "csr" if self._takes_sparse() else False
-        X = validate_data(
-            self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
-        )
+        if isinstance(X, RowSource):
+            self._remember_columns(as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse()))
+        else:
+            sparse_format = "csr" if self._takes_sparse() else False
+            checked = validate_data(
+                self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
+            )
+            X = checked if issparse(checked) else mapped_rows(checked)
         names = getattr(self, "feature_names_in_", None)
         self.release_ = self._release(X, None if names is None else [str(name) for name in names])
         self.succeeded_ = not self.release_.abstained
@@ -69,6 +75,14 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self._set_further_attributes()
         self._warn()
         return self
+
+    def _remember_columns(self, source: RowSource) -> None:
+        """Set what scikit-learn's validation sets, without reading a row."""
+        self.n_features_in_ = source.shape[1]
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _takes_sparse(self) -> bool:
         """Whether sparse tables are taken, given the parameters."""
@@ -98,13 +112,16 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : (n_samples, n_features) array-like
+        X : (n_samples, n_features) array-like or RowSource
 
         Returns
         -------
         (n_samples, n_components) array
         """
         check_is_fitted(self)
+        if isinstance(X, RowSource):
+            step = piece_rows(X.shape[1])
+            return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
         sparse_format = "csr" if self._takes_sparse() else False
         X = validate_data(
             self,
@@ -114,6 +131,9 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             ensure_all_finite=False,
             reset=False,
         )
+        return self._coordinates(X)
+
+    def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
         if issparse(X):  # not centred itself, which would fill it
             table: Any = X

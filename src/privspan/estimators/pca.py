@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from privspan import _checks, planner_blocks
-from privspan.algorithms.mean import PrivateMean, pair_differences, private_mean
+from privspan.algorithms.mean import PrivateMean, less_mean, pair_differences, private_mean
 from privspan.algorithms.private import (
     GAUSSIAN_METHODS,
     PRIVATE_METHODS,
@@ -33,6 +32,7 @@ from privspan.planner import Plan, among, plan
 from privspan.privacy import Budget, Part, PrivacyCost, Release
 from privspan.randomness import RandomLike, open_streams
 from privspan.subspace import Subspace
+from privspan.unit_rows import is_sparse
 
 _DEFAULT_MOST_COMPONENTS = 10
 
@@ -150,14 +150,14 @@ class PrivatePCA(SubspaceEstimator):
         self.random_state = random_state
 
     def _takes_sparse(self) -> bool:
-        return self.n_components != "auto" and self.method in ("auto", *GAUSSIAN_METHODS)
+        return self.method in ("auto", *GAUSSIAN_METHODS)
 
     def _release(self, X: Any, names: list[str] | None) -> Release:
         budget = self._checked(X)
         seeds = dict(zip(_STEPS, independent_seeds(self.random_state, len(_STEPS)), strict=True))
         pairs = pair_differences(X, seeds["pairing"]) if self.center else X
         k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
-        centring = self._centring(X.shape, k, rest, sparse.issparse(X))
+        centring = self._centring(X.shape, k, rest, is_sparse(X))
         n = X.shape[0] if centring == "private mean" else pairs.shape[0]
         weights = _SHARES[centring]
         self.plan_ = self._plan_for(X, n, k, gaussian_budgets(rest, [*weights.values()])[0])
@@ -197,7 +197,7 @@ class PrivatePCA(SubspaceEstimator):
         _checks.integer_at_least(1, max_components=most)
         blocks = rows.shape[0] // planner_blocks.rank_block_size(most)
         epsilon = planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
-        k = choose_dimension(np.asarray(rows), most, epsilon=epsilon, bits=open_streams(seed).noise)
+        k = choose_dimension(rows, most, epsilon=epsilon, bits=open_streams(seed).noise)
         rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
         return k, rest, (Part("choice of the dimension", epsilon, 0.0),)
 
@@ -212,7 +212,7 @@ class PrivatePCA(SubspaceEstimator):
         """Return the plan of the method that will run."""
         numbers: Any = {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": self.gamma}
         if self.method == "auto":
-            return planned((n, X.shape[1]), k, **numbers, is_sparse=sparse.issparse(X))
+            return planned((n, X.shape[1]), k, **numbers, is_sparse=is_sparse(X))
         return among(plan(n, X.shape[1], k, **numbers), (self.method,))
 
     def _set_further_attributes(self) -> None:
@@ -315,7 +315,7 @@ class _Steps:
         rows = pairs
         if centring == "private mean":
             assert mean is not None
-            rows = X - mean.mean  # (n, d); post-processing of each record by a released vector
+            rows = less_mean(X, mean.mean)  # (n, d); post-processing of each record by a released vector
         subspace = private_subspace(rows, k, **self._for("subspace"), method=self.method, gamma=self.gamma)  # type: ignore[arg-type]
         # After an abstention the variances are those along the placeholder: nothing depends on having abstained.
         along = subspace.subspace or first_axes(int(X.shape[1]), k)

@@ -1,0 +1,241 @@
+"""How much memory and time do tables on disk take, next to plain NumPy reading and multiplying the same chunks?
+
+Run ``python benchmarks/out_of_core.py`` (small tables, two minutes), or with ``--full`` for tables of 8 GB (written
+one at a time and removed again; about an hour).  Every line is a process of its own.  "above" is its peak resident
+memory less what the interpreter and its imports take.  "plain" reads the file chunk by chunk, turns chunks into
+float64 and does the matrix products that the run did (for blocks: the block kernel), and nothing else; "ratio" is our
+time over that.  No ratio is given for the wide tables, where drawing the noise, which plain NumPy does not do, is
+most of the work.  For small tables the block method spends most of its time on aggregating, which "plain" leaves out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+SHAPES = {  # name: (full size, small size, k, file formats, methods)
+    "tall": ((2_000_000, 1_000), (60_000, 1_000), 5, ("npy", "parquet"), ("adaptive", "approximate")),
+    "wide": ((2_000, 1_000_000), (500, 100_000), 3, ("npy",), ("adaptive", "stable")),
+    "large": ((20_000, 100_000), (2_000, 20_000), 5, ("npy",), ("adaptive", "PrivatePCA")),
+}
+ROW_GROUP = 50_000
+EPSILON, DELTA = 1.0, 1e-6
+
+
+# ---- Files ---------------------------------------------------------------------------------------
+
+
+def chunks_of_data(n: int, d: int, k: int) -> Iterator[np.ndarray]:
+    """Yield float32 rows near a k-dimensional subspace, a quarter of their energy off it."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((d, k)))[0].T.astype(np.float32)  # (k, d)
+    step = max(1, 2**24 // d)
+    for start in range(0, n, step):
+        rows = min(step, n - start)
+        tail = rng.standard_normal((rows, d), dtype=np.float32) * np.float32(np.sqrt(k / 3.0 / d))
+        yield rng.standard_normal((rows, k), dtype=np.float32) @ axes + tail
+
+
+def write(path: Path, n: int, d: int, k: int) -> None:
+    """Write the table, one chunk in memory at a time."""
+    if path.suffix == ".npy":
+        table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, d))
+        start = 0
+        for chunk in chunks_of_data(n, d, k):
+            table[start : start + len(chunk)] = chunk
+            start += len(chunk)
+        table.flush()
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema({f"c{j}": pa.float32() for j in range(d)})
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        held: list[np.ndarray] = []
+        for chunk in chunks_of_data(n, d, k):
+            held.append(chunk)
+            if sum(map(len, held)) >= ROW_GROUP:
+                writer.write_table(as_table(np.concatenate(held), schema))
+                held = []
+        if held:
+            writer.write_table(as_table(np.concatenate(held), schema))
+
+
+def as_table(rows: np.ndarray, schema: Any) -> Any:
+    """Return rows as an Arrow table."""
+    import pyarrow as pa
+
+    columns = np.ascontiguousarray(rows.T)
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=schema)
+
+
+# ---- One run, in a process of its own ------------------------------------------------------------
+
+
+def resident() -> float:
+    """Return the peak resident memory of this process so far, in MB (Linux; elsewhere a process may inherit it)."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return (
+            int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+        )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Return the time of one call."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def worker(path: Path, k: int, method: str) -> dict[str, float]:
+    """Run one method on one file, then the plain counterpart."""
+    import privspan as ps
+    from privspan import unit_rows
+    from privspan.estimators import PrivatePCA
+    from privspan.rows import open_rows
+
+    unit_rows._KEPT_BYTES = 0  # small tables, too, are read anew in every pass
+    numbers: Any = {"epsilon": EPSILON, "delta": DELTA}
+    source = open_rows(path)
+    runs: dict[str, Callable[[Any], object]] = {
+        "adaptive": lambda X: ps.private_subspace(X, k, method="adaptive", **numbers),
+        "stable": lambda X: ps.stable_subspace(X, k, **numbers),
+        "approximate": lambda X: ps.approximate_subspace(X, k, **numbers),
+        "PrivatePCA": lambda X: PrivatePCA(k, method="adaptive", **numbers).fit(X),
+    }
+    runs[method](np.random.default_rng(0).standard_normal((4_000, 20)))  # loads what is loaded on first use
+    before = resident()
+    passes = recorded_passes()
+    took = seconds(lambda: runs[method](source))
+    above = resident() - before
+    plain = {"adaptive": plain_passes, "approximate": plain_blocks}.get(method)
+    wide = source.shape[1] > source.shape[0]
+    spent = float("nan") if plain is None or wide else seconds(lambda: plain(path, source.shape, k, passes))
+    return {"seconds": took, "above": above, "plain": spent, "passes": len(passes)}
+
+
+def recorded_passes() -> list[tuple[int, int]]:
+    """Make `Rows` note every pass over the data: how many products it takes, and how many columns they have."""
+    from privspan.unit_rows import Rows
+
+    passes: list[tuple[int, int]] = []
+    map_chunks, map_rows = Rows.map_chunks, Rows.map_rows
+
+    def noted_chunks(self: Any, function: Any, *per_row: Any) -> Iterator[Any]:
+        sums = iter(map_chunks(self, function, *per_row))
+        first = next(sums)
+        passes.append((1 if len(per_row) == 1 else 2, first.shape[-1]))
+        yield first
+        yield from sums
+
+    def noted_rows(self: Any, function: Any) -> Any:
+        result = map_rows(self, function)
+        passes.append((1, result.shape[-1]) if result.ndim == 2 else (0, 0))
+        return result
+
+    Rows.map_chunks, Rows.map_rows = noted_chunks, noted_rows  # type: ignore[method-assign]
+    return passes
+
+
+def plain_chunks(path: Path, rows: int) -> Iterator[np.ndarray]:
+    """Read the file chunk by chunk with NumPy, or with PyArrow and NumPy, as float64."""
+    if path.suffix == ".npy":
+        table = np.load(path, mmap_mode="r")
+        for start in range(0, len(table), rows):
+            yield table[start : start + rows].astype(np.float64)
+        return
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(path, buffer_size=2**16).iter_batches(batch_size=rows):
+        columns = np.array([column.to_numpy() for column in batch.columns])  # (d, rows)
+        yield columns.T.astype(np.float64, order="C")
+
+
+def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[tuple[int, int]]) -> None:
+    """Read the file as often as the run did, with the same products."""
+    from privspan.unit_rows import piece_rows
+
+    rng = np.random.default_rng(0)
+    for products, columns in passes:
+        block = rng.standard_normal((shape[1], max(columns, 1)))
+        for chunk in plain_chunks(path, piece_rows(shape[1])):
+            if products == 0:
+                np.einsum("ij,ij->i", chunk, chunk)
+            else:
+                inner = chunk @ block if products == 2 else np.ones((len(chunk), columns))
+                chunk.T @ inner
+
+
+def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> None:
+    """Read the file once in the order of the blocks and run the block kernel on arrays in memory."""
+    from privspan.blocks import block_bases
+    from privspan.planner_blocks import stable_block_size
+
+    m = stable_block_size(shape[0], k)
+    if path.suffix == ".npy":
+        table = np.load(path, mmap_mode="r")
+        order = np.random.default_rng(0).permutation(shape[0])
+        for start in range(0, shape[0] - m + 1, m):
+            block_bases(table[order[start : start + m]].astype(np.float64), k, m)
+    else:
+        for chunk in plain_chunks(path, m):
+            if len(chunk) == m:
+                block_bases(chunk, k, m)
+
+
+# ---- The table -----------------------------------------------------------------------------------
+
+
+def measured(path: Path, k: int, method: str) -> dict[str, float]:
+    """Run `worker` in a process of its own."""
+    command = [sys.executable, __file__, "--worker", str(path), str(k), method]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Parse the command line and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="tables of 8 GB")
+    parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--folder", type=Path, help="where files are written and removed again")
+    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        path, k, method = arguments.worker
+        print(json.dumps(worker(Path(path), int(k), method)))
+        return
+    print(f"{'table':>20} {'file':>8} {'method':>12} {'above MB':>9} {'seconds':>8} {'plain':>8} {'ratio':>6}")
+    for name in arguments.shapes:
+        full, small, k, formats, methods = SHAPES[name]
+        n, d = full if arguments.full else small
+        for suffix in formats:
+            with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+                path = Path(folder) / f"people.{suffix}"
+                write(path, n, d, k)
+                for method in methods:
+                    got = measured(path, k, method)
+                    ratio = got["seconds"] / got["plain"]
+                    print(
+                        f"{n:>10} x {d:<7} {suffix:>8} {method:>12} {got['above']:9.0f} {got['seconds']:8.1f} "
+                        f"{got['plain']:8.1f} {ratio:6.2f}",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()

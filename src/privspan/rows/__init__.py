@@ -1,0 +1,31 @@
+"""Tables whose rows are read on demand: one interface for files and memory maps.
+
+A `RowSource` knows its shape and its column names from metadata alone and reads values only when rows are asked for.
+`open_rows` opens a file by its suffix.  Every algorithm and estimator takes a source wherever it takes an array.
+
+Which columns are used is decided by the schema, never by values (`LeftOut` tells what was left out and why).  A cell
+without a number is NaN, and a row with a NaN counts as a row of zeros: a fault in one record's values is a defined
+answer, not an exception.  Faults of the file itself are an `UnreadableFileError`, raised when it is opened wherever
+metadata can tell.  How rows of files are dealt into blocks and pairs: docs/explanation/partitioning.md.
+"""
+
+from __future__ import annotations
+
+from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource
+from privspan.rows.arrays import MappedRows, mapped_rows
+from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
+from privspan.rows.files import SUFFIXES, open_rows
+
+__all__ = [
+    "SUFFIXES",
+    "LeftOut",
+    "MappedRows",
+    "RowDifferences",
+    "RowSource",
+    "SelectedColumns",
+    "ShiftedRows",
+    "UnreadableFileError",
+    "WindowedSource",
+    "mapped_rows",
+    "open_rows",
+]

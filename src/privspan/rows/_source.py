@@ -1,0 +1,181 @@
+"""The interface of row sources, and the one kind that reads whole windows of rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["LeftOut", "RowSource", "UnreadableFileError", "WindowedSource", "window_edges", "window_rows"]
+
+_WINDOW_BYTES = 2**27  # of the rows that a windowed source holds
+_PIECE_BYTES = 2**26  # of the rows that are read at a time to pick columns from
+
+
+class UnreadableFileError(ValueError):
+    """A file that cannot be used as a table of numbers; the message is one sentence and quotes no cell."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A column that is not used, decided by the schema alone.
+
+    Attributes
+    ----------
+    name : str
+    reason : str
+        A few words: "text", "date or time", "looks like an identifier", …
+    """
+
+    name: str
+    reason: str
+
+
+class RowSource(ABC):
+    """An (n, d) table of real numbers whose rows are read on demand.
+
+    ``source[slice]`` and ``source[row_numbers]`` return fresh rows: a dense array, or a CSR array if `is_sparse`.
+    Nothing is read before that.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    dtype : numpy.dtype
+        Of the rows that are handed out.
+    names : tuple of str, or None
+        Column names, where there are any.
+    left_out : tuple of LeftOut
+        Columns of the file that are not among the d.
+    is_sparse : bool
+    edges : (windows + 1,) int array, or None
+        Where rows are cheap to read only together with their neighbours: the row numbers at which such windows
+        begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    ndim = 2
+    names: tuple[str, ...] | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    is_sparse: bool = False
+    edges: NDArray[np.intp] | None = None
+
+    @abstractmethod
+    def _run(self, start: int, stop: int) -> Any:
+        """Return fresh consecutive rows."""
+
+    @abstractmethod
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        """Return fresh rows in the order of the numbers."""
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Any:
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(self.shape[0])
+            return self._run(start, max(start, stop)) if step == 1 else self._take(np.arange(start, stop, step))
+        if np.ndim(rows) != 1 or np.asarray(rows).dtype.kind not in "iu":
+            raise TypeError("Rows are taken by a slice or by an array of row numbers.")
+        return self._take(np.asarray(rows, dtype=np.intp))
+
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)`` without a copy where possible; it must neither change nor keep its argument."""
+        return function(self[rows])
+
+    __iter__ = None  # rows come in pieces: iterating one by one would read the file n times
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Read everything, as ``numpy.asarray(source)`` asks for."""
+        if self.is_sparse:
+            raise TypeError("A sparse table is not turned into a dense array by itself.")
+        return np.asarray(self._run(0, self.shape[0]), dtype=dtype)
+
+    def __repr__(self) -> str:
+        kind = "sparse, " if self.is_sparse else ""
+        return f"<{type(self).__name__}: {self.shape[0]} rows, {self.shape[1]} columns, {kind}{self.dtype.name}>"
+
+    def take_columns(self, part: slice) -> NDArray[Any]:
+        """Return consecutive columns of all rows, (n, columns), as a dense array.
+
+        Files that store rows together are read from end to end for this.
+        """
+        n, d = self.shape
+        start, stop, _ = part.indices(d)
+        wanted = np.empty((n, stop - start), dtype=self.dtype)
+        step = max(1, _PIECE_BYTES // (d * self.dtype.itemsize))
+        for first in range(0, n, step):
+            rows = self._run(first, min(first + step, n))[:, start:stop]
+            wanted[first : first + step] = rows.toarray() if self.is_sparse else rows
+        return wanted
+
+
+class WindowedSource(RowSource):
+    """A source that reads one window of consecutive rows at a time and keeps the last one.
+
+    Rows in ascending order, or in any order within a window, cost one read of the file.
+    """
+
+    edges: NDArray[np.intp]
+
+    def __init__(self) -> None:
+        self._held: tuple[int, Any] | None = None
+
+    @abstractmethod
+    def _load(self, window: int) -> Any:
+        """Read the rows of one window."""
+
+    def _window(self, index: int) -> Any:
+        if self._held is None or self._held[0] != index:
+            self._held = None  # let go of the old window first: two at a time would double the memory
+            self._held = (index, self._load(index))
+        return self._held[1]
+
+    def _run(self, start: int, stop: int) -> Any:
+        if self.is_sparse:
+            return self._take(np.arange(start, stop))
+        out = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
+        first = int(np.searchsorted(self.edges, start, side="right")) - 1
+        while start < stop:
+            low, high = int(self.edges[first]), min(int(self.edges[first + 1]), stop)
+            out[start - stop + len(out) : high - stop + len(out)] = self._window(first)[start - low : high - low]
+            start, first = high, first + 1
+        return out
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        """Take rows window by window, in ascending order, and put them in the order asked for."""
+        order = np.argsort(numbers, kind="stable")
+        ascending = numbers[order]
+        if len(numbers) and not 0 <= ascending[0] <= ascending[-1] < self.shape[0]:
+            raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
+        owner = np.searchsorted(self.edges, ascending, side="right") - 1  # window of each row
+        parts = []
+        dense = np.empty((0 if self.is_sparse else len(numbers), self.shape[1]), dtype=self.dtype)
+        for window in np.unique(owner):
+            mine = owner == window
+            rows = self._window(int(window))[ascending[mine] - self.edges[window]]
+            if self.is_sparse:
+                parts.append(rows)
+            else:
+                dense[order[mine]] = rows
+        if not self.is_sparse:
+            return dense
+        if not parts:
+            return sparse.csr_array(self.shape, dtype=self.dtype)[:0]
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))[np.argsort(order, kind="stable")]
+
+
+def window_rows(d: int, itemsize: int) -> int:
+    """Return how many dense rows a window may hold, at least one."""
+    return max(1, _WINDOW_BYTES // (d * itemsize))
+
+
+def window_edges(n: int, most: int, grain: int = 1) -> NDArray[np.intp]:
+    """Cut n rows into windows of at most `most` rows, at multiples of `grain` rows where one fits."""
+    step = max(most // grain * grain, min(grain, most))
+    return np.append(np.arange(0, n, step, dtype=np.intp), n)

@@ -1,0 +1,191 @@
+"""Sources of NumPy's own files: memory maps, ``.npy`` and ``.npz``."""
+
+from __future__ import annotations
+
+import mmap
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan.rows._source import RowSource, UnreadableFileError
+
+__all__ = ["HeldRows", "MappedRows", "check_numbers", "mapped_rows", "open_npy", "open_npz"]
+
+_Result = TypeVar("_Result")
+
+_TAKEN_BYTES = 2**24
+_NEIGHBOURHOOD = 2**16  # the system maps that much of a file around what is touched
+_SPARSE_KEYS = {"format", "shape", "data"}  # of every matrix that SciPy saves
+
+
+class MappedRows(RowSource):
+    """Rows of an array that lives in a mapped file.
+
+    Rows are copied out, and the pages they came from are handed back at once, so that a pass over a large file
+    does not count as memory of this process.
+
+    Parameters
+    ----------
+    array : (n, d) array
+        A view of the mapping.
+    mapping : mmap.mmap
+        The mapping behind it.  It must be shared with the file: handing back the pages of a private one would
+        undo what was written to it.
+    """
+
+    def __init__(self, array: NDArray[Any], mapping: mmap.mmap) -> None:
+        self._array, self._mapping = np.asarray(array), mapping
+        self.shape = (int(array.shape[0]), int(array.shape[1]))
+        self.dtype = array.dtype
+
+    def _run(self, start: int, stop: int) -> NDArray[Any]:
+        return self._and_hand_back(self._array[start:stop].copy())
+
+    def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        order = np.argsort(numbers, kind="stable")  # the file is read forwards
+        out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
+        step = max(1, _TAKEN_BYTES // max(self.shape[1] * self.dtype.itemsize, _NEIGHBOURHOOD))
+        for start in range(0, len(numbers), step):
+            part = order[start : start + step]
+            out[part] = self._and_hand_back(self._array[numbers[part]])
+        return out
+
+    def take_columns(self, part: slice) -> NDArray[Any]:
+        """Return consecutive columns of all rows, (n, columns), reading no more than those."""
+        return self._and_hand_back(self._array[:, part].copy())
+
+    def lend(self, rows: slice, function: Callable[[NDArray[Any]], _Result]) -> _Result:
+        """Return ``function(rows)`` of the rows in the file itself."""
+        return self._and_hand_back(function(self._array[rows]))
+
+    def _and_hand_back(self, result: _Result) -> _Result:
+        """Give the pages that were read back to the system, now that they have been copied or used."""
+        if hasattr(self._mapping, "madvise"):  # not on Windows
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+        return result
+
+
+def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
+    """Return a source for an array in a shared file mapping, and every other array as it is."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if isinstance(owner, np.memmap) and owner.mode == "c":
+            return array
+        owner = owner.base
+    return MappedRows(array, owner) if isinstance(owner, mmap.mmap) else array
+
+
+class HeldRows(RowSource):
+    """A table that is read into memory as a whole, when rows are first asked for.
+
+    Parameters
+    ----------
+    shape, dtype, is_sparse
+        What will be read.
+    read : callable
+        Reads it: an array, or a CSR array.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
+    ) -> None:
+        self.shape, self.dtype, self.is_sparse = shape, dtype, is_sparse
+        self._read = read
+        self._table: Any = None
+
+    def _whole(self) -> Any:
+        if self._table is None:
+            self._table = self._read()
+        return self._table
+
+    def _run(self, start: int, stop: int) -> Any:
+        return self._whole()[start:stop].copy()
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        return self._whole()[numbers]
+
+
+def open_npy(path: Path) -> RowSource:
+    """Map a ``.npy`` file; a file shorter than its header says is refused here."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise UnreadableFileError(
+            f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
+        ) from None
+    check_numbers(path.name, array.shape, array.dtype)
+    source = mapped_rows(array)
+    assert isinstance(source, RowSource)
+    return source
+
+
+def open_npz(path: Path) -> RowSource:
+    """Open a ``.npz`` archive with one dense array, or with a matrix saved by SciPy."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {name.removesuffix(".npy") for name in archive.namelist()}
+            if members >= _SPARSE_KEYS:
+                return _open_sparse_npz(path, archive)
+            if len(members) != 1:
+                raise UnreadableFileError(f"`{path.name}` must hold one array; it holds {len(members)}.")
+            (key,) = members
+            shape, dtype = _header(archive, key)
+    except UnreadableFileError:
+        raise
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        raise _not_an_archive(path) from None
+    check_numbers(path.name, shape, dtype)
+
+    def read() -> NDArray[Any]:
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return np.asarray(archive[key])
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            raise _not_an_archive(path) from None
+
+    return HeldRows((shape[0], shape[1]), dtype, read)
+
+
+def _open_sparse_npz(path: Path, archive: zipfile.ZipFile) -> RowSource:
+    with archive.open("shape.npy") as member:
+        shape = tuple(int(size) for size in np.lib.format.read_array(member, allow_pickle=False))
+    dtype = _header(archive, "data")[1]
+    check_numbers(path.name, shape, dtype)
+
+    def read() -> Any:
+        try:
+            matrix = sparse.csr_array(sparse.load_npz(path))
+            matrix.check_format(full_check=True)  # an index outside the table would read foreign memory
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            raise _not_an_archive(path) from None
+        return matrix
+
+    return HeldRows((shape[0], shape[1]), dtype, read, is_sparse=True)
+
+
+def _header(archive: zipfile.ZipFile, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and dtype of a member, reading its header only."""
+    with archive.open(f"{key}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(member)
+        return shape, dtype
+
+
+def _not_an_archive(path: Path) -> UnreadableFileError:
+    return UnreadableFileError(f"`{path.name}` is not a readable NumPy archive; save it again with `numpy.savez`.")
+
+
+def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse a table that is not two-dimensional, is empty, or does not hold real numbers of up to 64 bits."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise UnreadableFileError(f"`{name}` must hold real numbers of at most 64 bits; it holds {dtype.name}.")
+    if len(shape) != 2:
+        raise UnreadableFileError(f"`{name}` must hold a table with one row per person; its shape is {tuple(shape)}.")
+    if shape[0] < 1 or shape[1] < 1:
+        raise UnreadableFileError(f"`{name}` holds no {'rows' if shape[0] < 1 else 'columns'}.")

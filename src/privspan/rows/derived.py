@@ -1,0 +1,110 @@
+"""Sources made of other sources, row by row: nothing is read or computed before rows are asked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan.rows._source import LeftOut, RowSource
+
+__all__ = ["RowDifferences", "SelectedColumns", "ShiftedRows"]
+
+
+class _Derived(RowSource):
+    """A source whose row i is made of rows of another source."""
+
+    def __init__(self, source: RowSource) -> None:
+        self._source = source
+        self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
+        self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
+
+    @abstractmethod
+    def _made(self, rows: Any) -> Any:
+        """Turn rows of the other source into rows of this one."""
+
+    def _run(self, start: int, stop: int) -> Any:
+        return self._made(self._source[start:stop])
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        return self._made(self._source[numbers])
+
+
+class ShiftedRows(_Derived):
+    """Every row of a dense source less one vector, in float64.
+
+    Parameters
+    ----------
+    source : RowSource
+    shift : (d,) array
+    """
+
+    def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
+        super().__init__(source)
+        self._shift = shift
+        self.dtype = np.result_type(source.dtype, shift.dtype)
+
+    def _made(self, rows: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(all="ignore"):
+            return np.asarray(rows - self._shift)
+
+
+class SelectedColumns(_Derived):
+    """Some columns of a source.
+
+    Parameters
+    ----------
+    source : RowSource
+    columns : sequence of int
+        Positions, in the order wanted.
+    """
+
+    def __init__(self, source: RowSource, columns: Sequence[int]) -> None:
+        super().__init__(source)
+        self._columns = np.asarray(columns, dtype=np.intp)
+        self.shape = (source.shape[0], len(self._columns))
+        if source.names is not None:
+            chosen = set(self._columns.tolist())
+            self.names = tuple(source.names[column] for column in columns)
+            others = (name for column, name in enumerate(source.names) if column not in chosen)
+            self.left_out = (*source.left_out, *(LeftOut(name, "not asked for") for name in others))
+
+    def _made(self, rows: Any) -> Any:
+        return rows[:, self._columns]
+
+
+class RowDifferences(RowSource):
+    """Differences of pairs of rows.
+
+    Parameters
+    ----------
+    source : RowSource
+    pairs : (m, 2) int array
+        Row numbers; no row in two pairs.
+    dtype : numpy.dtype
+        In which the differences are computed.
+    """
+
+    def __init__(self, source: RowSource, pairs: NDArray[np.intp], dtype: np.dtype[Any]) -> None:
+        self._source, self._pairs = source, pairs
+        self.shape = (len(pairs), source.shape[1])
+        self.dtype, self.is_sparse, self.names = dtype, source.is_sparse, source.names
+        if source.edges is not None:  # a pair is read when its later row is
+            window = np.searchsorted(source.edges, pairs.max(axis=1), side="right")
+            self.edges = np.concatenate([[0], np.flatnonzero(np.diff(window)) + 1, [len(pairs)]])
+
+    def _run(self, start: int, stop: int) -> Any:
+        return self._take(np.arange(start, stop))
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        m = len(numbers)
+        # One request for both ends, so that the file is read once, forwards.
+        both = self._source[self._pairs[numbers].T.ravel()]
+        if self.is_sparse:
+            return sparse.csr_array(both[:m].astype(self.dtype) - both[m:].astype(self.dtype))
+        with np.errstate(all="ignore"):
+            return np.subtract(both[:m], both[m:], dtype=self.dtype, casting="unsafe")

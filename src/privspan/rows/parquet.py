@@ -1,0 +1,80 @@
+"""Parquet files, read by row group: several small ones at a time, or a large one piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privspan.rows._source import RowSource, UnreadableFileError
+from privspan.rows.tables import Layout, TableRows, Window, layout_of, with_width
+
+__all__ = ["ParquetRows", "open_parquet"]
+
+_BUFFER_BYTES = 2**16  # per column: without a limit a whole row group would be loaded, however large
+
+
+class ParquetRows(TableRows):
+    """Rows of a Parquet file."""
+
+    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
+        super().__init__(path, layout, lengths)
+        self._file = file
+        self._stream: Iterator[Any] = iter(())
+        self._stream_at = (-1, 0)  # row group that is streamed, and how many of its rows have been
+        self._rest: Any = None  # what the last batch of the stream held beyond the last window
+
+    def _table(self, window: Window) -> Any:
+        columns = self._layout.columns
+        if window.whole:
+            return self._file.read_row_groups(list(window.parts), columns=columns).select(columns)
+        return self._piece(window.parts.start, window.skip, window.rows).select(columns)
+
+    def _piece(self, group: int, skip: int, rows: int) -> Any:
+        """Read a piece of a row group: go on where the stream stands, or begin the row group anew."""
+        streamed, at = self._stream_at
+        if streamed != group or at > skip:
+            self._stream = self._file.iter_batches(batch_size=rows, row_groups=[group], columns=self._layout.columns)
+            self._rest, at = None, 0
+        while at < skip:
+            at += self._next_rows(min(skip - at, rows)).num_rows
+        table = self._next_rows(rows)
+        self._stream_at = (group, skip + table.num_rows)
+        return table
+
+    def _next_rows(self, rows: int) -> Any:
+        """Return the next rows of the stream, however its batches fall; fewer at its end."""
+        held = [] if self._rest is None else [self._rest]
+        while sum(table.num_rows for table in held) < rows:
+            batch = next(self._stream, None)
+            if batch is None:
+                break
+            held.append(pa.Table.from_batches([batch]))
+        if not held:
+            raise pa.ArrowInvalid("The row group ends early.")
+        table = pa.concat_tables(held)
+        self._rest = table.slice(rows) if table.num_rows > rows else None
+        return table.slice(0, rows)
+
+
+def open_parquet(path: Path, columns: Sequence[str] | None) -> RowSource:
+    """Open a Parquet file; its footer is at its end, so a file that is cut short is refused here."""
+    try:
+        file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
+        schema = file.schema_arrow
+    except (pa.ArrowException, OSError):
+        message = f"`{path.name}` is not a Parquet file, or is cut short; write it again."
+        raise UnreadableFileError(message) from None
+    layout = layout_of(path.name, schema, columns)
+    groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
+    counts = [(group.num_rows, _values(group, layout.columns[0])) for group in groups]
+    return ParquetRows(path, file, with_width(path.name, layout, counts), [group.num_rows for group in groups])
+
+
+def _values(group: Any, name: str) -> int:
+    """Return how many values a row group stores of one column: for lists, of all of them together."""
+    chunks = (group.column(index) for index in range(group.num_columns))
+    return sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.startswith(f"{name}."))

@@ -1,0 +1,246 @@
+"""Sources of Arrow tables: how columns become rows of numbers, and Arrow/Feather files.
+
+A file is cut into windows of rows from its metadata: small record batches (or row groups) are read together, large
+ones piece by piece, so that memory stays bounded however the file was written.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from privspan.rows._columns import choose_columns
+from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource, window_rows
+
+__all__ = ["Layout", "TableRows", "Window", "layout_of", "open_arrow"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the schema says about the rows.
+
+    Attributes
+    ----------
+    columns : list of str
+        Columns of the file that are read.
+    width : int or None
+        d, for one column of lists; None where every column is one of the d, or where metadata have yet to tell.
+    is_list : bool
+    dtype : numpy.dtype
+        float32 where that holds every value of the columns' types, else float64.
+    left_out : tuple of LeftOut
+    """
+
+    columns: list[str]
+    width: int | None
+    is_list: bool
+    dtype: np.dtype[Any]
+    left_out: tuple[LeftOut, ...]
+
+
+def layout_of(file: str, schema: Any, wanted: Sequence[str] | None) -> Layout:
+    """Choose columns of numbers, or one column of lists of numbers where there are no others or it was asked for."""
+    kinds = [(field.name, _not_a_number(field.type)) for field in schema]
+    lists = [field.name for field in schema if _is_number_list(field.type)]
+    if wanted is not None and len(wanted) == 1 and wanted[0] in lists:
+        return _list_layout(schema.field(wanted[0]), [name for name, _ in kinds])
+    columns, left_out = choose_columns(file, kinds, wanted)
+    if not columns and len(lists) == 1:
+        return _list_layout(schema.field(lists[0]), [name for name, _ in kinds], left_out)
+    if not columns:
+        raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
+    narrow = all(_fits_float32(schema.field(name).type) for name in columns)
+    return Layout(columns, None, False, np.dtype(np.float32 if narrow else np.float64), left_out)
+
+
+def _list_layout(field: Any, names: list[str], left_out: tuple[LeftOut, ...] = ()) -> Layout:
+    others = left_out or tuple(LeftOut(name, "not asked for") for name in names)
+    width = field.type.list_size if pa.types.is_fixed_size_list(field.type) else None
+    dtype = np.dtype(np.float32 if _fits_float32(field.type.value_type) else np.float64)
+    return Layout([field.name], width, True, dtype, tuple(other for other in others if other.name != field.name))
+
+
+def _not_a_number(kind: Any) -> str | None:
+    """Return None for a type of numbers, else what it is instead."""
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return None
+    if types.is_temporal(kind):
+        return "date or time"
+    if types.is_dictionary(kind):
+        return "categories"
+    if types.is_nested(kind):
+        return "lists"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return "no numbers"
+
+
+def _is_number_list(kind: Any) -> bool:
+    is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return is_list and _not_a_number(kind.value_type) is None
+
+
+def _fits_float32(kind: Any) -> bool:
+    types = pa.types
+    small = types.is_integer(kind) and kind.bit_width <= 16
+    return bool(small or types.is_boolean(kind) or types.is_float16(kind) or types.is_float32(kind))
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive rows that are read together: some whole parts of the file, or a piece of one part."""
+
+    start: int
+    stop: int
+    parts: range
+    skip: int  # rows of the part that come before a piece
+    whole: bool
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+def cut_windows(lengths: Sequence[int], most: int) -> list[Window]:
+    """Join short parts and cut long ones, so that no window has more than `most` rows."""
+    windows: list[Window] = []
+    for part, length in enumerate(lengths):
+        last = windows[-1] if windows else Window(0, 0, range(0), 0, False)
+        if last.whole and last.rows + length <= most:
+            windows[-1] = Window(last.start, last.stop + length, range(last.parts.start, part + 1), 0, True)
+            continue
+        for skip in range(0, length, most):
+            stop = min(skip + most, length)
+            windows.append(Window(last.stop + skip, last.stop + stop, range(part, part + 1), skip, length <= most))
+    return windows
+
+
+class TableRows(WindowedSource):
+    """Rows of a file of Arrow columns.
+
+    Parameters
+    ----------
+    path : Path
+    layout : Layout
+        With its width known.
+    lengths : sequence of int
+        Rows of each part of the file.
+    """
+
+    def __init__(self, path: Path, layout: Layout, lengths: Sequence[int]) -> None:
+        super().__init__()
+        self._path, self._layout = path, layout
+        d = layout.width if layout.is_list else len(layout.columns)
+        if sum(lengths) < 1 or not d:
+            raise UnreadableFileError(f"`{path.name}` holds no {'columns' if sum(lengths) else 'rows'}.")
+        self.shape, self.dtype = (int(sum(lengths)), int(d)), layout.dtype
+        self.names = None if layout.is_list else tuple(layout.columns)
+        self.left_out = layout.left_out
+        self._windows = cut_windows(lengths, window_rows(self.shape[1], self.dtype.itemsize))
+        self.edges = np.array([0, *(window.stop for window in self._windows)], dtype=np.intp)
+
+    @abstractmethod
+    def _table(self, window: Window) -> Any:
+        """Read the Arrow columns of a window."""
+
+    def _load(self, window: int) -> NDArray[Any]:
+        where = self._windows[window]
+        try:
+            table = self._table(where)
+        except (pa.ArrowException, OSError):
+            raise UnreadableFileError(f"`{self._path.name}` is damaged: some of its rows cannot be read.") from None
+        if table.num_rows != where.rows:
+            raise UnreadableFileError(f"`{self._path.name}` holds fewer rows than its metadata say.")
+        return numbers_of(table, self._layout, self.shape[1])
+
+
+def numbers_of(table: Any, layout: Layout, width: int) -> NDArray[Any]:
+    """Turn Arrow columns into rows (rows, d); a missing cell, or a list of another length, becomes NaN."""
+    kind = pa.from_numpy_dtype(layout.dtype)
+    if layout.is_list:
+        lists = table.column(0).combine_chunks()
+        return _list_rows(lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists, kind, width)
+    columns = np.empty((table.num_columns, table.num_rows), dtype=layout.dtype)
+    for index, column in enumerate(table.columns):
+        start = 0
+        for chunk in column.chunks:
+            columns[index, start : start + len(chunk)] = _floats(chunk, kind)
+            start += len(chunk)
+    return columns.T
+
+
+def _floats(values: Any, kind: Any) -> NDArray[Any]:
+    return np.asarray(pc.cast(values, kind, safe=False).to_numpy(zero_copy_only=False))
+
+
+def _list_rows(lists: Any, kind: Any, width: int) -> NDArray[Any]:
+    """Put lists into rows; those of another length, missing ones included, become rows of NaN."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), -1))
+    right = lengths == width
+    if right.all():
+        return _floats(lists.flatten(), kind).reshape(-1, width)
+    rows = np.full((len(lists), width), np.nan, dtype=kind.to_pandas_dtype())
+    rows[right] = _floats(lists.filter(pa.array(right)).flatten(), kind).reshape(-1, width)
+    return rows
+
+
+class ArrowRows(TableRows):
+    """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
+
+    def __init__(self, path: Path, reader: Any, layout: Layout, lengths: Sequence[int]) -> None:
+        super().__init__(path, layout, lengths)
+        self._reader = reader
+
+    def _table(self, window: Window) -> Any:
+        batches = [self._reader.get_batch(part).select(self._layout.columns) for part in window.parts]
+        return pa.Table.from_batches(batches).slice(window.skip, window.rows)
+
+
+def open_arrow(path: Path, columns: Sequence[str] | None) -> RowSource:
+    """Open an Arrow file (also called Feather version 2)."""
+    try:
+        mapping = pa.memory_map(str(path))
+        schema = pa.ipc.open_file(mapping).schema
+        layout = layout_of(path.name, schema, columns)
+        used = [schema.get_field_index(name) for name in layout.columns]
+        # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
+        first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
+        lengths, values = [], 0
+        for part in range(first.num_record_batches):
+            batch = first.get_batch(part)
+            lengths.append(batch.num_rows)
+            values += len(batch.column(0).flatten()) if layout.is_list else 0
+        reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
+    except (pa.ArrowException, OSError):
+        message = f"`{path.name}` is not an Arrow file, or is cut short; write it as Feather version 2."
+        raise UnreadableFileError(message) from None
+    return ArrowRows(path, reader, with_width(path.name, layout, [(sum(lengths), values)]), lengths)
+
+
+def with_width(file: str, layout: Layout, counts: Sequence[tuple[int, int]]) -> Layout:
+    """Fill in the width of lists whose type does not tell it, from the numbers of rows and of values of each part.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the parts do not have one width.
+    """
+    if not layout.is_list or layout.width is not None:
+        return layout
+    filled = [(rows, values) for rows, values in counts if rows]
+    widths = {values // rows if values % rows == 0 else -1 for rows, values in filled}
+    if len(widths) != 1 or -1 in widths:
+        raise UnreadableFileError(
+            f"The lists of column {layout.columns[0]!r} of `{file}` must all have one length, and they do not."
+        )
+    return Layout(layout.columns, widths.pop(), True, layout.dtype, layout.left_out)
