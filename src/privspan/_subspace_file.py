@@ -1,16 +1,15 @@
 """The file format of `Subspace.save`: one ``.npz`` archive without pickles.
 
-Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form),
-``basis`` and, for an affine subspace, ``offset``.  Integers of the exact form are hexadecimal text, which Python
-reads and writes at any length.
+Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form, and what
+`privspan.release_file` tells about the release, if anything), ``basis`` and, for an affine subspace, ``offset``.
+Integers of the exact form are hexadecimal text, which Python reads and writes at any length.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._whole_file import whole_file
 from privspan.relations import ExactForm
 
 __all__ = ["Content", "reading", "write"]
@@ -29,12 +29,13 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds: the arguments of `Subspace`."""
+    """What a file holds: the arguments of `Subspace` and, in JSON's types, how it was made."""
 
     basis: NDArray[np.float64]
     exact: ExactForm | None
     offset: NDArray[np.float64] | None
     names: tuple[str, ...] | None
+    made: Mapping[str, Any] | None = None
 
 
 class _Problem(Exception):
@@ -52,6 +53,7 @@ def write(path: str | os.PathLike[str], content: Content) -> Path:
         "affine": content.offset is not None,  # damage to an archive's directory can hide a member
         "names": content.names,
         "exact": None if content.exact is None else _exact_to_json(content.exact),
+        "made": content.made,
     }
     arrays: dict[str, NDArray[Any]] = {
         "description": np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
@@ -59,15 +61,8 @@ def write(path: str | os.PathLike[str], content: Content) -> Path:
     }
     if content.offset is not None:
         arrays["offset"] = content.offset
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(beside, "xb") as handle:
-            np.savez(handle, allow_pickle=False, **arrays)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(target) as handle:
+        np.savez(handle, allow_pickle=False, **arrays)
     return target
 
 
@@ -100,6 +95,7 @@ def _parse(handle: BinaryIO) -> Content:
         exact=None if exact is None else _exact_from_json(exact),
         offset=_floats(arrays, "offset", 1) if "offset" in arrays else None,
         names=None if names is None else tuple(names),
+        made=description.get("made"),  # absent from files of privspan 0.1
     )
 
 

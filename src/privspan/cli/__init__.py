@@ -1,0 +1,30 @@
+"""The command ``privspan``: plan, fit and read private subspaces from a terminal.
+
+One module per command, or per few that belong together; no mathematics here.  Standard output carries results (text
+for people, or JSON with ``--json``), standard error everything else.  Modules load NumPy and the library only when a
+command runs, so that ``--help`` answers at once.  Described in docs/reference/command-line.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code, one of `privspan.cli.exits.ExitCode`.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+    """
+    if any(find_spec(package) is None for package in ("rich", "typer")):
+        print("Error: the command line needs more packages: pip install 'privspan[cli]'", file=sys.stderr)
+        return 1
+    from privspan.cli._run import run
+
+    return run(sys.argv[1:] if arguments is None else list(arguments))

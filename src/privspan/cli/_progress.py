@@ -1,0 +1,104 @@
+"""What a command says on standard error while it works for more than two seconds.
+
+Row counts are public, so telling them tells nothing.  How long is left is told only where the number of rows still to
+be looked at is known, at least roughly; elsewhere the display says how long it has taken and no more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from privspan.cli import _console
+
+__all__ = ["Activity", "activity"]
+
+_PATIENCE = 2.0  # seconds of silence
+_LINES_AT = (2.0, 10.0, 30.0, 60.0)  # where there is no terminal to draw on; later once a minute
+_ENOUGH = 0.03  # share of the rows from which a rate is believed
+_NEARLY = 0.97
+
+
+class Activity:
+    """Something that takes its time, counted in rows.
+
+    Parameters
+    ----------
+    what : str
+        In a few words, to be followed by the time.
+    rows : float, optional
+        Rows that will be looked at, once for each pass; None if nobody knows.
+    """
+
+    def __init__(self, what: str, rows: float | None = None) -> None:
+        self.what, self.rows, self.done = what, rows, 0
+        self._begun = self._first = time.monotonic()
+
+    def now(self, what: str, rows: float | None = None) -> None:
+        """Go on to the next stage; its time counts from here."""
+        self.what, self.rows, self.done = what, rows, 0
+        self._first = time.monotonic()
+
+    def advance(self, rows: int) -> None:
+        """Count rows that have been looked at."""
+        self.done += rows
+
+    def elapsed(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.monotonic() - self._begun
+
+    def describe(self) -> str:
+        """Return what there is to say now."""
+        return f"{self.what}: {_spoken(self.elapsed())} so far{self._left()}"
+
+    def _left(self) -> str:
+        if self.rows is None or self.done < _ENOUGH * self.rows:
+            return ""
+        if self.done >= _NEARLY * self.rows:
+            return ", nearly done"
+        left = (self.rows - self.done) * (time.monotonic() - self._first) / self.done
+        return ", nearly done" if left < 1.0 else f", about {_spoken(left)} left"
+
+
+@contextmanager
+def activity(what: str, rows: float | None = None) -> Iterator[Activity]:
+    """Show the activity on standard error, from the third second on, until the block ends."""
+    shown = Activity(what, rows)
+    finished = threading.Event()
+    console = _console.stderr()
+    display = threading.Thread(
+        target=_draw if console.is_terminal else _write_lines, args=(shown, finished), daemon=True
+    )
+    display.start()
+    try:
+        yield shown
+    finally:
+        finished.set()
+        display.join()
+
+
+def _draw(shown: Activity, finished: threading.Event) -> None:
+    """Keep one line of a terminal up to date, and clear it in the end."""
+    if finished.wait(_PATIENCE):
+        return
+    with _console.stderr().status(shown.describe()) as line:
+        while not finished.wait(0.25):
+            line.update(shown.describe())
+
+
+def _write_lines(shown: Activity, finished: threading.Event) -> None:
+    """Write a line now and then."""
+    moments = iter(_LINES_AT)
+    moment = next(moments)
+    while not finished.wait(max(0.0, moment - shown.elapsed())):
+        _console.note(shown.describe())
+        moment = next(moments, moment + 60.0)
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 100 else f"{minutes / 60:.1f} h"

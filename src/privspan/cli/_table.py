@@ -1,0 +1,113 @@
+"""Opening the user's table: by suffix or from standard input, with the columns that were asked for."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privspan.cli import _console
+from privspan.cli.exits import Complaint, ExitCode
+
+if TYPE_CHECKING:
+    from privspan.rows import RowSource
+
+__all__ = ["STDIN", "open_table", "table_in_words", "table_name", "tell_left_out"]
+
+STDIN = Path("-")
+_NAMED = 8  # columns that a notice lists by name
+
+
+@contextmanager
+def open_table(file: Path, columns: Sequence[str] | None = None) -> Iterator[RowSource]:
+    """Open a file of numbers, or CSV from standard input for ``-``.
+
+    What comes from standard input is kept in a temporary file that only this user can read, until the block ends.
+    """
+    if file != STDIN:
+        yield _opened(file, columns)
+        return
+    if sys.stdin.isatty():
+        raise Complaint("'-' reads CSV from standard input, for example: privspan fit - … < people.csv")
+    with tempfile.TemporaryDirectory(prefix="privspan-") as folder:
+        copy = Path(folder) / "stdin.csv"
+        with copy.open("wb") as handle:
+            shutil.copyfileobj(sys.stdin.buffer, handle)
+        yield _opened(copy, columns)
+
+
+def _opened(file: Path, columns: Sequence[str] | None) -> RowSource:
+    from privspan.rows import SUFFIXES, UnreadableFileError, open_rows
+
+    if not file.exists():
+        near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
+        raise Complaint(f"there is no file {str(file)!r}; {near or 'check its name.'}", ExitCode.UNREADABLE)
+    if file.suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        message = f"{file.name!r} has a suffix that is not known; convert it to one of {known}."
+        raise Complaint(message, ExitCode.UNREADABLE)
+    try:
+        return open_rows(file, columns=columns)
+    except UnreadableFileError as error:
+        _explain_unknown(file, columns)
+        raise UnreadableFileError(str(error).replace("`columns`", "--columns").replace("`", "'")) from None
+
+
+def _explain_unknown(file: Path, columns: Sequence[str] | None) -> None:
+    """Complain about columns that the file does not have, with the names that come nearest."""
+    from privspan.rows import UnreadableFileError, open_rows
+
+    if columns is None:
+        return
+    try:
+        every = open_rows(file)
+    except UnreadableFileError:
+        return
+    known = [*(every.names or ()), *(column.name for column in every.left_out)]
+    unknown = [name for name in columns if name not in known]
+    if known and unknown:
+        near = _nearest(unknown[0], known) or f"it has {_listed(known)}."
+        raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    """Suggest what may have been meant."""
+    by_lower = {other.lower(): other for other in known}
+    matches = [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), n=3)]
+    return f"did you mean {' or '.join(repr(match) for match in matches)}?" if matches else None
+
+
+def tell_left_out(source: RowSource, file: Path, asked: bool) -> None:
+    """Say on standard error which columns are not used, and why."""
+    if asked:
+        return
+    reasons = Counter(column.reason for column in source.left_out)
+    for reason in reasons:
+        names = [column.name for column in source.left_out if column.reason == reason]
+        _console.note(f"Left out ({reason}): {_listed(names)}.")
+    if file == STDIN or file.suffix.lower() == ".csv":
+        _console.note(
+            f"A CSV file has no types: {source.shape[1]} column(s) were taken for numbers by their first rows. Name "
+            "them with --columns to keep that choice independent of the data."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def table_name(file: Path) -> str:
+    """Return the name under which a table is shown to people."""
+    return "standard input" if file == STDIN else file.name
+
+
+def table_in_words(file: Path, source: RowSource) -> str:
+    """Return the name and the size, which is public."""
+    return f"{table_name(file)}, {source.shape[0]:,} rows, {source.shape[1]:,} columns"

@@ -1,0 +1,161 @@
+"""What one fit is to do: the options in one value, checked against the table's shape, then run.
+
+Everything that can be refused is refused by `check`, from public facts, before the ledger is charged.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from privspan.algorithms.exact import exact_subspace
+from privspan.algorithms.private import GAUSSIAN_METHODS, UselessPlanWarning
+from privspan.cli import _console
+from privspan.cli._options import budget_float
+from privspan.cli.exits import Complaint
+from privspan.planner import METHODS, Plan
+from privspan.planner import plan as predict
+from privspan.planner_blocks import rank_block_size
+from privspan.planner_exact import METHODS as EXACT_METHODS
+from privspan.planner_exact import plan_exact
+from privspan.privacy import Release
+from privspan.rows import RowSource
+
+__all__ = ["Task"]
+
+# Rows looked at per row of the table, as measured; only for the methods that pass over the rows evenly in time.
+_PASSES = {"adaptive": 8.0, "analyze-gauss": 4.0}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The options of ``privspan fit`` that say what is learnt and at which cost."""
+
+    k: int | Literal["auto"]
+    epsilon: Decimal
+    delta: Decimal
+    method: str
+    center: bool
+    gamma: float | None
+    norm_bound: float | None
+    max_k: int | None
+    exact: bool
+    affine: bool
+    decimals: int | None
+    seed: int | None
+
+    def describe(self) -> str:
+        """Say what is run, for the ledger."""
+        by = "" if self.method == "auto" else f", {self.method}"
+        seeded = "" if self.seed is None else ", seeded and so not private"
+        return f"{'exact relations' if self.exact else 'private PCA'}, k = {self.k}{by}{seeded}"
+
+    def check_options(self) -> None:
+        """Refuse options that do not go together."""
+        known = EXACT_METHODS if self.exact else ("auto", *METHODS)
+        if self.method not in known:
+            wants_exact = not self.exact and self.method in ("exact", *EXACT_METHODS)
+            hint = " (for exact relations: --exact)" if wants_exact else ""
+            raise Complaint(f"--method takes one of {', '.join(known)}{hint}; got {self.method!r}.")
+        if self.exact and self.k == "auto":
+            raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
+        if self.max_k is not None and self.k != "auto":
+            raise Complaint("--max-k goes with --k auto; leave it out.")
+        not_exact = {"--gamma": self.gamma, "--norm-bound": self.norm_bound, "--no-center": not self.center or None}
+        only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
+        for flag, value in (not_exact if self.exact else only_exact).items():
+            if value is not None:
+                advice = "leave it out" if self.exact else "add --exact, or leave it out"
+                raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
+
+    def check(self, source: RowSource) -> None:
+        """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
+        n, d = source.shape
+        usable = n // 2 if self.center and not self.exact else n
+        if self.k != "auto" and self.k > min(usable, d):
+            limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
+            raise Complaint(f"--k takes at most {limit}; got {self.k}.")
+        if source.is_sparse and (self.exact or self.method not in ("auto", *GAUSSIAN_METHODS)):
+            known = ", ".join(GAUSSIAN_METHODS)
+            raise Complaint(f"a sparse table takes --method auto, {known}; no --exact.")
+        if self.exact:
+            plan_exact(n, int(self.k) + self.affine, **self._budget(), method=self.method)  # type: ignore[arg-type]
+            return
+        _private_pca()
+        if self.k != "auto":
+            _warn_if_useless(predict(usable, d, self.k, **self._budget(), gamma=self.gamma), n // usable)
+            return
+        self._check_auto(usable, d)
+
+    def _check_auto(self, usable: int, d: int) -> None:
+        most = min(10, d - 1, usable // 2 - 1) if self.max_k is None else self.max_k
+        if most < 1 or most >= d:
+            raise Complaint(f"--k auto looks for at most {d - 1} dimension(s) in {d} columns; give a number: --k 1.")
+        if usable < rank_block_size(most):
+            raise Complaint(f"--k auto needs more rows for up to {most} dimensions; add --max-k 2, or --k 1.")
+
+    def rows_to_see(self, source: RowSource) -> float | None:
+        """Return about how many rows will be looked at, or None if that tells nothing about the time."""
+        passes = None if self.exact else _PASSES.get("adaptive" if self.method == "auto" else self.method)
+        return None if passes is None else passes * source.shape[0]
+
+    def run(self, source: RowSource) -> tuple[Release, Plan | None]:
+        """Run the private step; from here on its budget is spent."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release, plan = self._exact(source) if self.exact else self._pca(source)
+        for warning in caught:
+            if issubclass(warning.category, UserWarning) and not _told_elsewhere(warning.category):
+                _console.warn(str(warning.message))
+        # What was run costs no more than the decimals that were typed; those are what people want to read.
+        cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
+        release = replace(release, cost=cost)
+        if release.subspace is not None and release.subspace.names is None and source.names is not None:
+            release = replace(release, subspace=replace(release.subspace, names=source.names))
+        return release, plan
+
+    def _budget(self) -> dict[str, float]:
+        return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}
+
+    def _exact(self, source: RowSource) -> tuple[Release, None]:
+        options: dict[str, Any] = {"method": self.method, "affine": self.affine, "decimals": self.decimals}
+        names = None if source.names is None else list(source.names)
+        release = exact_subspace(source, int(self.k), **self._budget(), **options, names=names, rng=self.seed)  # type: ignore[arg-type]
+        return release, None
+
+    def _pca(self, source: RowSource) -> tuple[Release, Plan]:
+        model = _private_pca()(
+            self.k,
+            **self._budget(),
+            center=self.center,
+            method=self.method,
+            gamma=self.gamma,
+            norm_bound=self.norm_bound,
+            max_components=self.max_k,
+            random_state=self.seed,
+        ).fit(source)
+        return model.release_, model.plan_
+
+
+def _private_pca() -> Any:
+    """Return the estimator, or complain that scikit-learn is missing while nothing has been spent."""
+    from privspan.estimators import PrivatePCA
+
+    return PrivatePCA
+
+
+def _told_elsewhere(category: type[Warning]) -> bool:
+    """Tell whether the command itself says what this warning would, at a better moment."""
+    from privspan.estimators import AbstentionWarning, NotPrivateWarning
+
+    return issubclass(category, AbstentionWarning | NotPrivateWarning | UselessPlanWarning)
+
+
+def _warn_if_useless(plan: Plan, rows_each: int) -> None:
+    if plan.useful:
+        return
+    need = plan.needed_n(0.25)
+    would = "no number of rows would do" if need is None else f"about {rows_each * need:,} rows would be needed"
+    _console.warn(f"the result is predicted to be useless (error {plan.error:.2f}); {would} for an error of 0.25.")

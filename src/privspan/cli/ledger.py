@@ -1,0 +1,120 @@
+"""``privspan ledger``: what has been spent, and what may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli._fit_options import LimitDelta, LimitEpsilon
+from privspan.cli._options import Json
+from privspan.cli.exits import Complaint, ExitCode
+
+if TYPE_CHECKING:
+    from privspan.ledger import Account, Ledger
+
+__all__ = ["commands"]
+
+commands = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="See what has been spent on each data set, and set limits."
+)
+
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file given to `fit --ledger`.")]
+
+
+@commands.command("show")
+def show(
+    ledger: LedgerFile,
+    dataset: Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="Only this data set.")] = None,
+    json: Json = False,
+) -> None:
+    """Show every data set of a ledger: entries, what they cost together, what is left.
+
+    Example: privspan ledger show budget.json
+    """
+    accounts = _opened(ledger).accounts()
+    if dataset is not None:
+        if dataset not in accounts:
+            known = ", ".join(repr(name) for name in accounts)
+            raise Complaint(f"the ledger has no data set {dataset!r}; it has {known}.")
+        accounts = {dataset: accounts[dataset]}
+    if json:
+        _console.print_json({name: _as_json(account) for name, account in accounts.items()})
+        return
+    for name, account in accounts.items():
+        _print(name, account)
+
+
+@commands.command("limit")
+def limit(
+    ledger: LedgerFile,
+    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")],
+    epsilon: LimitEpsilon = None,
+    delta: LimitDelta = None,
+) -> None:
+    """Set the limit of a data set on purpose, up or down. A fit can only lower it.
+
+    Example:
+
+    privspan ledger limit budget.json --dataset people.csv --limit-epsilon 3
+    """
+    if epsilon is None and delta is None:
+        raise Complaint("say what to set: --limit-epsilon 3 or --limit-delta 1e-5.")
+    from privspan.ledger import Ledger
+
+    book = Ledger(ledger)
+    book.set_limit(dataset, epsilon, delta)
+    _print(dataset, book.account(dataset))
+
+
+def _opened(path: Path) -> Ledger:
+    from privspan.ledger import Ledger
+
+    if not path.is_file():
+        message = f"there is no ledger {str(path)!r}; `privspan fit … --ledger {path}` begins one."
+        raise Complaint(message, ExitCode.UNREADABLE)
+    return Ledger(path)
+
+
+def _print(name: str, account: Account) -> None:
+    _console.print_lines(name, style="bold")
+    rows = [
+        (entry.since[:16].replace("T", " "), _short(entry.epsilon), _short(entry.delta), entry.state, entry.what)
+        for entry in account.entries
+    ]
+    if rows:
+        _console.print_table(("begun (UTC)", ">epsilon", ">delta", "state", "what"), rows)
+    else:
+        _console.print_lines("Nothing has been spent.")
+    spent, (epsilon, delta) = account.spent, account.left
+    limits = (account.limit_epsilon, account.limit_delta)
+    _console.print_lines(
+        f"Spent together: epsilon {spent.epsilon:.12g}{_rest(epsilon, limits[0])}; "
+        f"delta {spent.delta:.12g}{_rest(delta, limits[1])}.",
+        "",
+    )
+
+
+def _short(amount: Any) -> str:
+    return f"{float(amount):.12g}"
+
+
+def _rest(left: float | None, limit: Any) -> str:
+    return " (no limit)" if left is None else f" of {_short(limit)} ({left:.12g} left)"
+
+
+def _as_json(account: Account) -> dict[str, Any]:
+    """Return the account in JSON numbers; the sums are rounded up, what is left down."""
+    left = dict(zip(("epsilon", "delta"), account.left, strict=True))
+    limits = {"epsilon": account.limit_epsilon, "delta": account.limit_delta}
+    entries = [
+        {**vars(entry), "epsilon": float(entry.epsilon), "delta": float(entry.delta)} for entry in account.entries
+    ]
+    return {
+        "spent": {"epsilon": account.spent.epsilon, "delta": account.spent.delta},
+        "limit": {name: None if value is None else float(value) for name, value in limits.items()},
+        "left": left,
+        "entries": entries,
+    }

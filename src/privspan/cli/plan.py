@@ -1,0 +1,155 @@
+"""``privspan plan``: what to expect, from public numbers alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli._options import Delta, Epsilon, Gamma, Json, check_target, fraction_of, whole
+from privspan.cli.exits import Complaint
+
+if TYPE_CHECKING:
+    from privspan.planner import Plan
+
+__all__ = ["plan"]
+
+_STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
+_DEFAULT_ERROR = Decimal("0.1")
+
+
+def plan(
+    d: Annotated[int, typer.Option("--d", parser=whole("--d", "200"), metavar="COLUMNS", help="Number of columns.")],
+    k: Annotated[int, typer.Option("--k", parser=whole("--k", "3"), metavar="DIMENSION", help="Dimension wanted.")],
+    epsilon: Epsilon,
+    delta: Delta,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", parser=whole("--n", "10000"), metavar="ROWS", help="Number of rows, one per person."),
+    ] = None,
+    gamma: Gamma = None,
+    error: Annotated[
+        Decimal | None,
+        typer.Option(
+            "--error",
+            parser=fraction_of("--error", "0.1"),
+            metavar="NUMBER",
+            help="How many rows does this error take? Answers without --n too.",
+        ),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Plan `fit --exact`: exact relations instead of directions.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw error against rows into a .png, .svg or .pdf.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="The same with the table, as one .html page.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Predict the error of every method, and how many rows an error would take. Needs no data and costs nothing.
+
+    Example: privspan plan --n 10000 --d 200 --k 3 --epsilon 1 --delta 1e-6
+    """
+    if k > d:
+        raise Complaint(f"--k takes at most the number of columns, {d}; got {k}.")
+    if n is None and error is None:
+        raise Complaint("say how many rows there are, --n 10000, or which error you want, --error 0.1.")
+    numbers: dict[str, Any] = {"epsilon": float(epsilon), "delta": float(delta)}
+    if exact:
+        _plan_exact(n, k, numbers, json)
+        return
+    from privspan.planner import plan as predict
+
+    numbers |= {"gamma": None if gamma is None else float(gamma)}
+    wanted = float(error or _DEFAULT_ERROR)
+    if n is None:
+        n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
+        if n is None:
+            raise Complaint(f"no number of rows is predicted to bring the error down to {wanted:g}; ask for more.")
+    found = predict(n, d, k, **numbers)
+    needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
+    if plot is not None or html is not None:
+        _draw(found, wanted, plot, html, _sentences(found, wanted, needed))
+    if json:
+        _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
+    else:
+        _print(found, wanted, needed)
+
+
+def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
+    privacy = f"({found.epsilon:g}, {found.delta:g})-DP"
+    _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {privacy}")
+    rows = [
+        (
+            one.method,
+            f"{one.error:.2g}",
+            f"{one.error_90:.2g}",
+            f"{one.abstention:.0%}",
+            "—" if needed[one.method] is None else f"{needed[one.method]:,}",
+        )
+        for one in found.alternatives
+    ]
+    heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
+    chosen = [one.method for one in found.alternatives].index(found.method)
+    _console.print_table(heads, rows, strong=chosen)
+    _console.print_lines(*_sentences(found, wanted, needed))
+
+
+def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> list[str]:
+    """Say what the table means."""
+    said = "useless: half of a direction or more would be noise" if not found.useful else _in_words(found.error)
+    best = min((rows for rows in needed.values() if rows is not None), default=None)
+    rows = "no number of rows would do" if best is None else f"about {best:,} rows are predicted to do"
+    supposed = (
+        f"The tail is supposed to have {found.gamma:.2g} times the spread of the subspace; say what you know of it "
+        "with --gamma."
+        if found.assumed
+        else f"For a tail with {found.gamma:.2g} times the spread of the subspace."
+    )
+    return [
+        f"Take {found.method}: its error is predicted to be {found.error:.2g}, {said}.",
+        f"For an error of {wanted:g}, {rows}.",
+        "The error is the sine of the largest angle to the true subspace: 0 is perfect, 1 is useless.",
+        f"{supposed} Outliers and uneven spreads make every prediction optimistic.",
+    ]
+
+
+def _in_words(error: float) -> str:
+    if error <= 0.05:
+        return "very good"
+    return "good" if error <= 0.2 else "rough"
+
+
+def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> None:
+    from privspan.planner_exact import plan_exact
+
+    if n is None:
+        raise Complaint("--exact is planned for a number of rows: add --n 100.")
+    found = plan_exact(n, k, **numbers)
+    if json:
+        _console.print_json(asdict(found))
+        return
+    how = f"{found.blocks} blocks of {found.block_size} rows vote" if found.method == "votes" else "gap-max"
+    _console.print_lines(
+        f"Exact relations from {n:,} rows in dimension {k}, whatever the number of columns: {how}.",
+        f"Chance of an answer when every row fits: {found.release_probability:.6g}.",
+    )
+
+
+def _draw(found: Plan, wanted: float, plot: Path | None, html: Path | None, words: list[str]) -> None:
+    from privspan.cli import _plan_picture
+
+    if plot is not None:
+        check_target(plot, "--plot", (".png", ".svg", ".pdf"))
+        _plan_picture.save_picture(found, wanted, plot)
+        _console.note(f"Wrote {plot}.")
+    if html is not None:
+        check_target(html, "--html", (".html",))
+        _plan_picture.save_page(found, wanted, html, words)
+        _console.note(f"Wrote {html}.")

@@ -1,0 +1,140 @@
+"""``show``, ``relations`` and ``compare``: reading what a fit has written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli._options import Json, check_target, whole
+from privspan.cli.exits import Complaint, ExitCode
+
+if TYPE_CHECKING:
+    from privspan.release_file import SavedRelease
+
+__all__ = ["SubspaceFile", "compare", "load", "relations", "show"]
+
+SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
+
+
+def show(
+    subspace: SubspaceFile,
+    loadings: Annotated[
+        int, typer.Option("--loadings", parser=whole("--loadings", "5"), metavar="COUNT", help="Columns to name.")
+    ] = 5,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write the report on it, one .html page.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a subspace: its size, what it cost, how it was made, its directions by column name.
+
+    Example: privspan show subspace.npz
+    """
+    if report is not None:
+        check_target(report, "--report", (".html",))
+    saved = load(subspace)
+    if report is not None:
+        _write_report(saved, report)
+    from privspan.cli import _describe
+
+    if json:
+        _console.print_json(_describe.as_json(saved, loadings))
+    else:
+        _describe.print_saved(saved, subspace, loadings)
+
+
+def _write_report(saved: SavedRelease, report: Path) -> None:
+    from privspan.report import write_report
+
+    if saved.release is None:
+        raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
+    write_report(report, saved.release, plan=saved.plan, columns=saved.subspace.names, source=saved.source)
+    _console.note(f"Wrote {report}.")
+
+
+def relations(subspace: SubspaceFile, json: Json = False) -> None:
+    """List the exact relations between columns, one per line, for a subspace that `fit --exact` found.
+
+    Example: privspan relations subspace.npz
+    """
+    found = load(subspace).subspace
+    if found.exact is None:
+        raise Complaint("this subspace is not exact; relations come from: privspan fit FILE --exact …")
+    from privspan.cli import _describe
+
+    said = _describe.relations_of(found)
+    if json:
+        pairs = zip(said, found.relations(), strict=True)
+        _console.print_json(
+            [{"text": text, "terms": dict(_terms(one, found.names)), "constant": one.constant} for text, one in pairs]
+        )
+    else:
+        _console.print_lines(*said)
+
+
+def _terms(relation: object, names: tuple[str, ...] | None) -> list[tuple[str, int]]:
+    terms: tuple[tuple[int, int], ...] = relation.terms  # type: ignore[attr-defined]
+    return [(names[column] if names else f"column {column + 1}", factor) for column, factor in terms]
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A file that `privspan fit` wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same columns.")],
+    json: Json = False,
+) -> None:
+    """Compare two subspaces: the angles between them, and their distance in words.
+
+    Example: privspan compare january.npz february.npz
+    """
+    import numpy as np
+
+    a, b = load(first).subspace, load(second).subspace
+    if a.ambient_dimension != b.ambient_dimension:
+        counts = f"{a.ambient_dimension:,} and {b.ambient_dimension:,}"
+        raise Complaint(f"the two have {counts} columns; fit both on the same columns, with --columns.")
+    if a.names and b.names and a.names != b.names:
+        raise Complaint("the two have different columns, or another order; fit both with the same --columns.")
+    degrees = np.degrees(a.angles(b)).tolist()
+    distance = a.distance(b)
+    if json:
+        dimensions = [a.dimension, b.dimension]
+        _console.print_json({"distance": distance, "angles_in_degrees": degrees, "dimensions": dimensions})
+        return
+    _console.print_lines(f"{first} and {second}: {_in_words(distance, a.dimension, b.dimension)}")
+    rows = [(str(number), f"{angle:.3g}°") for number, angle in enumerate(degrees, start=1)]
+    _console.print_table((">", ">principal angle"), rows)
+    scale = "0 is the same, 1 has a right angle"
+    _console.print_lines(f"Distance {distance:.3g}, the sine of the largest angle: {scale}.")
+
+
+def _in_words(distance: float, first: int, second: int) -> str:
+    if first != second:
+        return f"of {first} and {second} dimensions, so their distance is 1 by definition."
+    for bound, words in (
+        (1e-9, "the same, up to rounding."),
+        (0.05, "nearly the same."),
+        (0.2, "close."),
+        (0.5, "similar, with a direction that has moved noticeably."),
+        (0.95, "different: a direction of one is mostly missing from the other."),
+    ):
+        if distance <= bound:
+            return words
+    return "at a right angle, or nearly: a direction of one is absent from the other."
+
+
+def load(path: Path) -> SavedRelease:
+    """Read a file of `privspan fit`, or complain."""
+    from privspan.release_file import load_release
+
+    try:
+        return load_release(path)
+    except FileNotFoundError:
+        message = f"there is no file {str(path)!r}; `privspan fit FILE … -o {path.stem}.npz` makes one."
+        raise Complaint(message, ExitCode.UNREADABLE) from None
+    except IsADirectoryError:
+        raise Complaint(f"{str(path)!r} is a folder; name the .npz file in it.", ExitCode.UNREADABLE) from None
+    except ValueError as error:
+        raise Complaint(f"{error} Name a file that `privspan fit` wrote.", ExitCode.UNREADABLE) from None

@@ -1,0 +1,133 @@
+"""``privspan transform``: the coordinates of rows in a subspace.  Plain arithmetic on the rows: not private."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli._options import Json, check_target
+from privspan.cli._progress import activity
+from privspan.cli._table import STDIN, open_table
+from privspan.cli.exits import Complaint
+from privspan.cli.read import SubspaceFile, load
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privspan.rows import RowSource
+    from privspan.subspace import Subspace
+
+__all__ = ["transform"]
+
+_SUFFIXES = (".csv", ".npy", ".parquet")
+_PIECE_ENTRIES = 2**22
+
+
+def transform(
+    subspace: SubspaceFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="OUT", help=".csv, .npy or .parquet; - for CSV on standard output."),
+    ],
+    json: Json = False,
+) -> None:
+    """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
+
+    Example: privspan transform subspace.npz people.csv -o coordinates.csv
+    """
+    to_stdout = output == STDIN
+    if to_stdout and json:
+        raise Complaint("--json and -o - both write to standard output; leave one out.")
+    if not to_stdout:
+        check_target(output, "-o", _SUFFIXES, spare=file)
+    found = load(subspace).subspace
+    names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
+    with activity("Transforming") as shown, open_table(file, names) as source:
+        if source.shape[1] != found.ambient_dimension:
+            counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
+            raise Complaint(f"the subspace has {counts}; give it the same columns.")
+        shown.now("Transforming", source.shape[0])
+        suffix = ".csv" if to_stdout else output.suffix.lower()
+        with (
+            _target(None if to_stdout else output) as handle,
+            _WRITERS[suffix](handle, source.shape[0], found) as write,
+        ):
+            for coordinates in _coordinates(source, found):
+                write(coordinates)
+                shown.advance(len(coordinates))
+    _console.warn("these coordinates are not private: they show one row per person. Do not publish them.")
+    if json:
+        rows, columns = source.shape[0], found.dimension
+        _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
+
+
+def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.float64]]:
+    """Yield the coordinates piece by piece, (rows, k)."""
+    import numpy as np
+
+    n, d = source.shape
+    shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
+    step = max(1, _PIECE_ENTRIES // d)
+    for start in range(0, n, step):
+        with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
+            yield np.asarray(source[start : start + step].astype(np.float64) @ subspace.basis - shift)
+
+
+@contextmanager
+def _target(output: Path | None) -> Iterator[BinaryIO]:
+    from privspan._whole_file import whole_file
+
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(output) as handle:
+        yield handle
+
+
+def _heads(subspace: Subspace) -> list[str]:
+    return [f"component_{number}" for number in range(1, subspace.dimension + 1)]
+
+
+@contextmanager
+def _csv_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+    import numpy as np
+
+    handle.write((",".join(_heads(subspace)) + "\n").encode())
+    yield lambda coordinates: np.savetxt(handle, coordinates, delimiter=",", fmt="%.17g")
+
+
+@contextmanager
+def _npy_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+    import numpy as np
+
+    header = {"descr": "<f8", "fortran_order": False, "shape": (rows, subspace.dimension)}
+    np.lib.format.write_array_header_1_0(handle, header)
+    yield lambda coordinates: handle.write(np.ascontiguousarray(coordinates, dtype="<f8").tobytes())
+
+
+@contextmanager
+def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError("Writing .parquet files needs pyarrow: pip install 'privspan[files]'.") from None
+    schema = pa.schema([(head, pa.float64()) for head in _heads(subspace)])
+    with parquet.ParquetWriter(handle, schema) as writer:
+        yield lambda coordinates: writer.write_table(pa.table(list(coordinates.T), schema=schema))
+
+
+_WRITERS: dict[str, Callable[[BinaryIO, int, Any], Any]] = {
+    ".csv": _csv_writer,
+    ".npy": _npy_writer,
+    ".parquet": _parquet_writer,
+}

@@ -1,0 +1,287 @@
+"""The spend ledger: exact sums, limits that hold under crashes and concurrency, files that are never reset."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privspan import ledger as ledger_module
+from privspan.ledger import Account, DamagedLedgerError, Entry, Ledger, OverspendError
+from privspan.privacy import PrivacyCost
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "budget.json")
+
+
+def entry(epsilon, delta=1e-6, state="finished"):
+    return Entry("id", epsilon, delta, state, "test", "2026-01-01T00:00:00+00:00")
+
+
+# --- Sums and limits -------------------------------------------------------------------------------------
+
+
+def test_a_spend_is_written_down_and_added_up(ledger: Ledger) -> None:
+    assert ledger.accounts() == {}
+    with ledger.spending("survey", 0.5, 1e-6, what="first"):
+        pass
+    with ledger.spending("survey", 0.25, 2e-6) as spending:
+        spending.outcome = "abstained"
+    account = ledger.account("survey")
+    assert account.spent == PrivacyCost(0.5, 1e-6) + PrivacyCost(0.25, 2e-6)
+    assert [(one.state, one.what) for one in account.entries] == [("finished", "first"), ("abstained", "")]
+    assert ledger.account("other") == Account()
+
+
+def test_ten_decimal_tenths_are_one_and_the_eleventh_is_refused(ledger: Ledger) -> None:
+    for _ in range(10):
+        ledger.begin("survey", "0.1", "1e-7", limit_epsilon="1", limit_delta="1e-6")
+    assert ledger.account("survey").left == (0.0, 0.0)
+    with pytest.raises(OverspendError, match=r"limits 'survey' to epsilon 1 and delta 1e-06"):
+        ledger.begin("survey", "1e-9", "1e-30")
+    assert len(ledger.account("survey").entries) == 10
+
+
+def test_ten_binary_tenths_are_more_than_one(ledger: Ledger) -> None:
+    for _ in range(9):
+        ledger.begin("survey", 0.1, 1e-7, limit_epsilon=1.0)
+    with pytest.raises(OverspendError):  # 10 * Fraction(0.1) > 1
+        ledger.begin("survey", 0.1, 1e-7)
+    ledger.begin("survey", 0.09999999999999995, 1e-7)
+
+
+@pytest.mark.parametrize("amount", ["0.25", 0.25, Decimal("0.25")])
+def test_a_sum_may_reach_its_limit_but_not_pass_it(ledger: Ledger, amount) -> None:
+    for _ in range(4):
+        ledger.begin("survey", amount, 1e-6, limit_epsilon=1)
+    with pytest.raises(OverspendError):
+        ledger.begin("survey", 5e-324, 1e-6)
+
+
+def test_delta_has_a_limit_of_its_own(ledger: Ledger) -> None:
+    ledger.begin("survey", 100.0, 1e-6, limit_delta="1e-6")  # the float is just below the decimal
+    with pytest.raises(OverspendError, match="delta"):
+        ledger.begin("survey", 0.1, 1e-20)
+
+
+@given(st.lists(st.floats(1e-6, 10), max_size=12), st.floats(1e-6, 10), st.floats(1e-6, 100))
+def test_sums_are_exact_and_rounded_in_the_safe_direction(spends, more, limit) -> None:
+    account = Account(tuple(entry(one) for one in spends), limit_epsilon=limit)
+    total = sum(map(Fraction, spends), Fraction(0))
+    assert Fraction(account.spent.epsilon) >= total
+    assert float(account.spent.epsilon) == pytest.approx(float(total), rel=1e-15)
+    assert Fraction(account.left[0]) <= max(Fraction(0), Fraction(limit) - total)
+    assert account.allows(more, 1e-6) == (total + Fraction(more) <= Fraction(limit))
+
+
+@pytest.mark.parametrize("state", ["begun", "finished", "abstained", "interrupted"])
+def test_every_state_counts_in_full(state: str) -> None:
+    assert Account((entry(0.75, state=state),)).spent == PrivacyCost(0.75, 1e-6)
+
+
+def test_a_limit_can_be_lowered_by_a_spend_and_raised_only_on_purpose(ledger: Ledger) -> None:
+    ledger.begin("survey", "0.1", "1e-6", limit_epsilon="2")
+    with pytest.raises(OverspendError, match="limits 'survey' to epsilon 2, and 3 would raise that"):
+        ledger.begin("survey", "0.1", "1e-6", limit_epsilon="3")
+    assert len(ledger.account("survey").entries) == 1
+    ledger.begin("survey", "0.1", "1e-6", limit_epsilon="0.25")
+    with pytest.raises(OverspendError):
+        ledger.begin("survey", "0.1", "1e-6")
+    ledger.set_limit("survey", "3", None)
+    ledger.begin("survey", "0.1", "1e-6")
+    assert ledger.account("survey").limit_epsilon == Decimal(3)
+
+
+def test_data_sets_have_accounts_of_their_own(ledger: Ledger) -> None:
+    ledger.begin("a", 1.0, 1e-6, limit_epsilon=1.0)
+    ledger.begin("b", 1.0, 1e-6)
+    ledger.begin("b", 1.0, 1e-6)
+    assert {name: account.spent.epsilon for name, account in ledger.accounts().items()} == {"a": 1.0, "b": 2.0}
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "zero", "nan", "-0.1", "1e999", float("inf"), True, None])
+def test_amounts_that_are_no_spend_are_refused_and_leave_no_file(ledger: Ledger, epsilon) -> None:
+    with pytest.raises((ValueError, TypeError), match="epsilon"):
+        ledger.begin("survey", epsilon, 1e-6)
+    assert not ledger.path.exists()
+
+
+def test_ending_what_never_began_is_refused(ledger: Ledger) -> None:
+    ledger.begin("survey", 1.0, 1e-6)
+    with pytest.raises(ValueError, match="no such entry"):
+        ledger.end("survey", "0" * 16, "finished")
+
+
+# --- Crashes and concurrency -----------------------------------------------------------------------------
+
+
+def python(code: str, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_killed_run_has_spent_its_budget(ledger: Ledger) -> None:
+    run = python(
+        """
+        import sys, time
+        from privspan.ledger import Ledger
+        with Ledger(sys.argv[1]).spending("survey", "0.6", "1e-6", limit_epsilon="1"):
+            print("begun", flush=True)
+            time.sleep(60)
+        """,
+        str(ledger.path),
+    )
+    assert run.stdout.readline() == "begun\n"
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate()
+    (begun,) = ledger.account("survey").entries
+    assert begun.state == "begun"
+    with pytest.raises(OverspendError):
+        ledger.begin("survey", "0.6", "1e-6")
+    ledger.begin("survey", "0.4", "1e-6")  # the lock died with its owner
+
+
+def test_an_exception_inside_is_an_interruption(ledger: Ledger) -> None:
+    with pytest.raises(KeyboardInterrupt), ledger.spending("survey", 1.0, 1e-6):
+        raise KeyboardInterrupt
+    assert [one.state for one in ledger.account("survey").entries] == ["interrupted"]
+
+
+def test_concurrent_runs_cannot_overspend(ledger: Ledger) -> None:
+    code = """
+        import sys
+        from privspan.ledger import Ledger, OverspendError
+        granted = 0
+        for _ in range(20):
+            try:
+                with Ledger(sys.argv[1]).spending("survey", "0.1", "1e-8", limit_epsilon="1.5"):
+                    granted += 1
+            except OverspendError:
+                pass
+        print(granted)
+        """
+    runs = [python(code, str(ledger.path)) for _ in range(3)]
+    granted = [int(run.communicate()[0]) for run in runs]
+    assert sum(granted) == 15
+    assert all(run.returncode == 0 for run in runs)
+    account = ledger.account("survey")
+    assert [one.state for one in account.entries] == ["finished"] * 15
+    assert account.left[0] == 0.0
+
+
+def test_an_end_that_cannot_be_written_warns_and_counts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(RuntimeWarning, match="has begun"), ledger.spending("survey", 0.5, 1e-6):
+        ledger.path.rename(ledger.path.with_suffix(".moved"))
+    ledger.path.with_suffix(".moved").rename(ledger.path)
+    assert [one.state for one in ledger.account("survey").entries] == ["begun"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger.begin("survey", 0.5, 1e-6)
+    before = ledger.path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        ledger.begin("survey", 0.5, 1e-6)
+    assert ledger.path.read_bytes() == before
+    assert {path.name for path in ledger.path.parent.iterdir()} <= {"budget.json", "budget.json.lock"}
+
+
+def test_a_lock_that_is_never_freed_is_reported(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    from filelock import FileLock
+
+    monkeypatch.setattr(ledger_module, "_PATIENCE", 0.05)
+    with FileLock(f"{ledger.path}.lock"), pytest.raises(TimeoutError, match="another program has locked"):
+        Ledger(ledger.path).begin("survey", 1.0, 1e-6)
+
+
+# --- The file --------------------------------------------------------------------------------------------
+
+
+def test_the_file_is_json_with_decimals_as_text(ledger: Ledger) -> None:
+    ledger.begin("survey é", "0.10", 1e-6, what="PCA", limit_epsilon="1")
+    content = json.loads(ledger.path.read_text("utf-8"))
+    account = content["datasets"]["survey é"]
+    assert (content["format"], content["version"]) == ("privspan.ledger", 1)
+    assert account["limit"] == {"epsilon": "1", "delta": None}
+    (written,) = account["entries"]
+    assert {key: written[key] for key in ("epsilon", "delta", "state", "what")} == {
+        "epsilon": "0.10",
+        "delta": 1e-6,
+        "state": "begun",
+        "what": "PCA",
+    }
+    assert set(written) == {"identity", "epsilon", "delta", "state", "what", "since"}  # no end: durations may tell
+
+
+def spoiled(content: str):
+    return lambda _: content
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoiled(""), "not JSON"),
+        (spoiled("[]"), "wrong kind"),
+        (spoiled("{}"), "not written by privspan"),
+        (lambda text: text[: len(text) // 2], "not JSON"),
+        (lambda text: text.replace('"version": 1', '"version": 2'), "version is 2"),
+        (lambda text: text.replace('"begun"', '"undone"'), "unknown state 'undone'"),
+        (lambda text: text.replace("0.5", "-0.5"), "wrong kind"),
+        (lambda text: text.replace("0.5", "NaN"), "wrong kind"),
+        (lambda text: text.replace('"delta": 1e-06', '"delta": null'), "wrong kind"),
+        (lambda text: text.replace('"limit"', '"limits"'), "wrong kind"),
+        (lambda text: text.replace('"what"', '"who"'), "wrong kind"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_left_alone(ledger: Ledger, spoil, reason: str) -> None:
+    ledger.begin("survey", 0.5, 1e-6)
+    text = ledger.path.read_text("utf-8")
+    damaged = spoil(text)
+    assert damaged != text
+    ledger.path.write_text(damaged, "utf-8")
+    for use in (ledger.accounts, lambda: ledger.begin("survey", 0.5, 1e-6), lambda: ledger.set_limit("survey", 1, 1)):
+        with pytest.raises(DamagedLedgerError, match=reason) as caught:
+            use()
+        assert "has not been changed" in str(caught.value)
+    assert ledger.path.read_text("utf-8") == damaged
+
+
+def test_bytes_that_are_no_text_are_refused(ledger: Ledger) -> None:
+    ledger.path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DamagedLedgerError, match="not text"):
+        ledger.accounts()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+def test_links_are_followed_and_permissions_kept(tmp_path: Path) -> None:
+    real = tmp_path / "real.json"
+    Ledger(real).begin("survey", 0.5, 1e-6)
+    real.chmod(0o660)
+    link = tmp_path / "link.json"
+    link.symlink_to(real)
+    Ledger(link).begin("survey", 0.5, 1e-6)
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o660
+    assert len(Ledger(real).account("survey").entries) == 2
+
+
+def test_a_missing_package_is_named(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with pytest.raises(ImportError, match=r"pip install 'privspan\[cli\]'"):
+        ledger.begin("survey", 0.5, 1e-6)
+    assert ledger.accounts() == {}  # reading needs no lock
