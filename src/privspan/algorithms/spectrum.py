@@ -103,7 +103,8 @@ def explained_variance(
         "total_variance": total,
         "explained_variance_ratio": variances / total if total > 0.0 else np.zeros_like(variances),
     }
-    turned = Subspace.from_spanning(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
+    # Not `from_spanning`: it may turn the basis, and column j has to stay the direction of variance j.
+    turned = Subspace(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
     parameters = {"n": n, "d": d, "k": subspace.dimension, "norm_bound": float(norm_bound)}
     return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
 

@@ -1,0 +1,115 @@
+"""A report on a release: one HTML file that a colleague can read, on a phone, offline or in print.
+
+It tells what was released, what it cost and what that means in plain words, on which assumptions it rests, how
+accurate it should be, and how to run it again.  It is a function of its arguments, public and released values, and so
+costs no privacy: post-processing of a release is as private as the release.  See docs/explanation/promise.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import resources
+from string import Template
+
+from privspan._version import __version__
+from privspan._whole_file import whole_file
+from privspan.planner import Plan
+from privspan.privacy import Release
+from privspan.report import accuracy, appendix, promise, released
+from privspan.report.markup import Html, join
+from privspan.report.subject import Subject
+
+__all__ = ["report_html", "write_report"]
+
+
+def report_html(
+    release: Release,
+    *,
+    plan: Plan | None = None,
+    title: str | None = None,
+    columns: Sequence[str] | None = None,
+    source: str | None = None,
+) -> str:
+    """Return the report on a release as one self-contained HTML page.
+
+    Parameters
+    ----------
+    release : Release
+        What a private function returned, or the ``release_`` of an estimator.
+    plan : Plan, optional
+        What was predicted, for the section on accuracy; the ``plan_`` of :class:`privspan.PrivatePCA`.
+    title : str, optional
+        Headline; by default one that says what was released.
+    columns : sequence of str, optional
+        Names of the columns; by default those of the release, or their numbers.
+    source : str, optional
+        Where the table came from, in your own words.  Shown below the headline, so say public things only.
+
+    Returns
+    -------
+    str
+        The page: no script, no link to anything outside, light or dark as the reader's screen is.
+
+    Guarantee
+    ---------
+    The page is a function of its arguments alone, so it is as private as the release: it costs nothing more
+    (post-processing, replace-one neighbours).  Assumed: the other arguments were not read off the data.
+    See docs/explanation/promise.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import privspan as ps
+    >>> people = np.random.default_rng(0).integers(1, 100, (90, 2))
+    >>> table = np.column_stack([people, people.sum(axis=1)])
+    >>> release = ps.exact_subspace(table, 2, epsilon=1.0, delta=1e-6)
+    >>> page = ps.report.report_html(release, columns=["rent", "food", "total"])
+    >>> "total = rent + food" in page
+    True
+    """
+    subject = Subject(release, plan, columns, source)
+    headline = title if title is not None else released.headline(subject)
+    body = (
+        released.opening(subject, headline),
+        released.facts(subject),
+        released.section(subject),
+        promise.cost(subject),
+        accuracy.section(subject),
+        promise.assumptions(subject),
+        promise.limits(subject),
+        appendix.reproduce(subject),
+        appendix.numbers(subject),
+        appendix.footer(),
+    )
+    files = resources.files(__name__)
+    style = files.joinpath("style.css").read_text(encoding="utf-8")
+    page = Template(files.joinpath("page.html").read_text(encoding="utf-8"))
+    return page.substitute(title=join([headline]), version=__version__, style=Html(style), body=join(body))
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    release: Release,
+    *,
+    plan: Plan | None = None,
+    title: str | None = None,
+    columns: Sequence[str] | None = None,
+    source: str | None = None,
+) -> None:
+    """Write the report on a release to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to write; one that is there is replaced.
+    release, plan, title, columns, source
+        As in :func:`report_html`.
+
+    Guarantee
+    ---------
+    As private as the release, like :func:`report_html`.  See docs/explanation/promise.md.
+    """
+    page = report_html(release, plan=plan, title=title, columns=columns, source=source)
+    with whole_file(path) as handle:
+        handle.write(page.encode("utf-8"))

@@ -1,0 +1,84 @@
+"""The plan's part of the page: how accurate the result should be, and what more rows would do."""
+
+from __future__ import annotations
+
+from privspan.planner import Plan
+from privspan.report import pictures
+from privspan.report.markup import Html, element, join
+from privspan.report.subject import Subject
+from privspan.report.words import angle, number
+
+__all__ = ["section"]
+
+_WANTED = (0.3, 0.1, 0.03)
+
+
+def section(subject: Subject) -> Html:
+    """Tell the predicted accuracy, or that nothing predicts it."""
+    pieces = [element("h2", "How accurate it should be")]
+    if subject.release.subspace is not None and subject.release.subspace.exact is not None:
+        pieces.append(element("p", "The subspace is exact: it carries no noise. It is released whole or not at all."))
+    elif subject.plan is None:
+        pieces.append(element("p", _without_plan(subject)))
+    if subject.plan is not None:
+        pieces.append(_prediction(subject, subject.plan))
+    own = subject.release.parameters.get("expected_error")
+    if isinstance(own, float):
+        words = f"The run's own estimate, from what it released on the way, is {number(own, 2)}."
+        pieces.append(element("p", f"{words} It does not count what the rows themselves leave open.", class_="note"))
+    return join(pieces)
+
+
+def _without_plan(subject: Subject) -> str:
+    predicted = subject.release.parameters.get("predicted_error")
+    if isinstance(predicted, float):
+        return f"Predicted from public numbers: an error of about {number(predicted, 2)} ({angle(predicted)})."
+    return "No plan came with this release. privspan.plan predicts the error from public numbers, without the data."
+
+
+def _prediction(subject: Subject, plan: Plan) -> Html:
+    unit = "pairs of rows" if subject.paired else "rows"
+    words = (
+        f"From public numbers alone ({number(plan.n)} {unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, "
+        f"the budget) the plan predicts an error of {number(plan.error, 2)}: the learnt directions are typically "
+        f"{angle(plan.error)} off, and in nine runs of ten at most {angle(plan.error_90)}. 0 is perfect, 1 is "
+        f"useless. {_limiting(plan)}"
+    )
+    caption = (
+        element("b", "Predicted error by method"),
+        "Dot: median. Line: to the 90th percentile. Shaded: useless.",
+    )
+    plans = plan.alternatives or (plan,)
+    picture = pictures.error_axis(plans, plan.method, "Predicted error by method")
+    return join(
+        (
+            element("p", words),
+            element("figure", element("figcaption", *caption), picture),
+            element("p", f"Why {plan.method}: {plan.reason}", class_="note"),
+            _needed(plan, unit),
+            element("p", _KIND, class_="note"),
+        )
+    )
+
+
+_KIND = (
+    "Predictions are for bell-shaped records, equal variances along the components and a flat tail. Unequal "
+    "variances, heavy tails and outliers make real errors larger."
+)
+
+
+def _limiting(plan: Plan) -> str:
+    return {
+        "privacy": "Most of that is the noise that privacy needs: more rows or a larger ε reduce it.",
+        "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
+    }.get(plan.limited_by, "No answer is expected.")
+
+
+def _needed(plan: Plan, unit: str) -> Html:
+    needs = [(wanted, plan.needed_n(wanted)) for wanted in _WANTED]
+    rows = [
+        (f"{wanted:g} ({angle(wanted)})", "out of reach" if need is None else number(need)) for wanted, need in needs
+    ]
+    heads = element("tr", element("th", "for an error of"), element("th", f"{unit} needed, about"))
+    lines = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
+    return element("details", element("summary", "How many rows for which error?"), element("table", heads, *lines))

@@ -1,0 +1,102 @@
+"""The end of the page: how to run it again, every released number, and the versions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+
+import numpy as np
+import scipy
+
+from privspan._frozen import plain
+from privspan._version import __version__
+from privspan.report.markup import Html, element, join
+from privspan.report.subject import Subject
+from privspan.report.words import command, number, program
+
+__all__ = ["footer", "numbers", "reproduce"]
+
+_MOST_VALUES = 12
+
+
+def reproduce(subject: Subject) -> Html:
+    """Show the code and the command that run the method again."""
+    shell = command(subject.release, subject.k)
+    words = (
+        "Here table is an array or data frame with one row per person, and names lists its columns. The noise is "
+        "fresh each time, so the numbers will differ a little, and every run spends the budget again."
+    )
+    pieces = [
+        element("h2", "How to reproduce it"),
+        element("p", words),
+        element("pre", element("code", program(subject.release, subject.k))),
+    ]
+    if shell is not None:
+        pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
+    return join(pieces)
+
+
+def numbers(subject: Subject) -> Html:
+    """List everything that was released, in tables; loadings by name for those who cannot see the pictures."""
+    pieces = [element("h2", "Every number"), _values("Parameters and settings", subject.release.parameters)]
+    if subject.release.extras:
+        pieces.append(_values("Released values", subject.release.extras))
+    if subject.released("mean") is not None:
+        pieces.append(_mean(subject))
+    if subject.release.subspace is not None:
+        pieces.append(_loadings(subject))
+    return join(pieces)
+
+
+def _values(title: str, values: Mapping[str, object]) -> Html:
+    rows = [
+        element("tr", element("td", name.replace("_", " ")), element("td", _written(value)))
+        for name, value in values.items()
+        if name != "mean"  # has a table of its own, by column
+    ]
+    return element("details", element("summary", title), element("table", *rows))
+
+
+def _written(value: object) -> str:
+    simple = plain(value)
+    if isinstance(simple, bool):
+        return "yes" if simple else "no"
+    if isinstance(simple, int | float):
+        return number(simple, 4)
+    if isinstance(simple, list):
+        more = ", …" if len(simple) > _MOST_VALUES else ""
+        return ", ".join(_written(item) for item in simple[:_MOST_VALUES]) + more
+    return "–" if simple is None else str(simple)
+
+
+def _mean(subject: Subject) -> Html:
+    mean = subject.released("mean")
+    assert mean is not None
+    order = np.sort(np.argsort(-np.abs(mean), kind="stable")[: 4 * _MOST_VALUES])
+    rows = [element("tr", element("td", subject.names[i]), _cell(float(mean[i]))) for i in order]
+    which = "" if len(order) == len(mean) else f" (the {len(order)} largest of {number(len(mean))})"
+    return element("details", element("summary", f"Private mean by column{which}"), element("table", *rows))
+
+
+def _loadings(subject: Subject) -> Html:
+    subspace = subject.release.subspace
+    assert subspace is not None
+    basis = subspace.basis[:, :_MOST_VALUES]  # (d, few)
+    order = np.sort(np.argsort(-(basis**2).sum(axis=1), kind="stable")[: 4 * _MOST_VALUES])
+    heads = [element("th", "column"), *(element("th", f"{i + 1}", class_="number") for i in range(basis.shape[1]))]
+    rows = [element("tr", element("td", subject.names[i]), *(_cell(float(x)) for x in basis[i])) for i in order]
+    which = "" if len(order) == len(basis) else f" (the {len(order)} columns of {number(len(basis))} that weigh most)"
+    table = element("table", element("tr", *heads), *rows)
+    summary = element("summary", f"Loadings by column and component{which}")
+    return element("details", summary, element("div", table, class_="scroll"))
+
+
+def _cell(value: float) -> Html:
+    return element("td", f"{value:.4g}".replace("-", "−"), class_="number")
+
+
+def footer() -> Html:
+    """Name the versions that the page was written with."""
+    libraries = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
+    words = "This page holds public and released values only; it loads nothing and runs no script."
+    return element("footer", element("p", f"Written by privspan {__version__} with {libraries}. {words}"))

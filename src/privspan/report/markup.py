@@ -1,0 +1,80 @@
+"""HTML and SVG that cannot be broken into: every string is escaped unless this module made it."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Iterable
+
+__all__ = ["Html", "element", "join", "readable", "shortened"]
+
+_BIDI_CONTROLS = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class Html(str):
+    """Markup that is safe to put on the page as it is."""
+
+    __slots__ = ()
+
+    def __new__(cls, markup: str) -> Html:
+        """Vouch for the markup."""
+        return super().__new__(cls, markup)
+
+
+def element(name: str, *children: str, **attributes: str | float) -> Html:
+    """Return one element; children and attribute values that are not `Html` are escaped.
+
+    Parameters
+    ----------
+    name : str
+        Its tag.
+    *children : str
+        What is inside.
+    **attributes : str or float
+        ``class_`` stands for ``class``, and every other underscore for a hyphen.
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_value(value))}"' for key, value in attributes.items()
+    )
+    return Html(f"<{name}{written}>{join(children)}</{name}>")
+
+
+def join(children: Iterable[str]) -> Html:
+    """Return the pieces one after the other, those that are not `Html` escaped."""
+    return Html("".join(child if isinstance(child, Html) else html.escape(readable(child)) for child in children))
+
+
+def readable(text: str) -> str:
+    """Return the text without what a page cannot hold or what would disturb its neighbours.
+
+    Lone surrogates have no encoding, control characters no meaning, and marks that turn the direction of writing
+    would turn that of the words beside them.
+    """
+    return "".join("\ufffd" if _disturbs(character) else character for character in text)
+
+
+def shortened(text: str, width: int) -> str:
+    """Return the text, cut in the middle if it is wider than so many Latin letters."""
+    clean = readable(" ".join(text.split()))
+    if _width(clean) <= width:
+        return clean
+    head, tail = clean, clean
+    while _width(head) > (width - 1) * 2 // 3:
+        head = head[:-1]
+    while _width(tail) > width - 1 - _width(head):
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def _value(value: str | float) -> str:
+    return readable(value) if isinstance(value, str) else f"{value:.6g}"
+
+
+def _disturbs(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROLS
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -1,0 +1,119 @@
+"""Pictures of released numbers as inline SVG: no library, real text, colours from the page's style sheet.
+
+Widths are in per cent and heights in pixels, so that a picture fills a phone or a page and its letters keep their
+size.  Every picture has a label for those who listen to the page, and its numbers stand in a table beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from privspan.planner import USELESS, Plan
+from privspan.report.markup import Html, element, shortened
+from privspan.report.words import two_digits
+
+__all__ = ["bars", "diverging_bars", "error_axis", "guess_meter", "stacked_bar"]
+
+_ROW = 24  # pixels
+_LONGEST_NAME = 23  # letters that fit half of a narrow phone
+_LEFT, _WIDE = 33.0, 64.0  # where an axis beside names begins and how long it is, in per cent
+
+
+def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Html:
+    """Draw one bar per row: its name, its length as a share of the longest, what is written at its end."""
+    longest = max((value for _, value, _ in rows), default=0.0) or 1.0
+    pieces = []
+    for i, (name, value, written) in enumerate(rows):
+        width = 46.0 * max(0.0, value) / longest
+        pieces += [
+            _text(_LEFT - 2, i, element("title", name), shortened(name, 16), text_anchor="end"),
+            _bar(_LEFT, width, i, "bar"),
+            _text(_LEFT + 1.5 + width, i, written, class_="value"),
+        ]
+    return _picture(pieces, len(rows) * _ROW, label)
+
+
+def diverging_bars(rows: Sequence[tuple[str, float]], label: str, largest: float) -> Html:
+    """Draw values of either sign about a middle line; a name stands on the side that its bar leaves free."""
+    height = len(rows) * _ROW
+    pieces = [element("line", x1="50%", x2="50%", y1=0, y2=height, class_="axis")]
+    for i, (name, value) in enumerate(rows):
+        width = 34.0 * abs(value) / (largest or 1.0)
+        side, before, after = (1, "end", "start") if value >= 0 else (-1, "start", "end")
+        pieces += [
+            _bar(min(50.0, 50.0 + side * width), width, i, "bar" if value >= 0 else "bar minus"),
+            _text(50.0 - 1.5 * side, i, element("title", name), shortened(name, _LONGEST_NAME), text_anchor=before),
+            _text(50.0 + side * (width + 1.5), i, two_digits(value), text_anchor=after, class_="value"),
+        ]
+    return _picture(pieces, height, label)
+
+
+def stacked_bar(shares: Sequence[tuple[str, float]], label: str) -> Html:
+    """Draw shares of a whole in one bar, coloured in the order of a legend beside it."""
+    pieces, left = [], 0.0
+    for i, (name, share) in enumerate(shares):
+        place = {"x": f"{left:.3f}%", "width": f"{100 * share:.3f}%"}
+        pieces.append(element("rect", element("title", name), **place, y=0, height=22, class_=f"part{i % 6}"))
+        left += 100.0 * share
+    return _picture(pieces, 22, label)
+
+
+def guess_meter(chance: float, label: str) -> Html:
+    """Draw a chance between that of a coin and certainty."""
+    reached = 100.0 * (2.0 * chance - 1.0)
+    anchor = "end" if reached > 70 else "start" if reached < 30 else "middle"
+    pieces = [
+        element("rect", x=0, y=26, width="100%", height=12, rx=6, class_="track"),
+        element("rect", x=0, y=26, width=f"{max(reached, 1.0):.2f}%", height=12, rx=6, class_="bar"),
+        element("text", label, x=f"{reached:.2f}%", y=17, text_anchor=anchor, class_="strong"),
+        element("text", "50 %: a coin", x=0, y=57),
+        element("text", "100 %: certainty", x="100%", y=57, text_anchor="end"),
+    ]
+    return _picture(pieces, 64, f"Best possible guess: {label}")
+
+
+def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
+    """Draw predicted errors, median to 90th percentile, on a logarithmic axis; errors of no use are shaded."""
+    lowest = min(-3, math.floor(math.log10(max(min(plan.error for plan in plans), 1e-9))))
+    height = len(plans) * _ROW
+
+    def place(error: float) -> float:
+        return _LEFT + _WIDE * (1.0 - math.log10(max(error, 10.0**lowest)) / lowest)
+
+    useless = f"{place(USELESS):.2f}%", f"{place(1.0) - place(USELESS):.2f}%"
+    pieces = [element("rect", x=useless[0], y=0, width=useless[1], height=height, class_="shade")]
+    for power in range(lowest, 1):
+        x = f"{place(10.0**power):.2f}%"
+        pieces.append(element("line", x1=x, x2=x, y1=0, y2=height, class_="grid"))
+        pieces.append(element("text", f"{10.0**power:g}", x=x, y=height + 17, text_anchor="middle"))
+    for i, plan in enumerate(plans):
+        kind = "strong" if plan.method == chosen else "plain"
+        pieces.append(_text(_LEFT - 2, i, plan.method, text_anchor="end", class_=kind))
+        if plan.abstention >= 0.5:
+            pieces.append(_text(_LEFT + 2, i, "expected to abstain", class_="value"))
+        else:
+            pieces += _forecast(place(plan.error), place(plan.error_90), i, kind)
+    return _picture(pieces, height + 24, label)
+
+
+def _forecast(median: float, ninetieth: float, row: int, kind: str) -> list[Html]:
+    middle = (row + 0.5) * _ROW
+    ends = {"x1": f"{median:.2f}%", "x2": f"{ninetieth:.2f}%"}
+    return [
+        element("line", **ends, y1=middle, y2=middle, class_=f"range {kind}"),
+        element("circle", cx=f"{median:.2f}%", cy=middle, r=5, class_=f"dot {kind}"),
+    ]
+
+
+def _picture(pieces: Sequence[Html], height: float, label: str) -> Html:
+    return element("svg", *pieces, role="img", aria_label=label, width="100%", height=height)
+
+
+def _bar(left: float, width: float, row: int, kind: str) -> Html:
+    place = {"x": f"{left:.2f}%", "width": f"{width:.2f}%"}
+    return element("rect", **place, y=row * _ROW + 5, height=_ROW - 10, rx=2, class_=kind)
+
+
+def _text(left: float, row: int, *words: str, **attributes: str) -> Html:
+    return element("text", *words, x=f"{left:.2f}%", y=row * _ROW + 16, **attributes)

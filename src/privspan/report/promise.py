@@ -1,0 +1,169 @@
+"""The middle of the page: what the release cost, what that means, what it rests on, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privspan.privacy import Part, PrivacyCost
+from privspan.report import pictures
+from privspan.report.markup import Html, element, join
+from privspan.report.subject import Subject
+from privspan.report.words import about_method, at_most, chance_of_harm, chance_to_guess, number, share, strength
+
+__all__ = ["assumptions", "cost", "limits"]
+
+_HARM = 0.01  # the chance of a harm, before
+_MOST_STEPS = 6
+
+
+def cost(subject: Subject) -> Html:
+    """Say what was spent and translate it."""
+    spent = subject.release.cost
+    letters = f"(ε = {number(spent.epsilon)}, δ = {number(spent.delta)})-differentially private"
+    title = element("h2", "What it cost, and what that means")
+    if not subject.release.private:
+        words = f"Nothing is promised: a seed was given. Without it, everything on this page would be {letters}."
+        return join((title, element("p", words), _parts(spent)))
+    promise = f"Everything on this page together is {letters}: {strength(spent.epsilon)}."
+    guess = at_most(chance_to_guess(spent))
+    return join(
+        (
+            title,
+            element("p", f"{promise} For someone whose record is in the table:"),
+            element("ul", *(element("li", *line) for line in _meanings(spent, guess))),
+            element(
+                "figure",
+                element("figcaption", element("b", "How well could an attacker guess your record?")),
+                pictures.guess_meter(chance_to_guess(spent), f"at most {guess}"),
+            ),
+            element("p", _about_delta(subject)),
+            _parts(spent),
+        )
+    )
+
+
+def _meanings(spent: PrivacyCost, guess: str) -> list[tuple[str, ...]]:
+    after = at_most(chance_of_harm(spent, _HARM))
+    return [
+        (
+            "Suppose somebody knows every other record, and that yours is one of two, each as likely. From this "
+            "page they name the right one at most ",
+            element("b", guess),
+            " of the time. A coin gets 50 %.",
+        ),
+        (
+            "Whatever could happen to you because of this page: if its chance were 1 % with another record in the "
+            "place of yours, it is at most ",
+            element("b", after),
+            " with yours.",
+        ),
+        ("This holds whatever else they know, now or later, and whatever they compute from this page.",),
+    ]
+
+
+def _about_delta(subject: Subject) -> str:
+    delta = subject.release.cost.delta
+    if delta == 0:
+        return "δ is zero: the bounds above hold without exception."
+    rare = f"one in {number(round(1 / delta))}"
+    words = f"δ, {rare}, is the chance left for outcomes that ε does not cover; the figures above include it."
+    rows = subject.release.parameters.get("n")
+    if isinstance(rows, int) and delta * rows > 0.1:
+        return f"{words} It should be well below one over the number of people, and here it is not."
+    return f"{words} It should be well below one over the number of people."
+
+
+def _parts(spent: PrivacyCost) -> Html:
+    """Show where the budget went: in one bar if its parts are of one kind, and in a table."""
+    if not spent.parts:
+        return join(())
+    shares = _shares(spent.parts)
+    pieces = []
+    if len(shares) > 1:
+        legend = [
+            element("li", element("span", "■ ", class_=f"key part{i % 6}"), f"{name} {share(part)}")
+            for i, (name, part) in enumerate(shares)
+        ]
+        caption = element("figcaption", element("b", "Where the budget went"))
+        bar = pictures.stacked_bar(shares, "Shares of the budget by step")
+        pieces.append(element("figure", caption, bar, element("ul", *legend, class_="legend")))
+    heads = element("tr", element("th", "step"), *(element("th", letter, class_="number") for letter in "εδμ"))
+    rows = [_row(part.name, *_numbers(part)) for part in spent.parts]
+    note = "Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up."
+    table = element("div", element("table", heads, *rows), class_="scroll")
+    steps = element("summary", f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step")
+    return join((*pieces, element("details", steps, table, element("p", note, class_="note"))))
+
+
+def _row(name: str, *numbers: str) -> Html:
+    return element("tr", element("td", name), *(element("td", text, class_="number") for text in numbers))
+
+
+def _numbers(part: Part) -> tuple[str, str, str]:
+    return number(part.epsilon), number(part.delta), "–" if part.mu is None else number(part.mu)
+
+
+def _shares(parts: Sequence[Part]) -> list[tuple[str, float]]:
+    """Return the share of each step in mu² or in epsilon; none if steps of both kinds were paid."""
+    gaussian = any(part.mu is not None for part in parts)
+    if gaussian and any(part.mu is None and part.epsilon > 0 for part in parts):
+        return []
+    several = len({part.name.split(":")[0] for part in parts}) > 1
+    sums: dict[str, float] = {}
+    for part in parts:
+        name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
+        sums[name] = sums.get(name, 0.0) + ((part.mu or 0.0) ** 2 if gaussian else part.epsilon)
+    ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
+    if len(ranked) > _MOST_STEPS:
+        ranked = [*ranked[: _MOST_STEPS - 1], ("other steps", sum(value for _, value in ranked[_MOST_STEPS - 1 :]))]
+    total = sum(value for _, value in ranked)
+    return [(name, value / total) for name, value in ranked]
+
+
+def assumptions(subject: Subject) -> Html:
+    """List what the promise rests on, and what only the accuracy does."""
+    about = about_method(subject.release.method)
+    rests = [
+        "Each person is one row. Someone with several rows is protected for each of them only.",
+        f"Neighbours are {subject.release.cost.neighbours}: one record replaced by any other. The number of rows is "
+        "public, and so are the columns, their names and types, and every parameter below.",
+        "Names, units and scalings of the columns were not chosen by looking at the values.",
+        "No seed was given, and the operating system's random numbers are good."
+        if subject.release.private
+        else "No seed: this does not hold here.",
+        f"The proof (docs/explanation/{about.page}.md of privspan) and that the program follows it.",
+    ]
+    return join(
+        (
+            element("h2", "What the promise rests on"),
+            element("ul", *(element("li", line) for line in rests)),
+            element(
+                "p",
+                "It does not rest on the data: outliers, copies and missing values may change the result, never the "
+                f"promise. Accuracy is another matter. {about.accuracy}",
+            ),
+        )
+    )
+
+
+def limits(subject: Subject) -> Html:
+    """Say what is not promised."""
+    spent = subject.release.cost
+    twice = f"ε = {number(2 * spent.epsilon)}, δ = {number(2 * spent.delta)}"
+    ends = [
+        "The promise covers this page, not rows: projections, scores and reconstruction errors of people's rows "
+        "reveal those rows.",
+        f"Costs add up. Running this again on the same people makes it {twice}, and trying ten settings to keep the "
+        "best costs ten runs.",
+        "Facts about everyone are not hidden: this page would say nearly the same without you.",
+        "Running time, memory use and who may read the machine are not covered.",
+        *_about_noise(subject),
+    ]
+    return join((element("h2", "Limits"), element("ul", *(element("li", line) for line in ends))))
+
+
+def _about_noise(subject: Subject) -> list[str]:
+    subspace = subject.release.subspace
+    if subspace is None or subspace.exact is not None:
+        return []
+    return ["The numbers carry noise: small loadings and the order of similar components may be noise only."]

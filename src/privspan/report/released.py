@@ -1,0 +1,231 @@
+"""The first half of the page: what was released, in a headline, figures, relations and pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.report import pictures
+from privspan.report.markup import Html, element, join
+from privspan.report.subject import Subject
+from privspan.report.words import about_method, angle, at_most, chance_to_guess, number, share, two_digits
+
+__all__ = ["facts", "headline", "opening", "section"]
+
+_MOST_BARS = 12
+_MOST_COMPONENTS = 12
+_SHORTEST_BAR = 0.03  # of the longest: below, there is nothing to see
+_MOST_RELATIONS = 40
+_MOST_CELLS = 400_000  # of all relations together: beyond, finding them takes longer than reading them
+
+_NOT_PRIVATE = (
+    " A seed was given, so the noise can be drawn again and nothing is promised. Good for tests and simulations; if "
+    "the rows are real people's, treat this page like the rows themselves."
+)
+_ABSTAINED = (
+    " The method found nothing that it could release safely. This outcome is part of the promise and cost the full "
+    "budget; trying again costs it again."
+)
+
+
+def headline(subject: Subject) -> str:
+    """Return a title for a page whose owner gave none."""
+    if subject.release.abstained:
+        return "Nothing was released: the method abstained"
+    what = "Private principal components" if subject.is_pca else "A private subspace"
+    if subject.release.subspace is not None and subject.release.subspace.exact is not None:
+        what = "An exact subspace, privately"
+    return what if subject.release.private else f"{what} (simulation)"
+
+
+def opening(subject: Subject, title: str) -> Html:
+    """Say what this is, where it came from, and what nobody may overlook."""
+    said = [element("h1", title)]
+    if subject.source:
+        said.append(element("p", subject.source, class_="source"))
+    said.append(element("p", _in_short(subject), class_="lead"))
+    if not subject.release.private:
+        said.append(element("p", element("b", "Not private."), _NOT_PRIVATE, class_="banner"))
+    if subject.release.abstained:
+        said.append(element("p", element("b", "Abstained."), _ABSTAINED, class_="banner"))
+    return element("header", *said)
+
+
+def _in_short(subject: Subject) -> str:
+    """Return the two sentences for someone who reads no further."""
+    risk = at_most(chance_to_guess(subject.release.cost))
+    promise = f"Of two records that might be yours, nobody can tell from this page which it is with more than {risk} "
+    return f"{_finding(subject)} {promise}confidence." if subject.release.private else _finding(subject)
+
+
+def _finding(subject: Subject) -> str:
+    subspace = subject.release.subspace
+    if subspace is None:
+        return "No subspace was released."
+    missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
+    directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
+    ratios = subject.released("explained_variance_ratio")
+    if ratios is not None:
+        return f"{directions} out of {d} columns, holding {share(float(ratios.sum()))} of the variance."
+    if subspace.exact is not None:
+        holds = "1 exact relation holds" if missing == 1 else f"{number(missing)} exact relations hold"
+        return f"{holds} between the {d} columns."
+    return f"{directions} out of {d} columns that the records lie close to."
+
+
+def facts(subject: Subject) -> Html:
+    """Return the handful of numbers that a reader looks for first."""
+    cost = subject.release.cost
+    shown = []
+    if subject.k is not None:
+        out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
+        found = "asked for" if subject.release.abstained else "found"
+        shown.append((f"dimensions {found}", number(subject.k), out_of))
+    if subject.rows is not None:
+        many, _, of_what = subject.rows.partition(" ")
+        shown.append(("rows" if subject.release.abstained else "learnt from", many, of_what))
+    promised = "" if subject.release.private else "not promised: a seed was given"
+    shown.append(
+        ("privacy", f"ε = {number(cost.epsilon)}", promised or f"δ = {number(cost.delta)}, {cost.neighbours}")
+    )
+    if subject.plan is not None and not subject.release.abstained:
+        error = subject.plan.error
+        shown.append(("predicted error", number(error, 2), f"{angle(error)} off, typically"))
+    return element("dl", *(_fact(*one) for one in shown), class_="facts")
+
+
+def _fact(name: str, value: str, small: str) -> Html:
+    return element("div", element("dt", name), element("dd", value, element("small", small)))
+
+
+def section(subject: Subject) -> Html:
+    """Describe what was released; what follows is all there is."""
+    about = about_method(subject.release.method)
+    pieces = [
+        element("h2", "What was released"),
+        element("p", f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"),
+    ]
+    if subject.release.abstained:
+        pieces.append(element("p", _after_abstention(subject)))
+    else:
+        pieces += [_relations(subject), _spectrum(subject), _loadings(subject), _weights(subject)]
+    return join(pieces)
+
+
+def _after_abstention(subject: Subject) -> str:
+    advice = f"Why that can happen: {about_method(subject.release.method).accuracy} "
+    if subject.is_pca:
+        advice += "The mean and the total variance were released all the same and stand in the table below. "
+    hint = "tells what to expect of other methods and of more rows"
+    return f"{advice}The section on accuracy {hint}." if subject.plan else f"{advice}privspan.plan {hint}."
+
+
+# ---- Relations --------------------------------------------------------------------------------------------------
+
+
+def _relations(subject: Subject) -> Html:
+    subspace = subject.release.subspace
+    if subspace is None or subspace.exact is None:
+        return join(())
+    missing = subspace.ambient_dimension - subspace.dimension
+    if missing == 0:
+        return element("p", "The subspace is the whole space: no relation holds between the columns.")
+    title = element("h3", "Relations that hold between the columns")
+    if missing * subspace.ambient_dimension > _MOST_CELLS:
+        many = f"There are {number(missing)} independent relations; subspace.relations() lists them."
+        return join((title, element("p", many)))
+    relations = subspace.relations()
+    lines = [element("li", relation.describe(list(subject.names))) for relation in relations[:_MOST_RELATIONS]]
+    more = len(relations) - len(lines)
+    rest = f" {number(more)} more are in subspace.relations()." if more else ""
+    note = f"Exact: they hold for every record that lies in the subspace, which nearly all do.{rest}"
+    return join((title, element("ul", *lines, class_="relations"), element("p", note, class_="note")))
+
+
+# ---- Pictures ---------------------------------------------------------------------------------------------------
+
+
+def _spectrum(subject: Subject) -> Html:
+    variances = subject.released("explained_variance")
+    total = subject.released("total_variance")
+    if variances is None:
+        return _eigenvalues(subject)
+    whole = float(variances.sum()) if total is None else float(total[0])
+    shown = variances[:_MOST_COMPONENTS]
+    rows = [_share(f"component {i + 1}", float(value), whole) for i, value in enumerate(shown)]
+    if len(variances) > len(shown):
+        rest = float(variances[_MOST_COMPONENTS:].sum())
+        rows.append(_share(f"components {_MOST_COMPONENTS + 1}–{len(variances)}", rest, whole))
+    rows.append(_share("the rest", max(0.0, whole - float(variances.sum())), whole))
+    caption = element("b", "Private spectrum"), "How much of the variance lies along each component. Noise included."
+    return element("figure", element("figcaption", *caption), pictures.bars(rows, "Share of variance by component"))
+
+
+def _share(name: str, variance: float, whole: float) -> tuple[str, float, str]:
+    return name, variance, share(variance / whole if whole > 0 else 0.0)
+
+
+def _eigenvalues(subject: Subject) -> Html:
+    values = subject.released("eigenvalues")
+    if values is None:
+        words = "This method releases the subspace only, without variances; PrivatePCA releases both."
+        return element("p", words, class_="note")
+    rows = [(f"direction {i + 1}", float(value), number(float(value))) for i, value in enumerate(values)]
+    caption = element("b", "Private eigenvalues"), "Of the sum of squares of unit-length records. Noise included."
+    shown = pictures.bars(rows[:_MOST_COMPONENTS], "Private eigenvalues")
+    return element("figure", element("figcaption", *caption), shown)
+
+
+def _loadings(subject: Subject) -> Html:
+    subspace = subject.release.subspace
+    assert subspace is not None
+    count = min(subspace.dimension, _MOST_COMPONENTS)
+    figures = [_component(subject, subspace.basis[:, i], i) for i in range(count)]
+    title = element("h3", "Loadings: what each component is made of")
+    words = "Columns of one colour move together, against those of the other. The squares of all loadings sum to 1."
+    if not subject.is_pca:
+        words += " The components below are one basis of many for the same subspace: read them together."
+    if count < subspace.dimension:
+        words += f" The first {count} of {number(subspace.dimension)} are shown."
+    return join((title, element("p", words, class_="note"), element("div", *figures, class_="gallery")))
+
+
+def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -> Html:
+    order = _largest(np.abs(loadings))
+    rows = [(subject.names[i], float(loadings[i])) for i in order]
+    name = f"Component {position + 1}"
+    ratio = subject.released("explained_variance_ratio")
+    words = "" if ratio is None else f"{share(ratio[position])} of the variance. "
+    words += _shown(order, loadings**2)
+    caption = element("figcaption", element("b", name), words)
+    return element("figure", caption, pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1])))
+
+
+def _largest(sizes: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the positions of the largest values that a bar can show, largest first."""
+    order = np.argsort(-sizes, kind="stable")[:_MOST_BARS]
+    return np.asarray(order[sizes[order] >= _SHORTEST_BAR * sizes[order[0]]])
+
+
+def _shown(order: NDArray[np.intp], squares: NDArray[np.float64]) -> str:
+    """Say which columns a picture shows, and how much they make up."""
+    if len(order) == len(squares):
+        return ""
+    if len(order) < _MOST_BARS:
+        return "All others are close to 0."
+    part = float(squares[order].sum() / squares.sum())
+    return f"The {len(order)} largest of {number(len(squares))}; together {share(part)} of the squares."
+
+
+def _weights(subject: Subject) -> Html:
+    """Show how far each column's axis lies in the subspace; unlike loadings, the same for every basis."""
+    subspace = subject.release.subspace
+    assert subspace is not None
+    if subject.is_pca or subspace.dimension == 1:
+        return join(())
+    weights = (subspace.basis**2).sum(axis=1)  # (d,)
+    order = _largest(weights)
+    rows = [(subject.names[i], float(weights[i]), two_digits(float(weights[i]))) for i in order]
+    words = "1 means that the column's own direction lies in the subspace, 0 that it is at right angles to it."
+    caption = element("figcaption", element("b", "Columns in the subspace"), f"{words} {_shown(order, weights)}")
+    return element("figure", caption, pictures.bars(rows, "Share of each column in the subspace"))
