@@ -66,7 +66,8 @@ def test_a_whole_run_spends_no_more_than_mu(monkeypatch, within, norm_bound):
     opposite = X.copy()
     opposite[0] = -1.0
     spent_most = transcript.spent_by(run, 1e6 * X, 1e6 * opposite)
-    assert 0.3 * mu**2 <= spent_most <= mu**2  # opposite records come close to the bound
+    # Opposite records come close to the bound where it is given; a private bound is three times their length.
+    assert (0.3 if norm_bound else 0.08) * mu**2 <= spent_most <= mu**2
 
 
 def test_a_planted_fault_is_seen(monkeypatch):

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
-from privspan.algorithms.localised import geometric_mean
-from privspan.algorithms.spectrum import row_lengths
+from privspan.algorithms.spectrum import typical_length
 from privspan.privacy import Budget, PrivacyCost
 from privspan.randomness import RandomLike, open_streams
 from privspan.rows import RowDifferences, RowSource, ShiftedRows
@@ -34,7 +33,6 @@ Array = NDArray[np.float64]
 
 _LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
-_LENGTH_RANGE = (2.0**-40, 2.0**40)
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def private_mean(
     ledger = MuLedger(budget)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * geometric_mean(row_lengths(source), *_LENGTH_RANGE, mu_length, streams.noise)
+        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
     bound, n = float(norm_bound), int(source.shape[0])
     rows = Rows(source, clip=bound)
     mu = ledger.spend("mean", ledger.left)

@@ -22,11 +22,12 @@ from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import geometric_mean
 from privspan.noise import add_gaussian
-from privspan.privacy import Budget, Release
+from privspan.privacy import Budget, Release, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams
 from privspan.subspace import Subspace
 from privspan.sums import (
     SumBounds,
+    gaussian_sum,
     gaussian_symmetric,
     grid_total,
     noise_level,
@@ -35,13 +36,13 @@ from privspan.sums import (
 )
 from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input
 
-__all__ = ["explained_variance", "row_lengths", "second_moments"]
+__all__ = ["explained_variance", "second_moments", "typical_length"]
 
 Array = NDArray[np.float64]
 
 _LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
-_LENGTH_RANGE = (2.0**-40, 2.0**40)
+_OCTAVES = (-40, 40)  # of the lengths that are told apart
 
 
 def explained_variance(
@@ -65,7 +66,7 @@ def explained_variance(
         Privacy budget.
     norm_bound : float, optional
         Rows longer than this are shortened to it.  If omitted, 3 times a private geometric mean of the row lengths
-        (searched between 2**-40 and 2**40), which costs 30 % of the budget.
+        (searched between 2**-40 and 2**40), which costs 30 % of mu².
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 
@@ -92,7 +93,7 @@ def explained_variance(
     ledger = MuLedger(budget)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * geometric_mean(row_lengths(source), *_LENGTH_RANGE, mu_length, streams.noise)
+        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
     mu = ledger.spend("second moments", ledger.left)
     inside, outside = second_moments(Rows(source, clip=float(norm_bound)), subspace.basis, mu, streams.noise)
     variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
@@ -160,8 +161,39 @@ def _moment_sums(rows: Rows, basis: Array) -> Iterator[Array]:
     return rows.map_chunks(part, rows.squared_lengths())
 
 
-def row_lengths(source: object) -> Array:
+def typical_length(source: object, mu: float, bits: BitSource) -> float:
+    """Release the geometric mean of the lengths of the rows, first to within a few octaves, then closely.
+
+    Parameters
+    ----------
+    source : (n, d) array, CSR matrix or RowSource
+    mu : float
+        Privacy of the answer.
+    bits : BitSource
+        Private noise.
+
+    Returns
+    -------
+    float
+        Between 2**-40 and 2**40 or so.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
+    """
+    mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
+    lengths = _row_lengths(source)  # (n,)
+    octaves = np.floor(np.log2(lengths[lengths > 2.0 ** _OCTAVES[0]])).astype(np.int64) - _OCTAVES[0]
+    size = _OCTAVES[1] - _OCTAVES[0] + 1
+    counts = np.bincount(octaves, minlength=size).astype(np.float64)  # (size,): rows that are not zero
+    bounds = SumBounds(math.sqrt(2.0), 0.0, size, 1.1 * len(lengths))  # one bin loses, one gains; the float is above
+    noisy, _ = gaussian_sum(iter([counts]), (size,), bounds, mu_octave, bits)
+    middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + _OCTAVES[0]
+    return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)
+
+
+def _row_lengths(source: object) -> Array:
     """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
-    low, high = _LENGTH_RANGE
+    low, high = (2.0**octave for octave in _OCTAVES)
     lengths = np.sqrt(Rows(source, clip=high).squared_lengths()) * high
-    return np.maximum(lengths, low)
+    return np.minimum(np.maximum(lengths, low), high)
