@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+RESULTS ?= bench-results
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,12 +14,12 @@ INPUTS := pyproject.toml src/privspan/_version.py
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format types docs bench clean
+.PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts results-page clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(RUN) ## find subspaces in generated and in real data
+demo: $(RUN) ## plan, fit and report on real and generated tables
 	$(BIN)/python -m privspan.demo
 
 test: $(DEV) ## the quick suite, documentation examples included
@@ -26,6 +27,9 @@ test: $(DEV) ## the quick suite, documentation examples included
 
 test-slow: $(DEV) ## the long statistical runs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
+	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json
 
 lint: $(DEV) ## style, formatting and import boundaries
 	$(BIN)/ruff check .
@@ -43,10 +47,19 @@ docs: $(DEV) ## the site, into docs/_build/html; any warning is an error
 	$(BIN)/sphinx-build -E -a -q -n -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(DEV) ## every script in benchmarks/
+bench: $(DEV) ## the full benchmark, an hour or two; an interrupted one goes on
+	$(BIN)/python -m privspan.bench --full --jobs $(WORKERS) --output $(RESULTS)
+
+bench-quick: $(DEV) ## every method once, within five minutes
+	$(BIN)/python -m privspan.bench --quick --jobs $(WORKERS) --output bench-quick
+
+bench-scripts: $(DEV) ## every script in benchmarks/, in its quick form
 	@set -e; for script in benchmarks/[!_]*.py; do \
-		if [ -e "$$script" ]; then echo "== $$script"; $(ONE_THREAD) $(BIN)/python "$$script"; fi; \
+		echo "== $$script"; $(ONE_THREAD) $(BIN)/python "$$script" --quick; \
 	done
+
+results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
+	$(BIN)/python -m privspan.bench page --output benchmarks/results --docs docs
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/sg_execution_times.rst

@@ -46,7 +46,10 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=2.0**20.5, help="standard deviation in grid steps")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts")
     parser.add_argument("--opendp-draws", type=int, default=10_000, help="draws by OpenDP, scaled to a million")
+    parser.add_argument("--quick", action="store_true", help="one run instead of the best of several")
     options = parser.parse_args()
+    if options.quick:
+        options.repeats = 1
 
     secure, seeded, generator = BitSource(), open_streams(0).noise, np.random.default_rng(0)
     samplers: dict[str, Callable[[], object]] = {

@@ -242,6 +242,7 @@ import sys
 import numpy as np
 import privspan as ps
 from privspan import unit_rows
+from privspan.algorithms.mean import pair_differences
 unit_rows._KEPT_BYTES = 0
 unit_rows._PIECE_ENTRIES = 2**20
 from pathlib import Path
@@ -250,10 +251,12 @@ def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
-small = np.random.default_rng(0).standard_normal((4_000, 20))
-ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, method="adaptive").fit(small)
+ps.private_mean(np.ones((10, 2)), epsilon=1.0, delta=1e-6)
 before = peak()
-ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, method="adaptive").fit(np.load(sys.argv[1], mmap_mode="r"))
+X = np.load(sys.argv[1], mmap_mode="r")
+ps.private_mean(X, epsilon=1.0, delta=1e-6)
+for _ in unit_rows.Rows(pair_differences(X)).pieces():
+    pass
 print(peak() - before)
 """
 

@@ -67,7 +67,7 @@ def test_the_wheel_is_typed_licensed_and_holds_nothing_else(tmp_path: Path) -> N
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "privspan/py.typed" in names
+    assert {"privspan/py.typed", "privspan/report/page.html", "privspan/report/style.css"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert all(name.startswith(("privspan/", "privspan-")) for name in names)
 

@@ -1,0 +1,120 @@
+"""The command ``privspan audit``: a table on stdout, progress on stderr, JSON in a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from privspan.audit.results import AuditResult, summary
+from privspan.audit.runner import DEFAULT_RUNS, run_audit, tasks
+
+__all__ = ["main"]
+
+_COLUMNS = ("mechanism", "audit", "case", "claim", "found", "runs", "verdict")
+
+
+def main(arguments: list[str]) -> int:
+    """Run audits as the command line asks.
+
+    Parameters
+    ----------
+    arguments : list of str
+        Without the name of the command; ``["--help"]`` lists them.
+
+    Returns
+    -------
+    int
+        0 if nothing was refuted, 1 if something was, 2 if the arguments make no sense.
+    """
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as stop:  # argparse has said why, or printed its help
+        return int(stop.code or 0)
+    if options.list:
+        for name in dict.fromkeys(task.name for task in tasks()):
+            print(name)
+        return 0
+    try:
+        results = run_audit(
+            options.name, runs=options.runs, seed=options.seed, workers=options.workers, progress=_report_progress
+        )
+    except (TypeError, ValueError) as error:
+        print(f"privspan audit: {error}", file=sys.stderr)
+        return 2
+    text = json.dumps(summary(results), indent=1)
+    if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text + "\n", encoding="utf-8")
+    if options.json:
+        print(text)
+    else:
+        _print_table(results)
+        _print_verdict(results)
+    return int(any(result.refuted for result in results))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="privspan audit",
+        description="Check the privacy claims of this package on small tables: by enumeration, by tests of the "
+        "noise, and by runs on neighbouring tables. Exit code 1 if a claim is refuted.",
+    )
+    parser.add_argument("name", nargs="?", help="a mechanism, or exact, sampler or sampled (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the mechanisms and stop")
+    parser.add_argument("--runs", type=int, default=DEFAULT_RUNS, help="runs on each table (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="make the audit repeatable (default: real randomness)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="store the results as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser
+
+
+def _report_progress(result: AuditResult, done: int, whole: int) -> None:
+    verdict = "REFUTED" if result.refuted else "passed"
+    print(f"[{done}/{whole}] {result.name}, {result.case}: {verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+
+
+def _cells(result: AuditResult) -> tuple[str, ...]:
+    """One result as the cells of its line."""
+    claim, found = {
+        "exact": (f"delta {result.delta}", f"delta {result.found:.6g}"),
+        "sampler": ("exact law", f"p = {result.found:.2g}"),
+        "sampled": (f"epsilon {result.epsilon}", f"epsilon >= {result.found:.3f}"),
+    }[result.kind]
+    verdict = "REFUTED" if result.refuted else "passed"
+    return result.name, result.kind, result.case, claim, found, f"{result.runs:,}", verdict
+
+
+def _print_table(results: Sequence[AuditResult]) -> None:
+    lines = [_cells(result) for result in results]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        _print_plain([_COLUMNS, *lines])
+        return
+    console = Console()
+    if not console.is_terminal:  # a file or a pipe has no width to fold the table to
+        _print_plain([_COLUMNS, *lines])
+        return
+    table = Table(*_COLUMNS, header_style="bold")
+    for line, result in zip(lines, results, strict=True):
+        table.add_row(*line, style="red" if result.refuted else None)
+    console.print(table)
+
+
+def _print_plain(lines: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_COLUMNS))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _print_verdict(results: Sequence[AuditResult]) -> None:
+    whole = summary(results)
+    print(
+        f"{whole['audits']} audits, {whole['refuted']} refuted. "
+        f"Chance of a false alarm in all of them together: at most {whole['false_alarm']:.2g}."
+    )

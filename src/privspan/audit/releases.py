@@ -1,0 +1,74 @@
+"""Every number that leaves a private algorithm, by name, for `scalar_audit` to search through.
+
+An audit that looks at one number may look past the leak. So everything in a release is turned into numbers: entries
+of the projector, parameters, extras, and which words occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from privspan.algorithms.mean import PrivateMean
+from privspan.privacy import Release
+from privspan.subspace import Subspace
+
+__all__ = ["released_numbers"]
+
+_MOST_ENTRIES = 3  # leading coordinates whose entries of the projector are looked at
+
+
+def released_numbers(released: Release | PrivateMean | int) -> dict[str, float]:
+    """Describe what an algorithm released by named numbers.
+
+    Parameters
+    ----------
+    released : Release, PrivateMean or int
+        What came out.
+
+    Returns
+    -------
+    dict of str to float
+        Entries of the projector, parameters and extras by path. A word becomes a name of its own, present or absent.
+
+    Examples
+    --------
+    >>> released_numbers(3)
+    {'chosen': 3.0}
+    """
+    if isinstance(released, Release):
+        described = {"abstained": released.abstained, **released.parameters, **released.extras}
+        projector = {} if released.subspace is None else dict(_projector(released.subspace))
+        return {**projector, **dict(_walk("", described))}
+    if isinstance(released, PrivateMean):
+        return dict(_walk("", {field.name: getattr(released, field.name) for field in fields(released)}))
+    return {"chosen": float(released)}
+
+
+def _projector(subspace: Subspace) -> Iterator[tuple[str, float]]:
+    """Entries of the projector in the leading coordinates, upper triangle."""
+    leading = subspace.basis[:_MOST_ENTRIES]
+    projector = leading @ leading.T  # (3, 3) or smaller
+    for i in range(len(projector)):
+        for j in range(i, len(projector)):
+            yield f"projector[{i},{j}]", float(projector[i, j])
+
+
+def _walk(path: str, value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers inside nested mappings, sequences and arrays."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _walk(f"{path}.{name}" if path else str(name), part)
+    elif isinstance(value, np.ndarray):
+        for index, part in enumerate(value.ravel()):
+            yield f"{path}[{index}]", float(part)
+    elif isinstance(value, str) or value is None:
+        yield f"{path}={value}", 1.0
+    elif isinstance(value, Sequence):
+        for index, part in enumerate(value):
+            yield from _walk(f"{path}[{index}]", part)
+    elif isinstance(value, int | float | np.number):
+        yield path, float(value)

@@ -1,0 +1,74 @@
+"""What an audit reports, in one shape for all three kinds, ready for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["AuditResult", "summary"]
+
+Kind = Literal["exact", "sampler", "sampled"]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """One line of the report.
+
+    Attributes
+    ----------
+    name : str
+        The mechanism.
+    kind : {"exact", "sampler", "sampled"}
+        How it was audited.
+    case : str
+        The pair of neighbours, the domain that was enumerated, or the law that was tested.
+    epsilon, delta : float or None
+        The claim; None for samplers, whose claim is their law.
+    found : float
+        Exact: the tightest delta at the claimed epsilon. Sampled: a lower bound on epsilon at the claimed delta.
+        Sampler: the p-value of the test against the exact law.
+    refuted : bool
+        Whether the claim is wrong, up to `false_alarm`.
+    runs : int
+        Pairs enumerated, runs on each input, or draws.
+    event : str
+        Sampled: what told the inputs apart best. Exact: the worst pair. Sampler: the test.
+    false_alarm : float
+        Chance that a true claim is refuted; 0 for exact audits.
+    seconds : float
+        Processor time taken.
+    """
+
+    name: str
+    kind: Kind
+    case: str
+    epsilon: float | None
+    delta: float | None
+    found: float
+    refuted: bool
+    runs: int
+    event: str
+    false_alarm: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dictionary that JSON can hold."""
+        return asdict(self)
+
+
+def summary(results: Sequence[AuditResult]) -> dict[str, Any]:
+    """Put results together for a file: how many, how many refuted, and the chance of any false alarm.
+
+    Examples
+    --------
+    >>> summary([])["audits"]
+    0
+    """
+    return {
+        "audits": len(results),
+        "refuted": sum(result.refuted for result in results),
+        "false_alarm": sum(result.false_alarm for result in results),
+        "seconds": sum(result.seconds for result in results),
+        "results": [result.to_dict() for result in results],
+    }

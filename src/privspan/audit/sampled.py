@@ -1,0 +1,210 @@
+"""Sampled audits: a lower bound on epsilon, with confidence, from runs on two neighbouring inputs.
+
+If a mechanism is (epsilon, delta)-private, then Pr[event on one input] <= e^epsilon Pr[event on the other] + delta
+for every event. An event is chosen on the first half of the runs; on the second half its two probabilities are
+bounded by the limits of Clopper and Pearson, one from below and one from above. Both directions are tried, and the
+chance that any of the four limits is wrong is shared among them. The choice of the event cannot hurt validity, only
+power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from privspan import _checks
+
+__all__ = ["SampledAudit", "sampled_audit", "scalar_audit"]
+
+Array = NDArray[np.float64]
+Observation = Mapping[str, float]
+
+_MOST_THRESHOLDS = 256
+
+
+@dataclass(frozen=True)
+class SampledAudit:
+    """What the runs of one audit showed.
+
+    Attributes
+    ----------
+    epsilon_lower : float
+        With the stated confidence the true epsilon, at the claimed delta, is at least this. Never negative.
+    refuted : bool
+        Whether the claimed epsilon lies below that bound.
+    event : frozenset or str
+        What tells the two inputs apart best, chosen on the first half of the runs: a set of outcomes, or a
+        statistic and a threshold in words. Empty if nothing did.
+    runs : int
+        Runs on each input.
+    confidence : float
+        Probability with which the bound holds.
+    """
+
+    epsilon_lower: float
+    refuted: bool
+    event: frozenset[Hashable] | str
+    runs: int
+    confidence: float
+
+
+def sampled_audit(
+    on_first: Callable[[], Hashable],
+    on_second: Callable[[], Hashable],
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int = 2000,
+    confidence: float = 0.999,
+) -> SampledAudit:
+    """Lower bound on epsilon from runs of a mechanism with discrete outcomes on two neighbouring inputs.
+
+    Parameters
+    ----------
+    on_first, on_second : callable
+        Run the mechanism once on either input and return a hashable label of what came out.
+    epsilon, delta : float
+        The claim under test.
+    runs : int, default=2000
+        Runs on each input. The event is chosen on one half and measured on the other.
+    confidence : float, default=0.999
+        A true claim is refuted with probability at most one minus this.
+
+    Returns
+    -------
+    SampledAudit
+    """
+    _check_claim(epsilon, delta, runs, confidence)
+    half = runs // 2
+    choose = [Counter(run() for _ in range(half)) for run in (on_first, on_second)]
+    measure = [Counter(run() for _ in range(runs - half)) for run in (on_first, on_second)]
+    error = _limit_error(confidence)
+    best, best_event = 0.0, frozenset[Hashable]()
+    for chosen, measured in ((choose, measure), (choose[::-1], measure[::-1])):
+        event = _best_event(*chosen, delta=delta, runs=half)
+        counts = [sum(sample[outcome] for outcome in event) for sample in measured]
+        bound = _epsilon_bound(*counts, runs=runs - half, delta=delta, error=error)
+        if bound > best:
+            best, best_event = bound, event
+    return SampledAudit(best, best > epsilon, best_event, runs, confidence)
+
+
+def scalar_audit(
+    on_first: Callable[[], Observation],
+    on_second: Callable[[], Observation],
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int = 2000,
+    confidence: float = 0.999,
+) -> SampledAudit:
+    """Lower bound on epsilon from runs of a mechanism with continuous outcomes on two neighbouring inputs.
+
+    Every run is described by a few named numbers. The events are "this number is at least c" and "at most c"; which
+    number, which side and which c is chosen on the first half of the runs.
+
+    Parameters
+    ----------
+    on_first, on_second : callable
+        Run the mechanism once on either input and return the numbers by name. Infinite values are welcome; a number
+        that is missing from a run, or NaN, counts as minus infinity.
+    epsilon, delta, runs, confidence
+        As for `sampled_audit`.
+
+    Returns
+    -------
+    SampledAudit
+        `event` says what gave the inputs away.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(value):
+    ...     return lambda: {"value": value + rng.laplace(scale=0.5)}  # so epsilon is 2
+    >>> audit = scalar_audit(noisy(0.0), noisy(1.0), epsilon=1.0, delta=1e-6, runs=4000)
+    >>> audit.refuted, 1.0 < audit.epsilon_lower <= 2.0
+    (True, True)
+    """
+    _check_claim(epsilon, delta, runs, confidence)
+    observed = [[run() for _ in range(runs)] for run in (on_first, on_second)]
+    names = sorted({name for side in observed for each in side for name in each})
+    samples = [np.array([[each.get(name, -np.inf) for name in names] for each in side]) for side in observed]
+    for sample in samples:
+        sample[np.isnan(sample)] = -np.inf  # (runs, names)
+    half, error = runs // 2, _limit_error(confidence)
+    best, best_event = 0.0, ""
+    for likely, rare in (samples, samples[::-1]):
+        column, sign, cut = _best_threshold(likely[:half], rare[:half], delta, error)
+        counts = [int(np.count_nonzero(sign * side[half:, column] >= cut)) for side in (likely, rare)]
+        bound = _epsilon_bound(*counts, runs=runs - half, delta=delta, error=error)
+        if bound > best:
+            best, best_event = bound, f"{names[column]} {'>=' if sign > 0 else '<='} {sign * cut:.4g}"
+    return SampledAudit(best, best > epsilon, best_event, runs, confidence)
+
+
+def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> None:
+    _checks.budget(epsilon, delta)
+    _checks.integer_at_least(2, runs=runs)
+    _checks.probability(confidence=confidence)
+
+
+def _limit_error(confidence: float) -> float:
+    """Two directions and two one-sided limits share what may go wrong."""
+    return (1 - confidence) / 4
+
+
+def _best_event(
+    likely: Counter[Hashable], rare: Counter[Hashable], *, delta: float, runs: int
+) -> frozenset[Hashable]:
+    """Outcomes in falling order of likelihood ratio, cut where the estimated bound is largest."""
+    order = sorted(likely, key=lambda outcome: (rare[outcome] + 1) / likely[outcome])
+    best, best_length, counts = -1.0, 0, [0, 0]
+    for length, outcome in enumerate(order, start=1):
+        counts = [counts[0] + likely[outcome], counts[1] + rare[outcome]]
+        bound = _epsilon_bound(*counts, runs=runs, delta=delta, error=0.05)
+        if bound > best:
+            best, best_length = bound, length
+    return frozenset(order[:best_length])
+
+
+def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> tuple[int, float, float]:
+    """Column, sign and cut for which {sign * value >= cut} has the largest estimated bound."""
+    best, chosen = -1.0, (0, 1.0, math.inf)
+    for column in range(likely.shape[1]):
+        for sign in (1.0, -1.0):
+            first, second = np.sort(sign * likely[:, column]), np.sort(sign * rare[:, column])
+            cuts = np.unique(np.concatenate([first, second]))
+            cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, _MOST_THRESHOLDS).astype(int))]
+            counts = [len(side) - np.searchsorted(side, cuts, side="left") for side in (first, second)]
+            bounds = _epsilon_bounds(*counts, runs=len(first), delta=delta, error=error)
+            place = int(np.argmax(bounds))
+            if bounds[place] > best:
+                best, chosen = float(bounds[place]), (column, sign, float(cuts[place]))
+    return chosen
+
+
+def _epsilon_bound(likely: int, rare: int, *, runs: int, delta: float, error: float) -> float:
+    """Lower bound on epsilon from two counts of one event."""
+    return float(_epsilon_bounds([likely], [rare], runs=runs, delta=delta, error=error)[0])
+
+
+def _epsilon_bounds(
+    likely: Sequence[int] | NDArray[np.intp],
+    rare: Sequence[int] | NDArray[np.intp],
+    *,
+    runs: int,
+    delta: float,
+    error: float,
+) -> Array:
+    """Log of (lower limit of the likely count - delta) over the upper limit of the rare one (Clopper-Pearson)."""
+    hits, misses = np.asarray(likely, dtype=np.float64), np.asarray(rare, dtype=np.float64)
+    lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, error), 0.0)
+    upper = np.where(misses < runs, betaincinv(misses + 1, np.maximum(runs - misses, 1), 1 - error), 1.0)
+    return np.where(lower > delta, np.maximum(0.0, np.log(np.maximum(lower - delta, 1e-300) / upper)), 0.0)

@@ -1,0 +1,322 @@
+"""Tests of every noise sampler against its exact law.
+
+Each test draws from one sampler and returns a p-value: Pearson's chi-square for whole numbers and events (cells with
+fewer than 20 expected draws are pooled), Kolmogorov and Smirnov's for the rest. A sampler is refuted when the p-value
+is below `FALSE_ALARM`; for a sampler with exactly the stated law that is also about the chance that it happens.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from privspan.algorithms.exact_search import _permutation
+from privspan.algorithms.histogram import _PRIME, _uniform_below_prime
+from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
+from privspan.algorithms.stable_release import goes_on, random_rotation
+from privspan.baselines._bingham import Bingham
+from privspan.baselines._common import bartlett_factor, float_generator, haar_rotation
+from privspan.baselines.eigen_sampling import eigen_sampling
+from privspan.noise import add_gaussian, rounded_normal
+from privspan.planner_stable import StableBudget
+from privspan.randomness import RandomLike, Streams
+from privspan.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
+from privspan.sums import NoiseLevel, gaussian_symmetric
+from privspan.unit_rows import Rows
+
+__all__ = ["FALSE_ALARM", "SAMPLERS", "Sampler", "chi_square", "permute_and_flip_law"]
+
+Array = NDArray[np.float64]
+
+FALSE_ALARM = 1e-6
+"""P-value below which a sampler is refuted."""
+
+_FEWEST_EXPECTED = 20.0
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """One sampler under test.
+
+    Attributes
+    ----------
+    name, case, test : str
+        The sampler, the law it is tested against, and by which test.
+    draws : int
+        Draws at full length.
+    p_value : callable
+        From the number of draws and fresh streams to the p-value.
+    """
+
+    name: str
+    case: str
+    test: str
+    draws: int
+    p_value: Callable[[int, Streams], float]
+
+
+def chi_square(drawn: Sequence[Hashable], law: Mapping[Any, float]) -> float:
+    """P-value of Pearson's test; outcomes outside the law make it 0.
+
+    Parameters
+    ----------
+    drawn : sequence
+        What was drawn.
+    law : mapping of outcome to probability
+        Sums to one.
+
+    Examples
+    --------
+    >>> chi_square(["heads"] * 520 + ["tails"] * 480, {"heads": 0.5, "tails": 0.5}) > 0.1
+    True
+    """
+    counts = Counter(drawn)
+    if any(law.get(outcome, 0.0) == 0.0 for outcome in counts):
+        return 0.0
+    common = [outcome for outcome, chance in law.items() if chance * len(drawn) >= _FEWEST_EXPECTED]
+    seen = [counts[outcome] for outcome in common]
+    expected = [law[outcome] * len(drawn) for outcome in common]
+    pooled = len(drawn) - sum(expected)
+    if pooled >= 1.0:
+        seen, expected = [*seen, len(drawn) - sum(seen)], [*expected, pooled]
+    if len(seen) < 2:
+        return 1.0
+    return float(stats.chisquare(seen, np.array(expected) * (sum(seen) / sum(expected))).pvalue)
+
+
+def _coins(chance: float) -> Mapping[Any, float]:
+    return {True: chance, False: 1.0 - chance}
+
+
+def _ks(values: Array, law: Any) -> float:
+    return float(stats.kstest(values, law).pvalue)
+
+
+# ---- Bits and integers -----------------------------------------------------------------------------------------
+
+
+def _below(bound: int) -> Callable[[int, Streams], float]:
+    def p_value(draws: int, streams: Streams) -> float:
+        drawn = [streams.noise.below(bound) * 16 // bound for _ in range(draws)]
+        cells = Counter(value * 16 // bound for value in range(bound)) if bound < 10**6 else {}
+        law = {cell: count / bound for cell, count in cells.items()} or dict.fromkeys(range(16), 1 / 16)
+        return chi_square(drawn, law)
+
+    return p_value
+
+
+def _bernoulli(draws: int, streams: Streams) -> float:
+    numerator = (1 << 128) // 3
+    return chi_square([streams.noise.bernoulli(numerator, 128) for _ in range(draws)], _coins(1 / 3))
+
+
+def _order(draws: int, streams: Streams) -> float:
+    orders = list(itertools.permutations(range(4)))
+    drawn = [tuple(_permutation(4, streams.charged).tolist()) for _ in range(draws)]
+    return chi_square(drawn, dict.fromkeys(orders, 1 / len(orders)))
+
+
+def _hash_keys(draws: int, streams: Streams) -> float:
+    keys = _uniform_below_prime((draws,), streams.charged)
+    return min(1.0, 2 * min(chi_square((keys % 64).tolist(), _residues(64)), _ks(keys / _PRIME, stats.uniform.cdf)))
+
+
+def _residues(modulus: int) -> Mapping[Any, float]:
+    whole, rest = divmod(_PRIME, modulus)
+    return {residue: (whole + (residue < rest)) / _PRIME for residue in range(modulus)}
+
+
+# ---- Choices ---------------------------------------------------------------------------------------------------
+
+
+def _laplace(draws: int, streams: Streams) -> float:
+    noise = TruncatedLaplace(1.0, 0.01)
+    law = {z: noise.weights[abs(z)] / noise.total for z in range(-noise.bound, noise.bound + 1)}
+    return chi_square([noise.sample(streams.noise) for _ in range(draws)], law)
+
+
+def _releases(margin: int) -> Callable[[int, Streams], float]:
+    def p_value(draws: int, streams: Streams) -> float:
+        chance = float(release_probability(margin, 1.0, 0.05))
+        return chi_square([releases(margin, 1.0, 0.05, streams.noise) for _ in range(draws)], _coins(chance))
+
+    return p_value
+
+
+def _coin(x: float) -> Callable[[int, Streams], float]:
+    def p_value(draws: int, streams: Streams) -> float:
+        drawn = [_coin_exp(Fraction(x), streams.noise) for _ in range(draws)]
+        return chi_square(drawn, _coins(math.exp(-x)))
+
+    return p_value
+
+
+def permute_and_flip_law(scores: Sequence[int], epsilon: float) -> dict[int, float]:
+    """Probability of each index under permute-and-flip, by walking through every order.
+
+    Examples
+    --------
+    >>> law = permute_and_flip_law([1, 0], 2.0)
+    >>> round(law[1], 6) == round(0.5 * 2.718281828 ** -1, 6)
+    True
+    """
+    law = dict.fromkeys(range(len(scores)), 0.0)
+    orders = list(itertools.permutations(range(len(scores))))
+    for order in orders:
+        reached = 1.0 / len(orders)
+        for candidate in order:
+            chance = math.exp(-0.5 * epsilon * (max(scores) - scores[candidate]))
+            law[candidate] += reached * chance
+            reached *= 1.0 - chance
+    return law
+
+
+def _permute_and_flip(draws: int, streams: Streams) -> float:
+    scores = [5, 3, 4, 0]
+    drawn = [permute_and_flip(scores, 1.0, streams.noise) for _ in range(draws)]
+    return chi_square(drawn, permute_and_flip_law(scores, 1.0))
+
+
+def _goes_on(draws: int, streams: Streams) -> float:
+    shares = {field.name: 0.5 for field in fields(StableBudget)}
+    budget = StableBudget(**{**shares, "delta_test": 0.1})
+    chance = float(stats.norm.cdf(stats.norm.ppf(0.1) + 3 * 0.5))
+    return chi_square([goes_on(4, budget, streams.noise) for _ in range(draws)], _coins(chance))
+
+
+# ---- Gaussian noise --------------------------------------------------------------------------------------------
+
+
+def _rounded(scale: float) -> Callable[[int, Streams], float]:
+    def p_value(draws: int, streams: Streams) -> float:
+        drawn = rounded_normal(draws, scale, streams.noise)
+        if scale > 100.0:  # steps are too fine to count one by one
+            return _ks(drawn / scale, stats.norm.cdf)
+        reach = math.ceil(9 * scale)
+        cuts = (np.arange(-reach, reach + 2) - 0.5) / scale
+        return chi_square(
+            drawn.tolist(), dict(zip(range(-reach, reach + 1), np.diff(stats.norm.cdf(cuts)), strict=True))
+        )
+
+    return p_value
+
+
+def _added(draws: int, streams: Streams) -> float:
+    return _ks((add_gaussian(np.full(draws, 0.3), 2.0, streams.noise) - 0.3) / 2.0, stats.norm.cdf)
+
+
+def _symmetric(draws: int, streams: Streams) -> float:
+    level = NoiseLevel(sigma=2.0, grid=2.0**-20)
+    noise = np.array([gaussian_symmetric(np.zeros((3, 3)), level, streams.noise) for _ in range(draws)])
+    return _matrix_law(noise, 2.0)
+
+
+def _lazy(draws: int, streams: Streams) -> float:
+    """The noise of Analyze Gauss, looked at through directions that depend on earlier answers."""
+    matrices, sigma = [], 1.0
+    for _ in range(draws):
+        gram = UnitGram(Rows(np.zeros((5, 3))))
+        lazy = LazyGauss(gram, 1.0, streams.noise, most_columns=3, most_passes=8)
+        lazy.product(lazy.product(np.ones((3, 1))))
+        matrices.append(lazy.product(np.eye(3)))
+        sigma = lazy.noise
+    return _matrix_law(np.array(matrices), sigma)
+
+
+def _matrix_law(noise: Array, sigma: float) -> float:
+    """Test entries, sums of squares and traces of symmetric Gaussian matrices; worst of the three, trebled."""
+    size = noise.shape[1]
+    rows, columns = np.triu_indices(size)
+    scaled = noise[:, rows, columns] / np.where(rows == columns, math.sqrt(2.0), 1.0) / sigma  # (draws, entries)
+    traces = np.trace(noise, axis1=1, axis2=2) / (sigma * math.sqrt(2.0 * size))
+    worst = min(
+        _ks(scaled.ravel(), stats.norm.cdf),
+        _ks((scaled**2).sum(axis=1), stats.chi2(len(rows)).cdf),
+        _ks(traces, stats.norm.cdf),
+    )
+    return min(1.0, 3 * worst)
+
+
+# ---- Rotations, Wishart matrices, directions -------------------------------------------------------------------
+
+
+def _rotation(draws: int, streams: Streams) -> float:
+    drawn = np.array([random_rotation(3, 1e-9, streams.noise)[0] for _ in range(draws)])
+    return _haar_law(drawn)
+
+
+def _float_rotation(draws: int, streams: Streams) -> float:
+    generator = float_generator(streams.noise)
+    return _haar_law(np.array([haar_rotation(3, generator) for _ in range(draws)]))
+
+
+def _haar_law(drawn: Array) -> float:
+    """An entry of a Haar matrix of size 3 is uniform on [-1, 1]; corners of the matrix, worst of both, doubled."""
+    uniform = stats.uniform(-1.0, 2.0).cdf
+    return min(1.0, 2 * min(_ks(drawn[:, 0, 0], uniform), _ks(drawn[:, 2, 1], uniform)))
+
+
+def _wishart(draws: int, streams: Streams) -> float:
+    generator = float_generator(streams.noise)
+    direction = np.array([0.6, 0.0, 0.8])
+    factors = np.array([bartlett_factor(3, 7, generator) for _ in range(draws)])
+    return _ks(((direction @ factors) ** 2).sum(axis=1), stats.chi2(7).cdf)
+
+
+def _bingham(draws: int, streams: Streams) -> float:
+    generator = float_generator(streams.noise)
+    law = Bingham(np.diag([2.0, 0.0]), 1.0)
+    vectors = np.array([law.draw(10_000, generator) for _ in range(draws)])  # (draws, 2)
+    angles = 2.0 * np.arctan2(vectors[:, 1], vectors[:, 0])  # the law of twice the angle is von Mises
+    return _ks(np.angle(np.exp(1j * angles)), stats.vonmises(1.0).cdf)
+
+
+def _eigenvalue(draws: int, streams: Streams) -> float:
+    seen = [
+        float(eigen_sampling(np.eye(3), 1, epsilon=4.0, delta=1e-6, rng=_seed(streams)).extras["eigenvalues"][0])  # type: ignore[index]
+        for _ in range(draws)
+    ]
+    return _ks(np.array(seen), stats.laplace(loc=1.0, scale=1.0).cdf)
+
+
+def _seed(streams: Streams) -> RandomLike:
+    """None where the streams are secure, else a seed drawn from them."""
+    return None if streams.private else streams.noise.below(2**64)
+
+
+SAMPLERS: tuple[Sampler, ...] = (
+    Sampler("BitSource.below", "uniform below 3", "chi-square", 40_000, _below(3)),
+    Sampler("BitSource.below", "uniform below 2^61 - 1", "chi-square", 40_000, _below(2**61 - 1)),
+    Sampler("BitSource.bernoulli", "one third, to 128 bits", "chi-square", 40_000, _bernoulli),
+    Sampler("search permutation", "uniform order of four", "chi-square", 20_000, _order),
+    Sampler("hash keys", "uniform below 2^61 - 1", "chi-square and KS", 200_000, _hash_keys),
+    Sampler("TruncatedLaplace.sample", "table of weights", "chi-square", 20_000, _laplace),
+    Sampler("releases", "margin 2", "chi-square", 20_000, _releases(2)),
+    Sampler("releases", "margin 5", "chi-square", 20_000, _releases(5)),
+    Sampler("exponential coin", "exp(-0.3)", "chi-square", 40_000, _coin(0.3)),
+    Sampler("exponential coin", "exp(-2.5)", "chi-square", 40_000, _coin(2.5)),
+    Sampler("permute_and_flip", "four scores", "chi-square", 20_000, _permute_and_flip),
+    Sampler("goes_on", "normal score of margin 4", "chi-square", 20_000, _goes_on),
+    Sampler("rounded_normal", "scale 0.3", "chi-square", 1_000_000, _rounded(0.3)),
+    Sampler("rounded_normal", "scale 3.7", "chi-square", 1_000_000, _rounded(3.7)),
+    Sampler("rounded_normal", "scale 2^20.5", "KS", 1_000_000, _rounded(2.0**20.5)),
+    Sampler("rounded_normal", "scale 2^50, integers only", "KS", 10_000, _rounded(2.0**50)),
+    Sampler("add_gaussian", "normal, sigma 2", "KS", 500_000, _added),
+    Sampler("gaussian_symmetric", "entries, squares, trace", "KS", 10_000, _symmetric),
+    Sampler("LazyGauss", "entries, squares, trace", "KS", 2_000, _lazy),
+    Sampler("random_rotation", "Haar, size 3", "KS", 10_000, _rotation),
+    Sampler("haar_rotation", "Haar, size 3", "KS", 10_000, _float_rotation),
+    Sampler("bartlett_factor", "Wishart, 7 degrees", "KS", 20_000, _wishart),
+    Sampler("Bingham.draw", "von Mises in the plane", "KS", 10_000, _bingham),
+    Sampler("eigenvalue noise", "Laplace, scale 1", "KS", 1_000, _eigenvalue),
+)
+"""Every sampler of the package, those of the baselines included."""

@@ -1,0 +1,90 @@
+"""Small neighbouring tables, each pair the worst of its kind that is known for some mechanism."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.audit.cases import Pair
+
+__all__ = ["last_replaced", "line_pairs", "moment_pairs", "near_axis", "near_axis_pairs", "slope_pairs"]
+
+Array = NDArray[np.float64]
+
+HUGE = 1e300
+SLOPE_TAIL = 4.9e-4
+
+
+def last_replaced(table: Array, *records: tuple[float, ...]) -> Pair:
+    """Return the table with its last record replaced by the one and by the other of two records."""
+    first, second = (np.vstack([table[:-1], np.array([record])]) for record in records)
+    return first, second
+
+
+def moment_pairs(padding: int = 0) -> dict[str, Pair]:
+    """Return pairs (n, 2) for mechanisms that add noise to a second moment of unit rows.
+
+    Parameters
+    ----------
+    padding : int
+        Further records on the first axis, for mechanisms that need a gap.
+    """
+    axes = np.vstack([np.eye(2), np.zeros((1, 2)), np.tile([[1.0, 0.0]], (padding, 1))])  # (3 + padding, 2)
+    return {
+        "tie": last_replaced(axes, (1.0, 0.0), (0.0, 1.0)),
+        "tilted either way": last_replaced(axes, (1.0, 1.0), (1.0, -1.0)),
+        "zero row, huge row": last_replaced(axes, (0.0, 0.0), (0.0, HUGE)),
+        "NaN row, unit row": last_replaced(axes, (np.nan, 1.0), (0.0, 1.0)),
+    }
+
+
+def near_axis(n: int, d: int = 3, tail: float = 1e-4) -> Array:
+    """Return n records along the first axis with small tails; a fixed table."""
+    rng = np.random.default_rng(n)
+    return np.column_stack([rng.choice([-1.0, 1.0], size=n), tail * rng.standard_normal((n, d - 1))])
+
+
+def near_axis_pairs(n: int, d: int = 3, tail: float = 1e-4) -> dict[str, Pair]:
+    """Return pairs (n, d) for algorithms that look for the subspace most records lie close to."""
+    table, rest = near_axis(n, d, tail), (0.0,) * (d - 2)
+    return {
+        "outlier becomes inlier": last_replaced(table, (0.0, 1.0, *rest), (1.0, 0.0, *rest)),
+        "tilted either way": last_replaced(table, (1.0, 1.0, *rest), (1.0, -1.0, *rest)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, *rest), (0.0, HUGE, *rest)),
+        "NaN row, inlier": last_replaced(table, (np.nan, 1.0, *rest), (1.0, 0.0, *rest)),
+    }
+
+
+def line_pairs(n: int = 10) -> dict[str, Pair]:
+    """Return pairs (n, 2) for algorithms that look for the line that holds most records exactly."""
+    first, second = (1.0, 0.0), (0.0, 1.0)
+
+    def lines(inside: int) -> Array:
+        return np.array([first] * inside + [second] * (n - inside))
+
+    half = n // 2
+    return {
+        "tie": last_replaced(lines(half), first, second),
+        "threshold": last_replaced(lines(half + 1), first, (1.0, 1.0)),
+        "middle of the ramp": last_replaced(lines(half + 2), first, (1.0, 1.0)),
+        "outlier becomes inlier": last_replaced(lines(n - 2), (1.0, 2.0), first),
+        "zero row, huge row": last_replaced(lines(half + 1), (0.0, 0.0), (HUGE, 0.0)),
+        "NaN row, inlier": last_replaced(lines(half + 1), (np.nan, 0.0), first),
+    }
+
+
+def slope_pairs() -> dict[str, Pair]:
+    """Return pairs (60, 3) like `near_axis_pairs` with twelve records whose tails put their weights on the ramp.
+
+    All sixty cannot lie there: a plan allows fewer records on the ramp than the level at which it starts.
+    """
+    return {
+        kind: (_with_longer_tails(first), _with_longer_tails(second))
+        for kind, (first, second) in near_axis_pairs(60, tail=1e-5).items()
+    }
+
+
+def _with_longer_tails(table: Array) -> Array:
+    longer = table.copy()
+    longer[:12, 1:] *= SLOPE_TAIL / np.linalg.norm(longer[:12, 1:], axis=1, keepdims=True)
+    return longer

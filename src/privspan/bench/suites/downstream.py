@@ -1,0 +1,73 @@
+"""What a private subspace brings to a private mean: the experiment of Tsfadia (2024).
+
+The records are his: unit vectors near one of k = 4 sign vectors, 250,000 of them. *plain* spends the whole budget on
+the mean of all d coordinates. The others spend half of it on a subspace and half on the mean of its k coordinates:
+ours half of mu² each, the gap version of Analyze Gauss, which is not Gaussian, half of epsilon and delta each. The
+error is the distance to the mean of the records over the length of that mean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from privspan.algorithms.mean import private_mean
+from privspan.algorithms.private import gaussian_budgets
+from privspan.bench.cells import Cell, Suite, Value
+from privspan.bench.methods import DELTA, check_size, learn
+from privspan.bench.suites.accuracy import grid
+from privspan.datasets import SignRows, sign_subspace
+from privspan.privacy import Budget
+from privspan.subspace import Subspace
+
+ROWS, VECTORS = 250_000, 4
+COLUMNS = (100, 300, 1_000, 2_000, 5_000, 10_000)
+METHODS = ("plain", "adaptive", "analyze_gauss_gap")
+_WHOLE = Budget(1.0, DELTA)
+_WIDE = 2_000  # beyond, one seed: a pass over the records takes half a minute
+
+
+def measure(cell: Cell) -> tuple[dict[str, Value], float]:
+    """Release the mean once."""
+    n, d, k = (int(value) for value in cell.setting.values())
+    if cell.method != "plain":
+        check_size(cell.method, n, d)
+    X, _ = sign_subspace(n, d, k, rng=cell.seed)
+    start = time.perf_counter()
+    subspace, left = (None, _WHOLE) if cell.method == "plain" else _learnt(cell.method, X, k, cell.seed)
+    released = private_mean(
+        X, subspace, epsilon=left.epsilon, delta=left.delta, norm_bound=1.0, rng=2_000 + cell.seed
+    )
+    seconds = time.perf_counter() - start
+    mean = X.mean()
+    return {"error": float(np.linalg.norm(released.mean - mean) / np.linalg.norm(mean))}, seconds
+
+
+def _learnt(method: str, X: SignRows, k: int, seed: int) -> tuple[Subspace, Budget]:
+    """Return the subspace learnt with half of the budget, and the other half."""
+    if method == "analyze_gauss_gap":
+        first = second = Budget(_WHOLE.epsilon / 2, _WHOLE.delta / 2)
+    else:
+        first, second = gaussian_budgets(_WHOLE, (0.5, 0.5))
+    found, _ = learn(method, X, k, epsilon=first.epsilon, delta=first.delta, seed=1_000 + seed)
+    return found, second
+
+
+def _cells(quick: bool) -> Iterator[Cell]:
+    if quick:
+        return grid("downstream", [{"n": 20_000, "d": 200, "k": VECTORS}], METHODS, 1)
+    wide, narrow = [d for d in COLUMNS if d > _WIDE], [d for d in COLUMNS if d <= _WIDE]
+    return chain.from_iterable(
+        grid("downstream", [{"n": ROWS, "d": d, "k": VECTORS} for d in columns], METHODS, seeds)
+        for columns, seeds in ((narrow, 3), (wide, 1))
+    )
+
+
+DOWNSTREAM = Suite(
+    "downstream",
+    "What does a private subspace bring to a private mean, as the number of columns grows?",
+    ("n", "d", "k"), ("error",), _cells, measure, lambda quick: 60.0 if quick else 3_600.0, alone=True,
+)  # fmt: skip
