@@ -33,6 +33,7 @@ OWN = {
     "exact_subspace",
     "explained_variance",
     "private_mean",
+    "private_regression",
     "private_subspace",
     "stable_subspace",
 }

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from privspan.algorithms.mean import PrivateMean
+from privspan.algorithms.regression import PrivateRegression
 from privspan.privacy import Release
 from privspan.randomness import RandomLike
 
 __all__ = ["Case", "Pair", "register", "registered"]
 
 Pair: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
-Outcome: TypeAlias = Release | PrivateMean | int
+Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | int
 
 
 @dataclass(frozen=True)

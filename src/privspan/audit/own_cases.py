@@ -15,6 +15,7 @@ from privspan.algorithms.exact import exact_subspace
 from privspan.algorithms.mean import private_mean
 from privspan.algorithms.private import private_subspace
 from privspan.algorithms.rank import choose_dimension
+from privspan.algorithms.regression import PrivateRegression, private_regression
 from privspan.algorithms.spectrum import explained_variance
 from privspan.algorithms.stable import stable_subspace
 from privspan.audit.cases import Case, Outcome, Pair, register
@@ -144,6 +145,25 @@ def _mean_pairs() -> dict[str, Pair]:
 _add("private_mean", private_mean, _mean_pairs(), norm_bound=1.0)
 _add("private_mean (bound chosen)", private_mean, _mean_pairs())
 _add("private_mean (in a subspace)", private_mean, _mean_pairs(), _FIRST_AXIS, norm_bound=1.0)
+
+
+def _regression_pairs() -> dict[str, Pair]:
+    """Rows with the target in the last column; the first pair attains the sensitivity."""
+    table = np.zeros((3, 3))
+    return {
+        "opposite targets": last_replaced(table, (1.0, 0.0, -1.0), (0.5, 0.75**0.5, 1.0)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (HUGE, 0.0, HUGE)),
+        "NaN target, unit row": last_replaced(table, (1.0, 0.0, np.nan), (1.0, 0.0, 1.0)),
+    }
+
+
+def _regressed(table: NDArray[Any], *, rng: RandomLike, epsilon: float, delta: float) -> PrivateRegression:
+    return private_regression(
+        table[:, :-1], table[:, -1], epsilon=epsilon, delta=delta, norm_bound=1.0, target_bound=1.0, rng=rng
+    )
+
+
+_add("private_regression", _regressed, _regression_pairs())
 
 
 def _fitted(table: NDArray[Any], *, rng: RandomLike, epsilon: float, delta: float, center: bool) -> Release:

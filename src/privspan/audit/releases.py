@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from privspan.algorithms.mean import PrivateMean
+from privspan.algorithms.regression import PrivateRegression
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 
@@ -21,12 +22,12 @@ __all__ = ["released_numbers"]
 _MOST_ENTRIES = 3  # leading coordinates whose entries of the projector are looked at
 
 
-def released_numbers(released: Release | PrivateMean | int) -> dict[str, float]:
+def released_numbers(released: Release | PrivateMean | PrivateRegression | int) -> dict[str, float]:
     """Describe what an algorithm released by named numbers.
 
     Parameters
     ----------
-    released : Release, PrivateMean or int
+    released : Release, PrivateMean, PrivateRegression or int
         What came out.
 
     Returns
@@ -43,7 +44,7 @@ def released_numbers(released: Release | PrivateMean | int) -> dict[str, float]:
         described = {"abstained": released.abstained, **released.parameters, **released.extras}
         projector = {} if released.subspace is None else dict(_projector(released.subspace))
         return {**projector, **dict(_walk("", described))}
-    if isinstance(released, PrivateMean):
+    if isinstance(released, PrivateMean | PrivateRegression):
         return dict(_walk("", {field.name: getattr(released, field.name) for field in fields(released)}))
     return {"chosen": float(released)}
 
