@@ -15,6 +15,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts results-page clean
+.PHONY: check-dependencies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,21 @@ bench-scripts: $(DEV) ## every script in benchmarks/, in its quick form
 
 results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
 	$(BIN)/python -m privspan.bench page --output benchmarks/results --docs docs
+
+check-dependencies: $(DEV) ## broken requirements, and known vulnerabilities where they can be looked up
+	$(BIN)/python -m pip check
+	@$(BIN)/python -m pip install --quiet --group supply-chain || { \
+		echo "NOT CHECKED for known vulnerabilities: pip-audit could not be installed."; exit 0; }; \
+	said=$$($(BIN)/python -m pip_audit --skip-editable --progress-spinner off --timeout 30 2>&1); found=$$?; \
+	unknown=$$(echo "$$said" | grep -c 'could not be audited'); \
+	if [ $$found -eq 0 ] && [ $$unknown -eq 0 ] || echo "$$said" | grep -q 'Found [0-9]* known'; then \
+		echo "$$said" | grep -v 'could not be audited'; \
+	fi; \
+	if [ $$unknown -gt 0 ]; then \
+		echo "NOT CHECKED for known vulnerabilities: $$unknown package(s), which the database did not know."; \
+	elif [ $$found -ne 0 ] && ! echo "$$said" | grep -q 'Found [0-9]* known'; then \
+		echo "NOT CHECKED for known vulnerabilities: pip-audit did not reach its database."; found=0; \
+	fi; exit $$found
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/sg_execution_times.rst

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "as_array",
     "budget",
     "dimension",
     "integer_at_least",
@@ -134,7 +135,7 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
         raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
-    array = _as_array(X, name)
+    array = as_array(X, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         what = "an array of booleans, integers or floats of at most 64 bits"
         raise TypeError(f"`{name}` must be {what}; got dtype {array.dtype.name}.")
@@ -148,7 +149,8 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     return array
 
 
-def _as_array(X: object, name: str) -> NDArray[Any]:
+def as_array(X: object, name: str) -> NDArray[Any]:
+    """Return `X` as a plain array of whatever dtype, or raise a TypeError that quotes no entry."""
     try:
         return np.asarray(X)  # a view of the base class for every ndarray subclass
     except Exception:

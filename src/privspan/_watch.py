@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["rows_seen", "watching_rows"]
+__all__ = ["is_watched", "rows_seen", "unwatched", "watching_rows"]
 
 _watchers: list[Callable[[int], None]] = []
+_thread = threading.local()
 
 
 @contextmanager
@@ -23,7 +25,24 @@ def watching_rows(advance: Callable[[int], None]) -> Iterator[None]:
         _watchers.remove(advance)
 
 
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Do not tell of the rows that this thread sees inside the block: whoever sent the work will."""
+    before, _thread.silent = getattr(_thread, "silent", False), True
+    try:
+        yield
+    finally:
+        _thread.silent = before
+
+
+def is_watched() -> bool:
+    """Tell whether anybody watches."""
+    return bool(_watchers)
+
+
 def rows_seen(count: int) -> None:
     """Tell whoever watches."""
+    if getattr(_thread, "silent", False):
+        return
     for advance in _watchers:
         advance(count)

@@ -21,19 +21,30 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable, RowSource
 from privspan.unit_rows import is_sparse
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp] | None
+Table: TypeAlias = NDArray[np.generic] | RowSource | PartitionedTable
+
+
+@dataclass(frozen=True)
+class PartitionOrders:
+    """Public orders of the rows within each partition, drawn where the partition is from one seed per partition."""
+
+    seeds: tuple[int, ...]
+
+
+RowOrder: TypeAlias = NDArray[np.intp] | None
+Order: TypeAlias = RowOrder | PartitionOrders
 
 RANK_TOLERANCE = 2.0**-42
 """A block votes only if its k-th squared singular value exceeds this share of its first."""
@@ -84,29 +95,57 @@ def public_order(
     return np.concatenate(list(windows)).astype(np.intp, copy=False)
 
 
-def table_edges(X: NDArray[np.generic] | RowSource) -> NDArray[np.intp] | None:
+def table_edges(X: Table) -> NDArray[np.intp] | None:
     """Return where the windows of a file begin, and None for a table whose rows cost the same in any order."""
     return X.edges if isinstance(X, RowSource) else None
 
 
-def block_bases(X: NDArray[np.generic] | RowSource, k: int, block_size: int, *, order: Order = None) -> BlockBases:
+def table_order(X: Table, generator: np.random.Generator) -> Order:
+    """Draw the order in which the rows of a table are dealt into blocks: within windows or partitions if it has any.
+
+    Parameters
+    ----------
+    X : (n, d) array, RowSource or PartitionedTable
+        Only its shape, and where its windows or partitions begin, are looked at.
+    generator : numpy.random.Generator
+        Public.
+    """
+    if isinstance(X, PartitionedTable):
+        return PartitionOrders(tuple(generator.integers(2**63, size=len(X.parts)).tolist()))
+    return public_order(X.shape[0], generator, edges=table_edges(X))
+
+
+def block_count(X: Table, block_size: int) -> int:
+    """Return the number of blocks: whole ones only, and none across two partitions."""
+    if isinstance(X, PartitionedTable):
+        return sum(length // block_size for length in X.lengths)
+    return int(X.shape[0]) // block_size
+
+
+def block_bases(X: Table, k: int, block_size: int, *, order: Order = None) -> BlockBases:
     """Compute the top-k basis of every block of `block_size` rows.
 
     Parameters
     ----------
-    X : (n, d) array or dense RowSource
+    X : (n, d) array, dense RowSource or PartitionedTable
         One record per row, any real dtype. A row with a non-finite entry counts as zeros.
     k : int
         Dimension, at most ``min(block_size, d)``.
     block_size : int
-        Records per block, m. The last ``n % m`` records of the order are left out.
-    order : (n,) int array, optional
-        Public permutation of the rows; contiguous blocks if omitted.
+        Records per block, m. The last ``n % m`` records of the order are left out, of every partition if there are
+        partitions.
+    order : (n,) int array or PartitionOrders, optional
+        Public permutation of the rows (see `table_order`); contiguous blocks if omitted.
 
     Returns
     -------
     BlockBases
     """
+    if isinstance(X, PartitionedTable):
+        found = _within_partitions(X, partial(_bases_within, k, block_size), order)
+        bases, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return BlockBases(bases.transpose(0, 2, 1), votes)
+    assert not isinstance(order, PartitionOrders)
     t, d = X.shape[0] // block_size, X.shape[1]
     bases = np.zeros((t, k, d))
     votes = np.zeros(t, dtype=bool)
@@ -117,9 +156,7 @@ def block_bases(X: NDArray[np.generic] | RowSource, k: int, block_size: int, *, 
     return BlockBases(bases.transpose(0, 2, 1), votes)
 
 
-def block_spectra(
-    X: NDArray[np.generic] | RowSource, count: int, block_size: int, *, order: Order = None
-) -> tuple[Array, NDArray[np.bool_]]:
+def block_spectra(X: Table, count: int, block_size: int, *, order: Order = None) -> tuple[Array, NDArray[np.bool_]]:
     """Compute the `count` largest squared singular values of every block, largest first; `X` may be sparse.
 
     Returns
@@ -129,6 +166,11 @@ def block_spectra(
     votes : (t,) bool array
         Whether the block has any non-zero singular value.
     """
+    if isinstance(X, PartitionedTable):
+        found = _within_partitions(X, partial(_spectra_within, count, block_size), order)
+        squares, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return squares, votes
+    assert not isinstance(order, PartitionOrders)
     t = X.shape[0] // block_size
     squares = np.zeros((t, count))
     votes = np.zeros(t, dtype=bool)
@@ -139,7 +181,30 @@ def block_spectra(
     return squares, votes
 
 
-def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: Order) -> Iterator[tuple[slice, Array]]:
+def _within_partitions(
+    X: PartitionedTable, function: Callable[..., Any], order: Order
+) -> list[tuple[Array, NDArray[np.bool_]]]:
+    """Return what a function of a partition and the seed of its order finds in each, in turn."""
+    seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(X.parts)
+    return X.place.fetch(X.place.map(function, X.parts, X.place.send(seeds)), X.lengths)
+
+
+def _bases_within(k: int, block_size: int, part: NDArray[Any], seed: int | None) -> tuple[Array, NDArray[np.bool_]]:
+    blocks = block_bases(part, k, block_size, order=_order_within(part, seed))
+    return blocks.bases.transpose(0, 2, 1), blocks.votes
+
+
+def _spectra_within(
+    count: int, block_size: int, part: NDArray[Any], seed: int | None
+) -> tuple[Array, NDArray[np.bool_]]:
+    return block_spectra(part, count, block_size, order=_order_within(part, seed))
+
+
+def _order_within(part: NDArray[Any], seed: int | None) -> RowOrder:
+    return None if seed is None else public_order(len(part), np.random.default_rng(seed))
+
+
+def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
     """Yield runs of blocks as float64 arrays (c, m, d) that fit in cache, with the slots they fill."""
     t, d = X.shape[0] // block_size, X.shape[1]
     per_chunk = max(1, _CHUNK_BYTES // (8 * block_size * d))
@@ -151,7 +216,7 @@ def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: Order) -
         yield slice(start, stop), chunk.reshape(stop - start, block_size, d)
 
 
-def _narrowed_blocks(X: Any, block_size: int, order: Order) -> Iterator[tuple[slice, Array]]:
+def _narrowed_blocks(X: Any, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
     """Yield the blocks of a sparse table one by one, (1, m, c), without the columns in which they store nothing."""
     for j in range(X.shape[0] // block_size):
         numbers = slice(j * block_size, (j + 1) * block_size)

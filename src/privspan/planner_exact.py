@@ -138,5 +138,5 @@ def choose_block_size(n: int, k: int, epsilon: float, delta: float, release: Rel
     Larger blocks see rare directions; more blocks survive those that hold an outlier. With s times the records
     that unanimous blocks of k would need, both the block size and the number of blocks grow by the root of s.
     """
-    spare = n / (blocks_needed(epsilon, delta, release, n // k) * k)
+    spare = n / (max(1, blocks_needed(epsilon, delta, release, n // k)) * k)  # n may be below k
     return max(k, int(k * math.sqrt(max(1.0, spare))))

@@ -71,7 +71,7 @@ class Subspace:
         _check_orthonormal(basis)
         object.__setattr__(self, "basis", basis)
         if self.offset is not None:
-            object.__setattr__(self, "offset", _read_only(np.asarray(self.offset)))
+            object.__setattr__(self, "offset", _read_only(_real_numbers(self.offset)))
         if self.names is not None:
             object.__setattr__(self, "names", tuple(self.names))
         self._check_companions()
@@ -320,8 +320,16 @@ def _residual(frame: _Array, vectors: _Array) -> _Array:
     return np.asarray(vectors - frame @ (frame.T @ vectors))
 
 
+def _real_numbers(offset: ArrayLike) -> NDArray[Any]:
+    """Refuse, by dtype, what NumPy would refuse with a message that quotes an entry, or cut to its real part."""
+    array = _checks.as_array(offset, "offset")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"`offset` must hold real numbers; got dtype {array.dtype.name}.")
+    return array
+
+
 def _optional(offset: ArrayLike | None) -> _Array | None:
-    return None if offset is None else np.asarray(offset, dtype=np.float64)
+    return None if offset is None else _real_numbers(offset).astype(np.float64)
 
 
 def _optional_names(names: Sequence[str] | None) -> tuple[str, ...] | None:

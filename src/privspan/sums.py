@@ -14,15 +14,17 @@ the exact adding.  Proof: docs/explanation/everyday-pca.md, lemma 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._rounding import up
 from privspan.noise import add_gaussian, grid_for
+from privspan.partitioned_rows import ChunkSums, folded
 from privspan.randomness import BitSource
 
 __all__ = [
@@ -123,6 +125,12 @@ class GridSum:
         for rows in row_slabs(len(chunk_sum), chunk_sum[:1].size):
             self._steps[rows] += np.rint(chunk_sum[rows] / self._grid)
 
+    def plus(self, other: GridSum) -> GridSum:
+        """Return the exact sum of both, a fresh one."""
+        both = GridSum(self._steps.shape, self._grid)
+        both._steps = self._steps + other._steps
+        return both
+
     def total(self) -> Array:
         """Return the sum, every entry an exact multiple of the grid."""
         return self._steps * self._grid
@@ -134,16 +142,13 @@ def row_slabs(rows: int, columns: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def grid_total(chunk_sums: Iterable[Array], shape: tuple[int, ...], grid: float) -> Array:
-    """Return the exact sum of the arrays, each rounded to the grid."""
-    total = GridSum(shape, grid)
-    for chunk_sum in chunk_sums:
-        total.add(chunk_sum)
-    return total.total()
+def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Array:
+    """Return the exact sum of the arrays, each rounded to the grid where its rows are."""
+    return folded(chunk_sums, partial(GridSum, shape, grid)).total()
 
 
 def gaussian_sum(
-    chunk_sums: Iterable[Array], shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
+    chunk_sums: ChunkSums, shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
 ) -> tuple[Array, float]:
     """Release a sum over chunks with Gaussian noise.
 

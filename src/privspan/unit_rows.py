@@ -26,13 +26,16 @@ from scipy import sparse
 
 from privspan import _checks
 from privspan._watch import rows_seen
-from privspan.rows import RowSource, mapped_rows
+from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
 
-__all__ = ["CHUNK_ROWS", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
+__all__ = ["CHUNK_ROWS", "Finish", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
 
 Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
+
+Finish: TypeAlias = Callable[[Array], Any]
+"""What is done with the sum of a chunk, a fresh array, before it is rounded and added to others."""
 
 _Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
 
@@ -47,27 +50,35 @@ _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither ov
 _UNIT_ROUNDOFF = 2.0**-53
 
 
-def as_rows_input(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Any:
+def as_rows_input(
+    X: object, *, min_rows: int = 1, accept_sparse: bool = True, accept_partitions: bool = False
+) -> Any:
     """Return `X` as an array, a CSR matrix or a row source, after checks that look at type, dtype and shape only.
 
     Parameters
     ----------
     X
-        (n, d): anything NumPy can view as numbers, a memory map, a SciPy sparse matrix or array, or a
-        :class:`privspan.rows.RowSource`.
+        (n, d): anything NumPy can view as numbers, a memory map, a SciPy sparse matrix or array, a
+        :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a :class:`privspan.rows.PartitionedTable`.
     min_rows
         The least number of rows.
     accept_sparse
         Whether sparse tables are taken.
+    accept_partitions
+        Whether tables in partitions are taken.
 
     Returns
     -------
-    ndarray, CSR array or RowSource
+    ndarray, CSR array, RowSource or PartitionedTable
         Of shape (n, d), in the dtype that `X` came with.  A memory map becomes a source that reads it in pieces.
     """
-    if not isinstance(X, RowSource) and not (accept_sparse and sparse.issparse(X)):
+    X = partitioned(X)
+    if not isinstance(X, RowSource | PartitionedTable) and not (accept_sparse and sparse.issparse(X)):
         return mapped_rows(_checks.matrix(X, min_rows=min_rows))
     table: Any = X
+    if isinstance(table, PartitionedTable) and not accept_partitions:
+        others = 'use "adaptive", "analyze-gauss" or "approximate", which take partitions'
+        raise TypeError(f"`X` must be in one place for this method: bring it there first, or {others}.")
     if is_sparse(table) and not accept_sparse:
         raise TypeError("`X` must be dense for this method; got a sparse table.")
     if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
@@ -75,7 +86,7 @@ def as_rows_input(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -
         raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
     if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
         raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
-    return table if isinstance(table, RowSource) else table.tocsr()
+    return table if isinstance(table, RowSource | PartitionedTable) else table.tocsr()
 
 
 def is_sparse(X: object) -> bool:
@@ -93,6 +104,8 @@ class Rows:
     clip : float, optional
         None: every row is scaled to length at most 1 (1 up to rounding, or 0).  A positive number R: every row is
         divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
+    keep : bool, default=True
+        Whether cleaned rows may be kept between passes, if there are few enough.
 
     Attributes
     ----------
@@ -108,14 +121,14 @@ class Rows:
            [1. , 0. ]])
     """
 
-    def __init__(self, X: Any, *, clip: float | None = None) -> None:
+    def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True) -> None:
         self._source = X
         self._clip = clip
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
         self._piece_rows = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1])
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
-        self._keep = stored <= _KEPT_BYTES
+        self._keep = keep and stored <= _KEPT_BYTES
         self._kept: list[Piece] = []
         self._kept_bytes = 0
         self._factors: dict[int, _Factors] = {}
@@ -155,7 +168,24 @@ class Rows:
             self._keep = False
             self._kept.clear()
 
-    def map_chunks(self, function: Callable[..., Array], *per_row: NDArray[Any]) -> Iterator[Array]:
+    def held(self) -> Rows:
+        """Clean all rows now and, if they are kept, let go of the table they came from; return this object."""
+        for _ in self.pieces():
+            pass
+        if self._keep:
+            self._source = None
+        return self
+
+    def __sizeof__(self) -> int:
+        """Count the rows that are kept, for schedulers that look at memory."""
+        return object.__sizeof__(self) + self._kept_bytes
+
+    def map_chunks(
+        self,
+        function: Callable[..., Array],
+        *per_row: NDArray[Any],
+        finish: Finish | None = None,
+    ) -> Iterator[Any]:
         """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, of a function of its pieces.
 
         Parameters
@@ -165,6 +195,8 @@ class Rows:
             over these rows.
         *per_row : (n, ...) arrays
             What is known of each row besides the row itself.
+        finish
+            Turns the sum of a chunk into what is yielded, if that is not the sum itself.
         """
         total: Array | None = None
         for numbers, piece in self.pieces():
@@ -173,11 +205,9 @@ class Rows:
                 total = part
             else:
                 total += part
-            if numbers.stop % CHUNK_ROWS == 0:
-                yield total
+            if numbers.stop % CHUNK_ROWS == 0 or numbers.stop == self.shape[0]:
+                yield total if finish is None else finish(total)
                 total = None
-        if total is not None:
-            yield total
 
     def map_rows(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...)."""

@@ -38,10 +38,11 @@ from privspan.algorithms.localised import (
     smallest_clip,
 )
 from privspan.algorithms.preconditioned import Look, leading_directions, preconditioned_look
+from privspan.partitioned_rows import AnyRows, open_unit_rows, per_row
 from privspan.privacy import Budget, Release
 from privspan.randomness import RandomLike, Streams, open_streams
 from privspan.subspace import Subspace
-from privspan.unit_rows import Rows, as_rows_input
+from privspan.unit_rows import as_rows_input
 
 __all__ = ["adaptive_subspace"]
 
@@ -81,7 +82,7 @@ def adaptive_subspace(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row, at least k rows.  A row with a non-finite entry counts as a row of zeros.
     k : int
         Dimension.
@@ -122,7 +123,7 @@ def adaptive_subspace(
     _checks.integer_at_least(1, most_rounds=most_rounds)
     if first_share is not None:
         _checks.probability(first_share=first_share)
-    source = as_rows_input(X)
+    source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)
@@ -130,7 +131,7 @@ def adaptive_subspace(
     if k == d:
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
-        run = _Run(Rows(source), int(k), ledger, streams, int(most_rounds))
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, int(most_rounds))
         outcome = run.adaptively(first_share) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -170,7 +171,7 @@ class _FirstLook:
 class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
-    def __init__(self, rows: Rows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
+    def __init__(self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
         self._n, self._d = rows.shape
@@ -335,9 +336,13 @@ class _Run:
 
     def _typical_size(self, view: LocalView, scale: Array, residual: float) -> float:
         """Ask for the geometric mean of ||r|| ||u||, within a range that released values suggest."""
-        whitened = view.coordinates * scale
-        sizes = view.off * np.sqrt(np.einsum("ij,ij->i", whitened, whitened))  # (n,)
+
+        def size(coordinates: Array, off: Array) -> Array:
+            whitened = coordinates * scale
+            return np.asarray(off * np.sqrt(np.einsum("ij,ij->i", whitened, whitened)))
+
         high = min(max(1.0, 3.0 * residual), 0.5 * float(scale.max()))
         low = min(0.1 * residual, high / 8.0)
         share = min(self._probe, 0.5 * self._ledger.left)
+        sizes = per_row(size, view.coordinates, view.off)  # (n,)
         return geometric_mean(sizes, low, high, self._ledger.spend("typical residual", share), self._streams.noise)

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privspan import _checks, planner_blocks
 from privspan.algorithms.histogram import histogram_step
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import Order, block_bases, public_order, table_edges
+from privspan.blocks import Order, Table, block_bases, block_count, table_order
 from privspan.planner_blocks import HistogramPlan
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable, RowSource
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
-Table: TypeAlias = NDArray[np.generic] | RowSource
 Aggregate = Literal["stable", "histogram"]
 AGGREGATES: tuple[Aggregate, ...] = ("stable", "histogram")
 OPTIONS = {
@@ -37,7 +35,7 @@ OPTIONS = {
 
 
 def approximate_subspace(
-    X: ArrayLike | RowSource,
+    X: ArrayLike | RowSource | PartitionedTable,
     k: int | Literal["auto"],
     *,
     epsilon: float,
@@ -57,9 +55,10 @@ def approximate_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers, memory map or dense RowSource
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
         One person per row; read in chunks. A row with a value that is not finite counts
-        as zero. Rows are not centred.
+        as zero. Rows are not centred. Of a Dask table, blocks are formed inside partitions, and the rows at the end
+        of each partition that fill no block are left out.
     k : int or "auto"
         Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
     epsilon, delta : float
@@ -76,7 +75,7 @@ def approximate_subspace(
     block_size : int, optional
         Records per block, at least k; the planner chooses by default.
     shuffle : bool, default=True
-        Deal the rows into blocks by a random order (within windows, for files that are read by windows). False takes
+        Deal the rows into blocks by a random order (within windows or partitions where there are any). False takes
         consecutive rows, which suits files whose rows are in random order already. See
         docs/explanation/partitioning.md.
     options : mapping, optional
@@ -107,15 +106,15 @@ def approximate_subspace(
     True
     """
     budget = Budget(epsilon, delta)
-    table = as_rows_input(X, accept_sparse=False)
+    table = as_rows_input(X, accept_sparse=False, accept_partitions=True)
     settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
     streams = open_streams(rng)
     if k == "auto":
         return _with_chosen_dimension(table, max_components, budget, settings, streams, shuffle)
     if max_components is not None:
         raise ValueError('`max_components` must be given only with `k="auto"`.')
-    settings.check(table.shape, k, budget)
-    order = public_order(len(table), streams.public, edges=table_edges(table)) if shuffle else None
+    settings.check_table(table, k, budget)
+    order = table_order(table, streams.public) if shuffle else None
     outcome = block_step(table, k, budget, settings, streams, order)
     return outcome.release(budget, f"approximate ({aggregate})", streams)
 
@@ -150,6 +149,34 @@ class BlockSettings:
         elif n < 2 * self.stable_block_size(n, k):
             need = 2 * self.stable_block_size(n, k)
             raise ValueError(f"`X` must have at least {need} rows for two blocks; got {n}.")
+
+    def check_table(self, table: Table, k: int, budget: Budget) -> None:
+        """Refuse, from public facts alone, a run on a table that could not answer."""
+        _checks.dimension(k=k, d=table.shape[1])
+        settings, shape = self.within_partitions(table, k, budget)
+        if isinstance(table, PartitionedTable) and block_count(table, settings.stable_block_size(len(table), k)) < 2:
+            m = settings.stable_block_size(len(table), k)
+            raise ValueError(
+                f"`X` must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give "
+                f"a smaller `block_size`."
+            )
+        settings.check(shape, k, budget)
+
+    def within_partitions(self, table: Table, k: int, budget: Budget) -> tuple[BlockSettings, tuple[int, int]]:
+        """Fix the size of the blocks from the whole table, and leave out the rows that fill none in their partition.
+
+        Returns
+        -------
+        settings : BlockSettings
+        shape : (rows in blocks, d)
+            The shape of the table itself if it has no partitions.
+        """
+        n, d = table.shape
+        if not isinstance(table, PartitionedTable):
+            return self, (n, d)
+        histogram = self.aggregate == "histogram"
+        m = self.histogram_plan((n, d), k, budget).block_size if histogram else self.stable_block_size(n, k)
+        return replace(self, block_size=m), (m * block_count(table, m), d)
 
     def stable_block_size(self, n: int, k: int) -> int:
         """Records per block of the stable aggregate."""
@@ -207,7 +234,8 @@ def block_step(
 def _by_histogram(
     table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
 ) -> BlockOutcome:
-    plan = settings.histogram_plan(table.shape, k, budget)
+    settings, shape = settings.within_partitions(table, k, budget)
+    plan = settings.histogram_plan(shape, k, budget)
     blocks = block_bases(table, k, plan.block_size, order=order)
     basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, streams=streams)
     error = plan.error(table.shape[1], k, side)
@@ -242,14 +270,16 @@ def _with_chosen_dimension(
     """Let the blocks vote for k with a part of epsilon, then run with the rest."""
     if max_components is None:
         raise ValueError('`max_components` must be given with `k="auto"`.')
-    n, d = table.shape
     _checks.integer_at_least(1, max_components=max_components)
-    blocks = n // planner_blocks.rank_block_size(max_components)
+    blocks = block_count(table, planner_blocks.rank_block_size(max_components))
     rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
     rest = Budget(planner_blocks.remainder(budget.epsilon, rank_epsilon), budget.delta)
     # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
-    settings.check((n, d), max_components, rest)
-    order = public_order(n, streams.public, edges=table_edges(table)) if shuffle else None
+    settings.check_table(table, max_components, rest)
+    if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
+        for smaller in range(1, max_components):
+            settings.check_table(table, smaller, rest)
+    order = table_order(table, streams.public) if shuffle else None
     k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
     outcome = block_step(table, k, rest, settings, streams, order)
     parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)

@@ -125,6 +125,10 @@ def exact_subspace(
     table = np.asarray(as_rows_input(X, accept_sparse=False))  # a file is read as a whole
     _checks.dimension(k=k, d=table.shape[1], n=table.shape[0])
     names = _column_names(X, table.shape[1]) if names is None else _checked_names(names, table.shape[1])
+    # Python's integers from here on: those of NumPy have 64 bits.
+    k, max_bits, max_work = int(k), int(max_bits), int(max_work)
+    decimals = None if decimals is None else int(decimals)
+    block_size = None if block_size is None else int(block_size)
     dimension = k + bool(affine)  # of the linear problem: an affine one gets a constant column
     plan = plan_exact(
         len(table),

@@ -17,13 +17,15 @@ Proofs, float64 included: docs/explanation/everyday-pca.md, lemmas 2 to 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from copy import copy
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.noise import add_gaussian
+from privspan.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.randomness import BitSource
 from privspan.sums import (
     GridSum,
@@ -35,7 +37,7 @@ from privspan.sums import (
     relative_error,
     row_slabs,
 )
-from privspan.unit_rows import CHUNK_ROWS, Rows
+from privspan.unit_rows import CHUNK_ROWS, Finish
 
 __all__ = [
     "ALLOWED_DEFECT",
@@ -66,11 +68,14 @@ class GramSource(Protocol):
     size: float
     """Bound on ||y||²."""
 
-    def products(self, block: Array | None) -> Iterator[Array]:
-        """Yield (sum over one chunk of y yᵀ) @ block, or that sum itself for None; fresh arrays."""
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return (sum over one chunk of y yᵀ) @ block for each chunk, or that sum itself for None; fresh arrays.
+
+        With `finish`, what that function makes of each of them.
+        """
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the Frobenius norm of the float64 error of one yielded array."""
+        """Bound the Frobenius norm of the float64 error of one of these arrays."""
 
 
 class UnitGram:
@@ -78,15 +83,15 @@ class UnitGram:
 
     size = 1.0
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: AnyRows) -> None:
         self._rows = rows
         self.shape = rows.shape
 
-    def products(self, block: Array | None) -> Iterator[Array]:
-        """Yield one array (d, b) per chunk."""
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return one array (d, b) per chunk."""
         if block is not None:
-            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block))
-        return self._rows.map_chunks(lambda piece: _dense(piece.T @ piece))
+            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block), finish=finish)
+        return self._rows.map_chunks(lambda piece: _dense(piece.T @ piece), finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products: inner ones of length d, then sums over the chunk."""
@@ -264,14 +269,16 @@ class LazyGauss:
     def _reveal(self, block: Array, level: NoiseLevel) -> Array:
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
         d, b = block.shape
-        inside, outside = GridSum((b, b), level.grid), GridSum((d, b), level.grid)
-        for product in self._source.products(block):  # (d, b)
+        basis = self.basis
+
+        def seen_parts(product: Array) -> tuple[Array, Array]:
             within = block.T @ product
-            inside.add(0.5 * (within + within.T))
-            _take_away(product, self.basis)
-            outside.add(product)
-        symmetric = gaussian_symmetric(inside.total(), level, self._bits)
-        noisy = add_gaussian(outside.total(), level.sigma, self._bits, grid=level.grid)
+            _take_away(product, basis)
+            return 0.5 * (within + within.T), product
+
+        seen = folded(self._source.products(block, seen_parts), partial(_SeenSums, d, b, level.grid))
+        symmetric = gaussian_symmetric(seen.inside.total(), level, self._bits)
+        noisy = add_gaussian(seen.outside.total(), level.sigma, self._bits, grid=level.grid)
         _take_away(noisy, self.basis)
         for rows in row_slabs(d, b):
             noisy[rows] += block[rows] @ symmetric
@@ -295,6 +302,24 @@ class LazyGauss:
             return None
         self._defect_square = defect_square
         return block
+
+
+class _SeenSums:
+    """The exact sums over chunks of what is seen within a block of directions (b, b) and off all of them (d, b)."""
+
+    def __init__(self, d: int, b: int, grid: float) -> None:
+        self.inside, self.outside = GridSum((b, b), grid), GridSum((d, b), grid)
+
+    def add(self, parts: tuple[Array, Array]) -> None:
+        """Take in both parts of one chunk."""
+        self.inside.add(parts[0])
+        self.outside.add(parts[1])
+
+    def plus(self, other: _SeenSums) -> _SeenSums:
+        """Return the exact sums of both."""
+        both = copy(self)
+        both.inside, both.outside = self.inside.plus(other.inside), self.outside.plus(other.outside)
+        return both
 
 
 def _take_away(block: Array, basis: Array) -> None:

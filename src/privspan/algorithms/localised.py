@@ -13,12 +13,12 @@ clipping, and c may sit below the typical ||r|| ||u||.  Proofs: docs/explanation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.randomness import BitSource
 from privspan.sums import (
     SumBounds,
@@ -29,7 +29,7 @@ from privspan.sums import (
     relative_error,
     upper_triangle,
 )
-from privspan.unit_rows import CHUNK_ROWS, Rows
+from privspan.unit_rows import CHUNK_ROWS, Piece
 
 __all__ = [
     "INNER_CAP",
@@ -61,18 +61,18 @@ class LocalView:
     Attributes
     ----------
     basis : (d, k) array
-    coordinates : (n, k) array
+    coordinates : (n, k) per row
         z as computed: the sums are defined with these numbers, so no rounding error enters them here.
-    off : (n,) array
+    off : (n,) per row
         Upper bounds on the lengths of the residuals x - basis @ z.
     """
 
     basis: Array
-    coordinates: Array
-    off: Array
+    coordinates: PerRow
+    off: PerRow
 
 
-def local_view(rows: Rows, basis: Array) -> LocalView:
+def local_view(rows: AnyRows, basis: Array) -> LocalView:
     """Compute coordinates and residual lengths of unit rows, in one pass.
 
     ||x - V z||² = ||x||² - ||z||² + 2 eᵀz + zᵀ(VᵀV - I)z for a computed z = Vᵀx + e.  The last two terms and the
@@ -85,10 +85,14 @@ def local_view(rows: Rows, basis: Array) -> LocalView:
     basis : (d, k) array
         Orthonormal up to rounding; released.
     """
+    slack = residual_slack(basis)
+
+    def off(squares: Array, coordinates: Array) -> Array:
+        inside = np.einsum("ij,ij->i", coordinates, coordinates)
+        return np.asarray(np.sqrt(np.maximum(squares - inside, 0.0) + slack))
+
     coordinates = rows.map_rows(lambda piece: piece @ basis)  # (n, k)
-    inside = np.einsum("ij,ij->i", coordinates, coordinates)
-    off = np.sqrt(np.maximum(rows.squared_lengths() - inside, 0.0) + residual_slack(basis))  # (n,)
-    return LocalView(basis, coordinates, off)
+    return LocalView(basis, coordinates, per_row(off, rows.squared_lengths(), coordinates))
 
 
 def residual_slack(basis: Array) -> float:
@@ -139,7 +143,7 @@ class LocalisedSums:
 
 
 def localised_sums(
-    rows: Rows,
+    rows: AnyRows,
     view: LocalView,
     whitening: Array,
     clip: float,
@@ -175,28 +179,32 @@ def localised_sums(
     """
     n, d = rows.shape
     k = view.basis.shape[1]
-    whitened = view.coordinates * whitening  # (n, k)
-    weighted = whitened * record_weights(view.off, whitened, clip, INNER_CAP, steepness)[:, None]  # (n, k)
+
+    def weigh(coordinates: Array, off: Array) -> Array:
+        whitened = coordinates * whitening
+        return np.asarray(whitened * record_weights(off, whitened, clip, INNER_CAP, steepness)[:, None])
+
+    weighted = per_row(weigh, view.coordinates, view.off)  # (n, k): w u
     cross, cross_noise = gaussian_sum(
         _cross_sums(rows, view, weighted), (d, k), cross_bounds(n, d, k, clip), mu_cross, bits
     )
     level = noise_level(inner_bounds(n, k), mu_inner)
-    products = (
-        whitened[chunk].T @ weighted[chunk] for chunk in (slice(i, i + CHUNK_ROWS) for i in range(0, n, CHUNK_ROWS))
-    )
+    products = known_chunks(lambda z, known: (z * whitening).T @ known, view.coordinates, weighted)
     inner = gaussian_symmetric(grid_total(products, (k, k), level.grid), level, bits)
     return LocalisedSums(cross, cross_noise, inner, level.sigma)
 
 
-def _cross_sums(rows: Rows, view: LocalView, weighted: Array) -> Iterator[Array]:
-    """Yield sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
-    whole = rows.map_chunks(lambda piece, known: piece.T @ known, weighted)
-    inside = (
-        view.coordinates[numbers].T @ weighted[numbers]
-        for numbers in (slice(i, i + CHUNK_ROWS) for i in range(0, rows.shape[0], CHUNK_ROWS))
-    )
-    for outer, inner in zip(whole, inside, strict=True):
-        yield outer - view.basis @ inner
+def _cross_sums(rows: AnyRows, view: LocalView, weighted: PerRow) -> ChunkSums:
+    """Return sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
+    basis = view.basis
+
+    def both(piece: Piece, coordinates: Array, known: Array) -> Array:
+        return np.vstack([piece.T @ known, coordinates.T @ known])  # (d + k, k)
+
+    def residual(sums: Array) -> Array:
+        return np.asarray(sums[: len(basis)] - basis @ sums[len(basis) :])
+
+    return rows.map_chunks(both, view.coordinates, weighted, finish=residual)
 
 
 def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
@@ -217,12 +225,12 @@ def smallest_clip() -> float:
     return 100.0 * 2.0 * math.sqrt(MOST_WEIGHT * INNER_CAP) * CHUNK_ROWS * relative_error(2 * CHUNK_ROWS)
 
 
-def geometric_mean(values: Array, low: float, high: float, mu: float, bits: BitSource) -> float:
+def geometric_mean(values: PerRow, low: float, high: float, mu: float, bits: BitSource) -> float:
     """Release the geometric mean of one positive number per record, each clipped to [low, high].
 
     Parameters
     ----------
-    values : (n,) array
+    values : (n,) per row
         Entry i is a function of record i (and of released values).
     low, high : float
         Public or released, ``0 < low < high``.
@@ -242,9 +250,12 @@ def geometric_mean(values: Array, low: float, high: float, mu: float, bits: BitS
     Proof: docs/explanation/everyday-pca.md, lemma 8.
     """
     width = math.log(high / low)
-    logs = np.clip(np.log(np.maximum(values, low) / low), 0.0, width)  # (n,)
-    n = len(logs)
-    sums = (np.array([logs[i : i + CHUNK_ROWS].sum()]) for i in range(0, n, CHUNK_ROWS))
+    n = len(values)
+
+    def sum_of_logs(lengths: Array) -> Array:
+        return np.array([np.clip(np.log(np.maximum(lengths, low) / low), 0.0, width).sum()])
+
     error = width * CHUNK_ROWS * relative_error(CHUNK_ROWS)
-    total, _ = gaussian_sum(sums, (1,), SumBounds(width, error, 1, 1.01 * n * width), mu, bits)
+    bounds = SumBounds(width, error, 1, 1.01 * n * width)
+    total, _ = gaussian_sum(known_chunks(sum_of_logs, values), (1,), bounds, mu, bits)
     return low * math.exp(min(max(float(total[0]) / n, 0.0), width))

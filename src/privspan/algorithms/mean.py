@@ -9,8 +9,8 @@ Proofs: docs/explanation/private-mean.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.spectrum import typical_length
+from privspan.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.privacy import Budget, PrivacyCost
 from privspan.randomness import RandomLike, open_streams
-from privspan.rows import RowDifferences, RowSource, ShiftedRows
+from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_sum, relative_error
-from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input, is_sparse, piece_rows
+from privspan.unit_rows import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 
 __all__ = ["PrivateMean", "coordinates_in", "less_mean", "mean_bounds", "pair_differences", "private_mean"]
 
@@ -72,7 +73,7 @@ def private_mean(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row.  A row with a non-finite entry counts as zero.
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
@@ -106,7 +107,7 @@ def private_mean(
     budget = Budget(epsilon, delta)
     if norm_bound is not None:
         _checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X)
+    source = as_rows_input(X, accept_partitions=True)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
@@ -115,7 +116,7 @@ def private_mean(
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
     bound, n = float(norm_bound), int(source.shape[0])
-    rows = Rows(source, clip=bound)
+    rows = open_unit_rows(source, clip=bound)
     mu = ledger.spend("mean", ledger.left)
     total, sigma = gaussian_sum(_row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
     mean = total * (bound / n)
@@ -132,26 +133,31 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
-        At least two rows; the last one of an odd number is left out.
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        At least two rows; the last one of an odd number is left out, of every partition if there are partitions.
     rng : None, int, SeedSequence, Generator or RandomState
         Of the order, which is public.
 
     Returns
     -------
-    (n // 2, d) array, CSR array or RowSource
+    (n // 2, d) array, CSR array, RowSource or PartitionedTable
         float32 where that holds every entry of the dtype of `X` (float32 itself, and integers up to 16 bits), else
         float64.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read;
-        where a source is read by windows, pairs are drawn within these.
+        where a source is read by windows, or a table is in partitions, pairs are drawn within these.
 
     Guarantee
     ---------
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    source = as_rows_input(X, min_rows=2)
-    pairs = _public_pairs(source, open_streams(rng).public)  # (n // 2, 2)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    public = open_streams(rng).public
     dtype = np.result_type(source.dtype, np.float32)
+    if isinstance(source, PartitionedTable):
+        halves = [length // 2 for length in source.lengths]
+        seeds = public.integers(2**63, size=len(halves)).tolist()
+        return source.then(_differences_within, seeds, lengths=halves, dtype=dtype)
+    pairs = _public_pairs(source, public)  # (n // 2, 2)
     if isinstance(source, RowSource):
         return RowDifferences(source, pairs, dtype)
     if is_sparse(source):
@@ -164,6 +170,11 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
             minuend, subtrahend = source[pairs[part, 0]], source[pairs[part, 1]]
             np.subtract(minuend, subtrahend, out=differences[part], dtype=dtype, casting="unsafe")
     return differences
+
+
+def _differences_within(part: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Return the differences of pairs within one partition, drawn by a public seed."""
+    return np.asarray(pair_differences(part, seed))
 
 
 def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
@@ -184,7 +195,9 @@ def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
 
 def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
-    source = as_rows_input(X, accept_sparse=False)
+    source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    if isinstance(source, PartitionedTable):
+        return source.then(partial(less_mean, mean=mean), dtype=np.result_type(source.dtype, mean.dtype))
     return ShiftedRows(source, mean) if isinstance(source, RowSource) else source - mean
 
 
@@ -195,16 +208,19 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
     return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n)
 
 
-def _row_sums(rows: Rows) -> Iterator[Array]:
-    """Yield the sum of the rows of each chunk, (columns,)."""
+def _row_sums(rows: AnyRows) -> ChunkSums:
+    """Return the sum of the rows of each chunk, (columns,)."""
     return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
 
 
-def coordinates_in(source: Piece, subspace: Subspace) -> Array:
+def coordinates_in(source: Any, subspace: Subspace) -> Any:
     """Return the coordinates of every row in the subspace, each from its own row; (n, k)."""
     n, d = source.shape
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    if isinstance(source, PartitionedTable):
+        among = partial(coordinates_in, subspace=subspace)
+        return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))
     step = piece_rows(int(d))
     with np.errstate(all="ignore"):
         pieces = [

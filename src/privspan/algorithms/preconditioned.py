@@ -9,7 +9,7 @@ mixed part corrects V like a localised round.  Proof: docs/explanation/everyday-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from privspan.algorithms.estimate import Estimate, joined, whitening
 from privspan.algorithms.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.algorithms.localised import LocalView, geometric_mean, local_view, residual_slack
+from privspan.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.randomness import BitSource
 from privspan.sums import relative_error
-from privspan.unit_rows import CHUNK_ROWS, Piece, Rows
+from privspan.unit_rows import CHUNK_ROWS, Finish, Piece
 
 __all__ = ["Look", "PreconditionedGram", "leading_directions", "preconditioned_look", "shrunk_lengths"]
 
@@ -30,10 +31,15 @@ _INWARDS = 1.0 + 2.0**-36
 _CLIP = 0.9  # of the geometric mean of the lengths of x~
 
 
-def shrunk_lengths(view: LocalView, factors: Array) -> Array:
+def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:
     """Return upper bounds on ||x + V ((f - 1) z)||, where the factors f lie in (0, 1]; (n,)."""
-    inside = np.einsum("ij,j->i", view.coordinates**2, factors**2)
-    return np.asarray(np.sqrt(view.off**2 + inside + 2.0 * residual_slack(view.basis)) * _INWARDS)
+    slack = 2.0 * residual_slack(view.basis)
+
+    def shrunk(coordinates: Array, off: Array) -> Array:
+        inside = np.einsum("ij,j->i", coordinates**2, factors**2)
+        return np.asarray(np.sqrt(off**2 + inside + slack) * _INWARDS)
+
+    return per_row(shrunk, view.coordinates, view.off)
 
 
 class PreconditionedGram:
@@ -51,23 +57,25 @@ class PreconditionedGram:
         c, at most 1.
     """
 
-    def __init__(self, rows: Rows, view: LocalView, factors: Array, clip: float) -> None:
+    def __init__(self, rows: AnyRows, view: LocalView, factors: Array, clip: float) -> None:
         self._rows, self._basis = rows, view.basis
-        self._shift = view.coordinates * (factors - 1.0)  # (n, k)
-        self._squared_weights = np.minimum(1.0, clip / (shrunk_lengths(view, factors) * _INWARDS)) ** 2  # (n,)
+        self._shift = per_row(lambda z: z * (factors - 1.0), view.coordinates)  # (n, k)
+        self._squared_weights = per_row(
+            lambda lengths: np.minimum(1.0, clip / (lengths * _INWARDS)) ** 2, shrunk_lengths(view, factors)
+        )  # (n,)
         self.shape = rows.shape
         self.size = clip * clip
 
-    def products(self, block: Array | None) -> Iterator[Array]:
-        """Yield one array (d, b) per chunk."""
-        block = np.eye(self.shape[1]) if block is None else block
-        turned = self._basis.T @ block  # (k, b)
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return one array (d, b) per chunk."""
+        directions, basis = np.eye(self.shape[1]) if block is None else block, self._basis
+        turned = basis.T @ directions  # (k, b)
 
         def part(piece: Piece, shift: Array, squared_weights: Array) -> Array:
-            inner = (piece @ block + shift @ turned) * squared_weights[:, None]  # (rows, b)
-            return np.asarray(piece.T @ inner + self._basis @ (shift.T @ inner))
+            inner = (piece @ directions + shift @ turned) * squared_weights[:, None]  # (rows, b)
+            return np.asarray(piece.T @ inner + basis @ (shift.T @ inner))
 
-        return self._rows.map_chunks(part, self._shift, self._squared_weights)
+        return self._rows.map_chunks(part, self._shift, self._squared_weights, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of one chunk, whose rows before weighting are no longer than 2.1."""
@@ -113,7 +121,7 @@ class Look:
 
 
 def preconditioned_look(
-    rows: Rows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, bits: BitSource, *, columns: int
+    rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, bits: BitSource, *, columns: int
 ) -> tuple[Look, Estimate]:
     """Release a preconditioned second moment (lazily) and improve the known directions with it.
 

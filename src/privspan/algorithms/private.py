@@ -22,14 +22,17 @@ from privspan.baselines.analyze_gauss import analyze_gauss
 from privspan.planner import METHODS, Plan, among, plan
 from privspan.privacy import Budget, Release, delta_from_mu, epsilon_from_mu, share_mu
 from privspan.randomness import RandomLike
+from privspan.rows import PartitionedTable
 from privspan.unit_rows import as_rows_input, is_sparse
 
 __all__ = [
     "GAUSSIAN_METHODS",
+    "PARTITION_METHODS",
     "PRIVATE_METHODS",
     "PrivateMethod",
     "UselessPlanWarning",
     "gaussian_budgets",
+    "methods_for",
     "planned",
     "private_subspace",
 ]
@@ -47,6 +50,9 @@ PRIVATE_METHODS: tuple[PrivateMethod, ...] = (
 
 GAUSSIAN_METHODS = ("adaptive", "analyze-gauss")
 """Methods that are mu-GDP with the mu of their budget; they also take sparse tables."""
+
+PARTITION_METHODS = ("adaptive", "analyze-gauss", "approximate")
+"""Methods that work on tables in partitions."""
 
 _ALGORITHMS: dict[str, Callable[..., Release]] = {
     "adaptive": adaptive_subspace,
@@ -76,8 +82,9 @@ def private_subspace(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row.  Sparse tables are never densified; only "adaptive" and "analyze-gauss" take them.
+        Dask tables stay where they are; "adaptive", "analyze-gauss" and "approximate" take them.
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
         Dimension.
@@ -125,8 +132,8 @@ def private_subspace(
         return _ALGORITHMS[method](X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
-    source = as_rows_input(X)
-    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, is_sparse=is_sparse(source))
+    source = as_rows_input(X, accept_partitions=True)
+    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, methods=methods_for(source))
     if not choice.useful:
         warnings.warn(choice.reason, UselessPlanWarning, stacklevel=2)
     release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]
@@ -134,14 +141,21 @@ def private_subspace(
     return replace(release, parameters=told)
 
 
+def methods_for(source: object) -> tuple[str, ...]:
+    """Return the methods that take a table of this kind."""
+    if is_sparse(source):
+        return GAUSSIAN_METHODS
+    return PARTITION_METHODS if isinstance(source, PartitionedTable) else METHODS
+
+
 def planned(
-    shape: tuple[int, int], k: int, *, epsilon: float, delta: float, gamma: float | None, is_sparse: bool
+    shape: tuple[int, int], k: int, *, epsilon: float, delta: float, gamma: float | None, methods: tuple[str, ...]
 ) -> Plan:
-    """Return the plan of "auto" for a table of this shape, among the methods that take its kind."""
+    """Return the plan of "auto" for a table of this shape, among some methods."""
     n, d = int(shape[0]), int(shape[1])
     _checks.dimension(k=k, d=d, n=n)
     full = plan(n, d, k, epsilon=epsilon, delta=delta, gamma=gamma)
-    return among(full, GAUSSIAN_METHODS if is_sparse else METHODS)
+    return among(full, methods)
 
 
 def gaussian_budgets(budget: Budget, weights: Sequence[float]) -> tuple[Budget, ...]:

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks, planner_blocks
-from privspan.blocks import RANK_TOLERANCE, Order, block_spectra
+from privspan.blocks import RANK_TOLERANCE, Order, Table, block_count, block_spectra
 from privspan.randomness import BitSource
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable
 from privspan.selection import permute_and_flip
 
 
 def choose_dimension(
-    X: NDArray[np.generic] | RowSource,
+    X: Table,
     max_components: int,
     *,
     epsilon: float,
@@ -32,7 +32,7 @@ def choose_dimension(
 
     Parameters
     ----------
-    X : (n, d) array or dense RowSource
+    X : (n, d) array, RowSource or PartitionedTable
         One record per row.
     max_components : int
         Largest dimension considered, below the number of columns.
@@ -42,8 +42,8 @@ def choose_dimension(
         Private noise.
     block_size : int, optional
         Records per block, at least ``max_components + 1``; from the planner if omitted.
-    order : (n,) int array, optional
-        Public permutation of the rows.
+    order : (n,) int array or PartitionOrders, optional
+        Public permutation of the rows; see :func:`privspan.blocks.table_order`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def choose_dimension(
     (epsilon, 0)-differentially private for replace-one neighbours, for every data set; n, d and all parameters are
     public. Proof: docs/explanation/choosing-k.md.
     """
-    n, d = X.shape
+    d = X.shape[1]
     _checks.positive(epsilon=epsilon)
     _checks.integer_at_least(1, max_components=max_components)
     m = planner_blocks.rank_block_size(max_components) if block_size is None else block_size
@@ -64,8 +64,11 @@ def choose_dimension(
             f"`max_components` must be below the number of columns and of rows in a block "
             f"(here {d} and {m}); got {max_components!r}."
         )
-    if n < m:
-        raise ValueError(f"`X` must have at least {m} rows to choose among {max_components} dimensions; got {n}.")
+    if block_count(X, m) < 1:
+        where = "a partition of " if isinstance(X, PartitionedTable) else ""
+        raise ValueError(
+            f"`X` must have {where}at least {m} rows to choose among {max_components} dimensions; got {X.shape[0]}."
+        )
     ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
     counts = [int(np.count_nonzero(ballots == k)) for k in range(1, max_components + 1)]
     return 1 + permute_and_flip(counts, epsilon, bits)

@@ -13,7 +13,6 @@ Proof: docs/explanation/everyday-pca.md, lemma 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import geometric_mean
 from privspan.noise import add_gaussian
+from privspan.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
 from privspan.privacy import Budget, Release, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams
 from privspan.subspace import Subspace
@@ -34,12 +34,13 @@ from privspan.sums import (
     relative_error,
     upper_triangle,
 )
-from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input
+from privspan.unit_rows import CHUNK_ROWS, Piece, as_rows_input
 
 __all__ = ["explained_variance", "second_moments", "typical_length"]
 
 Array = NDArray[np.float64]
 
+_BOUNDS = (2.0**-500, 2.0**500)
 _LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
 _OCTAVES = (-40, 40)  # of the lengths that are told apart
@@ -58,7 +59,7 @@ def explained_variance(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
     subspace : Subspace
         Public or released; an offset is ignored.
@@ -85,7 +86,9 @@ def explained_variance(
     budget = Budget(epsilon, delta)
     if norm_bound is not None:
         _checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X)
+        if not _BOUNDS[0] <= norm_bound <= _BOUNDS[1]:
+            raise ValueError(f"`norm_bound` must be between 2**-500 and 2**500, to be squared; got {norm_bound!r}.")
+    source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
@@ -95,7 +98,8 @@ def explained_variance(
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
     mu = ledger.spend("second moments", ledger.left)
-    inside, outside = second_moments(Rows(source, clip=float(norm_bound)), subspace.basis, mu, streams.noise)
+    rows = open_unit_rows(source, clip=float(norm_bound))
+    inside, outside = second_moments(rows, subspace.basis, mu, streams.noise)
     variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
     variances = np.maximum(variances[::-1], 0.0)  # (k,)
     total = float(variances.sum()) + max(outside * norm_bound**2 / n, 0.0)
@@ -110,7 +114,7 @@ def explained_variance(
     return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
 
 
-def second_moments(rows: Rows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
+def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
     """Release sum z zᵀ and sum ||r||² of rows of length at most 1.
 
     Parameters
@@ -136,8 +140,8 @@ def second_moments(rows: Rows, basis: Array, mu: float, bits: BitSource) -> tupl
     """
     (n, d), k = rows.shape, basis.shape[1]
     defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
-    per_row = math.sqrt(k) * relative_error(d) + 2.0 * relative_error(d + k + 4) + defect
-    chunk_error = 2.2 * CHUNK_ROWS * (per_row + relative_error(CHUNK_ROWS))
+    row_error = math.sqrt(k) * relative_error(d) + 2.0 * relative_error(d + k + 4) + defect
+    chunk_error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
     # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
     # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
     bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n)
@@ -148,8 +152,8 @@ def second_moments(rows: Rows, basis: Array, mu: float, bits: BitSource) -> tupl
     return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0])
 
 
-def _moment_sums(rows: Rows, basis: Array) -> Iterator[Array]:
-    """Yield [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
+def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
+    """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
 
     def part(piece: Piece, lengths: Array) -> Array:
         coordinates = np.asarray(piece @ basis)  # (rows, k)
@@ -166,7 +170,7 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
 
     Parameters
     ----------
-    source : (n, d) array, CSR matrix or RowSource
+    source : (n, d) array, CSR matrix, RowSource or PartitionedTable
     mu : float
         Privacy of the answer.
     bits : BitSource
@@ -183,17 +187,22 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
     """
     mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
     lengths = _row_lengths(source)  # (n,)
-    octaves = np.floor(np.log2(lengths[lengths > 2.0 ** _OCTAVES[0]])).astype(np.int64) - _OCTAVES[0]
     size = _OCTAVES[1] - _OCTAVES[0] + 1
-    counts = np.bincount(octaves, minlength=size).astype(np.float64)  # (size,): rows that are not zero
     bounds = SumBounds(math.sqrt(2.0), 0.0, size, 1.1 * len(lengths))  # one bin loses, one gains; the float is above
-    noisy, _ = gaussian_sum(iter([counts]), (size,), bounds, mu_octave, bits)
+    noisy, _ = gaussian_sum(known_chunks(_octave_counts, lengths), (size,), bounds, mu_octave, bits)
     middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + _OCTAVES[0]
     return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)
 
 
-def _row_lengths(source: object) -> Array:
+def _octave_counts(lengths: Array) -> Array:
+    """Return the number of rows in each octave, those of length zero left out; (octaves,)."""
+    first, last = _OCTAVES
+    octaves = np.floor(np.log2(lengths[lengths > 2.0**first])).astype(np.int64) - first
+    return np.bincount(octaves, minlength=last - first + 1).astype(np.float64)
+
+
+def _row_lengths(source: object) -> PerRow:
     """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
     low, high = (2.0**octave for octave in _OCTAVES)
-    lengths = np.sqrt(Rows(source, clip=high).squared_lengths()) * high
-    return np.minimum(np.maximum(lengths, low), high)
+    squares = open_unit_rows(source, clip=high).squared_lengths()
+    return per_row(lambda known: np.clip(np.sqrt(known) * high, low, high), squares)

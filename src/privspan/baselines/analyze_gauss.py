@@ -13,10 +13,11 @@ from privspan import _checks
 from privspan.algorithms.krylov import leading_pairs
 from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
 from privspan.algorithms.ledger import MuLedger
+from privspan.partitioned_rows import open_unit_rows
 from privspan.privacy import Budget, Release
 from privspan.randomness import RandomLike, open_streams
 from privspan.subspace import Subspace
-from privspan.unit_rows import Rows, as_rows_input
+from privspan.unit_rows import as_rows_input
 
 __all__ = ["analyze_gauss"]
 
@@ -33,7 +34,7 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.
     k : int
         Dimension.
@@ -61,7 +62,7 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     True
     """
     budget = Budget(epsilon, delta)
-    source = as_rows_input(X)
+    source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)
@@ -69,7 +70,8 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     mu = ledger.spend("noisy second moment", 1.0)
     block = min(int(k) + _OVERSAMPLING, d)
     columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
-    lazy = LazyGauss(UnitGram(Rows(source)), mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
+    gram = UnitGram(open_unit_rows(source))
+    lazy = LazyGauss(gram, mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
     if d <= _WIDEST_MATRIX:
         lazy.reveal_all()
     _, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)

@@ -56,8 +56,9 @@ def _growth(rows: list[Row]) -> str:
     one = some[0].setting
     sizes = f"tail energy {one['gamma_w']}, k = {one['k']}"
     intro = f"{int(one['n']):,} records stay the same while the columns grow; {sizes}."
+    chosen = "Few records and a short tail: what stable leverage is made for; an ordinary setting comes below."
     limits = "Most prior systems form a d × d matrix and end at 2,048 columns."
-    return f"{intro} {limits}\n\n{_contest(some, 'd', 'columns')}"
+    return f"{intro} {chosen} {limits}\n\n{_contest(some, 'd', 'columns')}"
 
 
 def _accuracy(rows: list[Row]) -> str:

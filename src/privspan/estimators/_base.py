@@ -17,9 +17,10 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is part of every development set-up
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
+from privspan import _checks
 from privspan.privacy import Release
 from privspan.randomness import RandomLike
-from privspan.rows import RowSource, mapped_rows
+from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input, piece_rows
 
@@ -47,8 +48,9 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : (n_samples, n_features) array-like or RowSource
-            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces.
+        X : (n_samples, n_features) array-like, RowSource, or Dask array or dataframe
+            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces; a Dask table
+            stays where it is.
         y : ignored
             Present for the scikit-learn interface.
 
@@ -58,9 +60,13 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Fitted. A private abstention does not raise: it warns, sets ``succeeded_ = False`` and leaves a
             subspace that does not depend on the data.
         """
-        if isinstance(X, RowSource):
-            self._remember_columns(as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse()))
+        X = partitioned(X)
+        if isinstance(X, RowSource | PartitionedTable):
+            self._remember_columns(
+                as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse(), accept_partitions=True)
+            )
         else:
+            _refuse_quietly(X)
             sparse_format = "csr" if self._takes_sparse() else False
             checked = validate_data(
                 self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
@@ -76,7 +82,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self._warn()
         return self
 
-    def _remember_columns(self, source: RowSource) -> None:
+    def _remember_columns(self, source: RowSource | PartitionedTable) -> None:
         """Set what scikit-learn's validation sets, without reading a row."""
         self.n_features_in_ = source.shape[1]
         if source.names is not None:
@@ -122,6 +128,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if isinstance(X, RowSource):
             step = piece_rows(X.shape[1])
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
+        _refuse_quietly(X)
         sparse_format = "csr" if self._takes_sparse() else False
         X = validate_data(
             self,
@@ -135,10 +142,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
-        if issparse(X):  # not centred itself, which would fill it
-            table: Any = X
-            return np.asarray(table @ axes - centre @ axes)
-        return np.asarray((X - centre) @ axes)
+        with np.errstate(invalid="ignore", over="ignore"):  # a row that is not finite gives one that is not
+            if issparse(X):  # not centred itself, which would fill it
+                table: Any = X
+                return np.asarray(table @ axes - centre @ axes)
+            return np.asarray((X - centre) @ axes)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Rows of the original space with these coordinates.
@@ -152,7 +160,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         (n_samples, n_features) array
         """
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_ + self._centre()
+        coordinates = _checks.matrix(X)
+        if coordinates.shape[1] != self.n_components_:
+            raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(coordinates @ self.components_ + self._centre())
 
     def _centre(self) -> NDArray[np.float64]:
         return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset
@@ -168,6 +180,19 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _refuse_quietly(X: Any) -> None:
+    """Refuse, by kind and number of dimensions, what scikit-learn would refuse with a message that prints cells."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("`X` must be a plain array; got a masked array. Fill the masked cells first.")
+    table: Any = X if issparse(X) else _checks.as_array(X, "X")
+    if table.dtype.kind == "c":
+        raise ValueError("Complex data not supported: `X` must hold real numbers.")  # scikit-learn's first words
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"`X` must be an array of booleans, integers or floats; got dtype {table.dtype.name}.")
+    if table.ndim != 2:
+        raise ValueError(f"`X` must be two-dimensional; got shape {table.shape}. Reshape your data.")
 
 
 def independent_seeds(random_state: RandomLike, count: int) -> list[RandomLike]:

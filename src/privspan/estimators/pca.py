@@ -22,11 +22,13 @@ from privspan.algorithms.private import (
     PrivateMethod,
     UselessPlanWarning,
     gaussian_budgets,
+    methods_for,
     planned,
     private_subspace,
 )
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.spectrum import explained_variance
+from privspan.blocks import block_count
 from privspan.estimators._base import SubspaceEstimator, first_axes, independent_seeds
 from privspan.planner import Plan, among, plan
 from privspan.privacy import Budget, Part, PrivacyCost, Release
@@ -195,7 +197,7 @@ class PrivatePCA(SubspaceEstimator):
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
         _checks.integer_at_least(1, max_components=most)
-        blocks = rows.shape[0] // planner_blocks.rank_block_size(most)
+        blocks = block_count(rows, planner_blocks.rank_block_size(most))
         epsilon = planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
         k = choose_dimension(rows, most, epsilon=epsilon, bits=open_streams(seed).noise)
         rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
@@ -212,7 +214,7 @@ class PrivatePCA(SubspaceEstimator):
         """Return the plan of the method that will run."""
         numbers: Any = {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": self.gamma}
         if self.method == "auto":
-            return planned((n, X.shape[1]), k, **numbers, is_sparse=is_sparse(X))
+            return planned((n, X.shape[1]), k, **numbers, methods=methods_for(X))
         return among(plan(n, X.shape[1], k, **numbers), (self.method,))
 
     def _set_further_attributes(self) -> None:

@@ -3,6 +3,8 @@
 A `RowSource` knows its shape and its column names from metadata alone and reads values only when rows are asked for.
 `open_rows` opens a file by its suffix.  Every algorithm and estimator takes a source wherever it takes an array.
 
+A `PartitionedTable` is for rows that stay on other machines, as those of a Dask array: `partitioned` makes one of it.
+
 Which columns are used is decided by the schema, never by values (`LeftOut` tells what was left out and why).  A cell
 without a number is NaN, and a row with a NaN counts as a row of zeros: a fault in one record's values is a defined
 answer, not an exception.  Faults of the file itself are an `UnreadableFileError`, raised when it is opened wherever
@@ -15,11 +17,13 @@ from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, Windo
 from privspan.rows.arrays import MappedRows, mapped_rows
 from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
 from privspan.rows.files import SUFFIXES, open_rows
+from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned
 
 __all__ = [
     "SUFFIXES",
     "LeftOut",
     "MappedRows",
+    "PartitionedTable",
     "RowDifferences",
     "RowSource",
     "SelectedColumns",
@@ -28,4 +32,6 @@ __all__ = [
     "WindowedSource",
     "mapped_rows",
     "open_rows",
+    "partition_rows",
+    "partitioned",
 ]

@@ -77,10 +77,6 @@ def choose_columns(
 def _asked_for(
     file: str, by_name: dict[str, str | None], wanted: Sequence[str]
 ) -> tuple[list[str], tuple[LeftOut, ...]]:
-    if isinstance(wanted, str) or not wanted:
-        raise TypeError("`columns` must be a sequence of column names, at least one.")
-    if len(set(wanted)) != len(wanted):
-        raise ValueError("`columns` must not name a column twice.")
     for name in wanted:
         if name not in by_name:
             raise UnreadableFileError(f"`{file}` has no column named {name!r}.")

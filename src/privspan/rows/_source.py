@@ -13,7 +13,7 @@ from scipy import sparse
 
 __all__ = ["LeftOut", "RowSource", "UnreadableFileError", "WindowedSource", "window_edges", "window_rows"]
 
-_WINDOW_BYTES = 2**27  # of the rows that a windowed source holds
+_WINDOW_BYTES = 2**26  # of the rows that a windowed source holds
 _PIECE_BYTES = 2**26  # of the rows that are read at a time to pick columns from
 
 

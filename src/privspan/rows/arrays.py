@@ -145,7 +145,7 @@ def open_npz(path: Path) -> RowSource:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 return np.asarray(archive[key])
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        except Exception:  # whatever the damage leads to
             raise _not_an_archive(path) from None
 
     return HeldRows((shape[0], shape[1]), dtype, read)
@@ -161,7 +161,7 @@ def _open_sparse_npz(path: Path, archive: zipfile.ZipFile) -> RowSource:
         try:
             matrix = sparse.csr_array(sparse.load_npz(path))
             matrix.check_format(full_check=True)  # an index outside the table would read foreign memory
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        except Exception:  # whatever the damage leads to
             raise _not_an_archive(path) from None
         return matrix
 

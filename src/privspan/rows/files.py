@@ -70,6 +70,10 @@ def open_rows(path: str | os.PathLike[str], *, columns: Sequence[str] | None = N
     ...     rows, rows[1:3].shape
     (<MappedRows: 4 rows, 3 columns, float32>, (2, 3))
     """
+    if columns is not None and (isinstance(columns, str) or not columns):
+        raise TypeError("`columns` must be a sequence of column names, at least one.")
+    if columns is not None and len(set(columns)) != len(columns):
+        raise ValueError("`columns` must not name a column twice.")
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -78,11 +82,20 @@ def open_rows(path: str | os.PathLike[str], *, columns: Sequence[str] | None = N
         raise UnreadableFileError(f"`{path.name}` does not exist.")
     if path.is_dir() and suffix != ".zarr":
         raise UnreadableFileError(f"`{path.name}` is a directory; give one file.")
-    if suffix in (".npy", ".npz"):
-        if columns is not None:
-            raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
-        return open_npy(path) if suffix == ".npy" else open_npz(path)
-    return _reader(suffix)(path, columns)
+    if suffix in (".npy", ".npz") and columns is not None:
+        raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
+    try:
+        return _opened(path, suffix, columns)
+    except (UnreadableFileError, ImportError, MemoryError):
+        raise
+    except Exception:  # a reader fails in whatever way the damage leads it to
+        raise UnreadableFileError(f"`{path.name}` is damaged, or is not a {suffix} file.") from None
+
+
+def _opened(path: Path, suffix: str, columns: Sequence[str] | None) -> RowSource:
+    if suffix == ".npy":
+        return open_npy(path)
+    return open_npz(path) if suffix == ".npz" else _reader(suffix)(path, columns)
 
 
 def _reader(suffix: str) -> _Opener:

@@ -1,0 +1,50 @@
+"""A line on stderr that tells how many rows have been looked at, for whoever asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from privspan._watch import watching_rows
+
+__all__ = ["show_progress"]
+
+
+@contextmanager
+def show_progress(stream: TextIO | None = None) -> Iterator[None]:
+    r"""Count, on one line, the rows that algorithms look at inside the block; every pass counts them again.
+
+    The count is a public number: it depends on the shape of the table and on what has been released, not on values.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where to write; stderr by default.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from privspan import private_mean
+    >>> shown = io.StringIO()
+    >>> with show_progress(shown):
+    ...     mean = private_mean(np.ones((5000, 2)), epsilon=1.0, delta=1e-6, norm_bound=2.0)
+    >>> shown.getvalue().split("\r")[-1]
+    '5,000 rows looked at\n'
+    """
+    out = sys.stderr if stream is None else stream
+    seen = 0
+
+    def advance(count: int) -> None:
+        nonlocal seen
+        seen += count
+        out.write(f"\r{seen:,} rows looked at")
+        out.flush()
+
+    with watching_rows(advance):
+        try:
+            yield
+        finally:
+            out.write("\n")

@@ -1,0 +1,226 @@
+"""Tables in partitions: the rows stay where they are, functions go there, and only what these return comes back.
+
+A `PartitionedTable` is a public list of partitions with their numbers of rows, and a `Place` that runs functions on
+them.  `LocalPlace` does so one after the other in this process; other places live in `privspan.backends`.  A function
+that is sent must be pure: equal arguments, equal bits, nothing changed.  A place may then run it twice, or again
+after a machine has died, and nobody can tell.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.rows._source import LeftOut, RowSource
+
+__all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned"]
+
+Part: TypeAlias = Any
+"""What a place knows a value by that belongs to one partition and lives next to it."""
+
+_DASK = ("privspan.backends.dask_tables", "open_dask", "dask")  # module, function, and the extra it needs
+_BACKENDS = {"dask": _DASK, "dask_expr": _DASK}  # by the package that a table's class is from
+
+
+class Place(ABC):
+    """Where partitions live, and how functions are sent there."""
+
+    @property
+    @abstractmethod
+    def kept_bytes(self) -> int:
+        """How much may be kept between passes, over all partitions."""
+
+    @abstractmethod
+    def send(self, values: Sequence[Any]) -> list[Part]:
+        """Return one part per value: small public arguments, one per partition."""
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
+        """Return the parts ``function(first, second, …)``, one per partition; nothing need be computed yet."""
+
+    @abstractmethod
+    def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
+        """Compute the parts and keep them where they are.
+
+        `lengths`, here and below, are the rows behind each part, for whoever watches the progress.
+        """
+
+    @abstractmethod
+    def fetch(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
+        """Compute the parts and bring them here, in order."""
+
+    @abstractmethod
+    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
+        """Compute the parts, merge some at a time into fresh values until one is left, and bring that here."""
+
+
+class LocalPlace(Place):
+    """Partitions in this process, worked on one after the other; a part is a function that returns its value."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """A gibibyte."""
+        return 2**30
+
+    def send(self, values: Sequence[Any]) -> list[Part]:
+        """Return functions that return the values."""
+        return [partial(_itself, value) for value in values]
+
+    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
+        """Return functions that compute when they are called."""
+        return [partial(_computed, function, row) for row in zip(*parts, strict=True)]
+
+    def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
+        """Compute now."""
+        return self.send([part() for part in parts])
+
+    def fetch(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
+        """Compute now."""
+        return [part() for part in parts]
+
+    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
+        """Merge two at a time, so that two values are in memory at most."""
+        merged = merge([parts[0]()])
+        for part in parts[1:]:
+            merged = merge([merged, part()])
+        return merged
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _computed(function: Callable[..., Any], parts: Sequence[Callable[[], Any]]) -> Any:
+    return function(*(part() for part in parts))
+
+
+@dataclass(frozen=True)
+class PartitionedTable:
+    """An (n, d) table of real numbers in partitions of consecutive rows.
+
+    How many rows each partition has is public and must not depend on values; see docs/explanation/partitioning.md.
+
+    Attributes
+    ----------
+    place : Place
+    parts : sequence of Part
+        The partitions, each a (rows, d) array.
+    lengths : tuple of int
+        Rows per partition.
+    columns : int
+        d.
+    dtype : numpy.dtype
+    names : tuple of str, or None
+        Column names, where there are any.
+    left_out : tuple of LeftOut
+        Columns that are not among the d.
+    """
+
+    place: Place
+    parts: Sequence[Part]
+    lengths: tuple[int, ...]
+    columns: int
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+    ndim = 2
+
+    def __post_init__(self) -> None:
+        """Leave empty partitions out."""
+        filled = [(part, length) for part, length in zip(self.parts, self.lengths, strict=True) if length]
+        object.__setattr__(self, "parts", [part for part, _ in filled])
+        object.__setattr__(self, "lengths", tuple(int(length) for _, length in filled))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return sum(self.lengths), self.columns
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"<PartitionedTable: {n} rows in {len(self.parts)} partitions, {d} columns, {self.dtype.name}>"
+
+    def then(
+        self,
+        function: Callable[..., Any],
+        *per_partition: Sequence[Any],
+        lengths: Sequence[int] | None = None,
+        columns: int | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> PartitionedTable:
+        """Return the table whose partitions are ``function(partition, …)``, computed when they are needed.
+
+        Parameters
+        ----------
+        function
+            Pure; turns an array (rows, d), and its own of each sequence in `per_partition`, into another.
+        *per_partition
+            Small public values, one per partition.
+        lengths, columns, dtype
+            Of the result, where they change.
+        """
+        arguments = [self.place.send(values) for values in per_partition]
+        return replace(
+            self,
+            parts=self.place.map(function, self.parts, *arguments),
+            lengths=self.lengths if lengths is None else tuple(lengths),
+            columns=self.columns if columns is None else columns,
+            dtype=self.dtype if dtype is None else dtype,
+        )
+
+
+def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> PartitionedTable:
+    """Cut a table in this process into partitions, as it would be cut in a cluster.
+
+    Parameters
+    ----------
+    X : (n, d) array or RowSource
+        Dense.
+    lengths : sequence of int
+        Rows per partition; they sum to n.
+
+    Returns
+    -------
+    PartitionedTable
+        Every algorithm that takes a Dask array takes it, and returns the same bits for the same lengths and seed.
+
+    Examples
+    --------
+    >>> partition_rows(np.ones((10, 3)), [4, 6])
+    <PartitionedTable: 10 rows in 2 partitions, 3 columns, float64>
+    """
+    table: Any = X if isinstance(X, RowSource) else np.asarray(X)
+    if any(length < 0 for length in lengths) or sum(lengths) != len(table):
+        raise ValueError(f"`lengths` must be numbers of rows that sum to {len(table)}.")
+    edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    parts = [partial(_rows_between, table, *ends) for ends in pairwise(edges)]
+    return PartitionedTable(LocalPlace(), parts, tuple(lengths), int(table.shape[1]), np.dtype(table.dtype))
+
+
+def _rows_between(table: Any, start: int, stop: int) -> Any:
+    return table[start:stop]
+
+
+def partitioned(X: object) -> object:
+    """Return a table of another package's making as a `PartitionedTable`, and everything else as it is."""
+    package = type(X).__module__.partition(".")[0]
+    if package not in _BACKENDS:
+        return X
+    module, function, extra = _BACKENDS[package]
+    try:
+        opener = getattr(import_module(module), function)
+    except ImportError:
+        raise ImportError(f"Tables of this kind need more packages: pip install 'privspan[{extra}]'.") from None
+    return opener(X)
