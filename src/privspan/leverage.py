@@ -104,14 +104,19 @@ def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: flo
     size = len(rows)
     own = gram[np.ix_(rows, rows)]
     factor, shifted = split_gram(own, top_factor(own, min(rank, size)))
+    del own  # matrices this large are let go as soon as they have done their part
     shifted.ravel()[:: size + 1] += ridge  # T + λI, (N, N)
     lower, failed = lapack.dpotrf(shifted, lower=1)
     if failed:
         return None
-    half, failed = lapack.dpotri(lower, lower=1)
+    half, failed = lapack.dpotri(lower, lower=1, overwrite_c=1)
+    del lower
     if failed or not np.isfinite(half).all():
         return None
-    inverse = ridge * (np.tril(half) + np.tril(half, -1).T)
+    inverse = np.tril(half)
+    inverse += np.tril(half, -1).T
+    inverse *= ridge
+    del half
     residual = shifted @ inverse
     residual.ravel()[:: size + 1] -= ridge
     rowsum, norm = (1.01 * float(np.abs(matrix).sum(axis=1).max()) for matrix in (shifted, inverse))

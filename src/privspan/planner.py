@@ -30,7 +30,7 @@ METHODS = ("adaptive", "stable", "approximate", "analyze-gauss")
 USELESS = 0.5
 """A predicted error from here on is called useless: half of a direction, or more, would be noise."""
 
-MOST_STABLE_ROWS = 9_000
+MOST_STABLE_ROWS = 12_000
 """Beyond, the (n, n) Gram matrix of the stable method is not formed on anybody's behalf."""
 
 CROWDED = USELESS
