@@ -104,7 +104,7 @@ def stable_subspace(
 
     Notes
     -----
-    Takes time n²(n + d) and memory n² beside the data; for more than about 20,000 records use blocks.
+    Takes time n²(n + d) and memory n² beside the data; for more than about 12,000 records use blocks.
 
     Examples
     --------
