@@ -136,12 +136,17 @@ def recorded_passes() -> list[tuple[int, int]]:
     passes: list[tuple[int, int]] = []
     map_chunks, map_rows = Rows.map_chunks, Rows.map_rows
 
-    def noted_chunks(self: Any, function: Any, *per_row: Any) -> Iterator[Any]:
-        sums = iter(map_chunks(self, function, *per_row))
-        first = next(sums)
-        passes.append((1 if len(per_row) == 1 else 2, first.shape[-1]))
-        yield first
-        yield from sums
+    def noted_chunks(self: Any, function: Any, *per_row: Any, finish: Any = None) -> Iterator[Any]:
+        columns: list[int] = []
+
+        def noted(*arguments: Any) -> Any:
+            result = function(*arguments)
+            columns.append(result.shape[-1])
+            return result
+
+        yield from map_chunks(self, noted, *per_row, finish=finish)
+        multiplied_with_known = bool(per_row) and per_row[-1].ndim == 2  # else by a block, twice
+        passes.append((1 if multiplied_with_known else 2, columns[0]))
 
     def noted_rows(self: Any, function: Any) -> Any:
         result = map_rows(self, function)
@@ -204,7 +209,7 @@ def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> 
 def measured(path: Path, k: int, method: str) -> dict[str, float]:
     """Run `worker` in a process of its own."""
     command = [sys.executable, __file__, "--worker", str(path), str(k), method]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
 
 def main() -> None:

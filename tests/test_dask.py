@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import cloudpickle
@@ -29,7 +30,8 @@ from privspan.blocks import PartitionOrders, block_bases, block_count, table_ord
 from privspan.datasets import gaussian_subspace
 from privspan.partitioned_rows import folded, open_unit_rows
 from privspan.randomness import BitSource, open_streams
-from privspan.rows import partition_rows
+from privspan.rows import GatheredRows, partition_rows
+from privspan.rows.partitions import LocalPlace
 from privspan.sums import GridSum
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input
 
@@ -186,6 +188,116 @@ def test_rows_too_many_to_be_kept_are_cleaned_in_every_pass(client, data, monkey
     monkeypatch.setattr(DaskPlace, "kept_bytes", 0)
     again = ps.private_subspace(on_dask(X), 2, method="adaptive", rng=1, **EPSILON_DELTA)
     assert np.array_equal(kept.subspace.basis, again.subspace.basis)
+
+
+# ---- Methods that need the rows themselves ----------------------------------------------------------------------
+
+INTEGER_TABLE = np.random.default_rng(8).integers(-9, 9, (90, 2)) @ np.array([[1, 0, 2], [0, 1, -1]])
+SMALL = (40, 30, 20)
+
+
+def same_at_home(function, X, lengths):
+    """Equal to the source of the same partitions at home, to the last bit."""
+    home, away = both(function, X, lengths)
+    if home.subspace is None:
+        assert away.subspace is None
+    else:
+        assert np.array_equal(home.subspace.basis, away.subspace.basis)
+    assert home.cost == away.cost
+    return away
+
+
+def test_stable_leverage_of_a_dask_table(client):
+    X, truth = gaussian_subspace(900, 200, 2, gamma_w=1e-4, rng=2)
+    away = same_at_home(lambda T: ps.stable_subspace(T, 2, rng=3, **EPSILON_DELTA), X, (500, 300, 100))
+    plain = ps.stable_subspace(X, 2, rng=3, **EPSILON_DELTA)
+    assert np.array_equal(away.subspace.basis, plain.subspace.basis)
+    assert away.subspace.distance(truth) < 0.1
+
+
+def test_exact_subspace_of_a_dask_table(client):
+    away = same_at_home(lambda T: ps.exact_subspace(T, 2, rng=3, **EPSILON_DELTA), INTEGER_TABLE, SMALL)
+    assert len(away.subspace.relations()) == 1  # the third column is made of the others
+
+
+def test_boosted_subspace_of_a_dask_table(client):
+    X, truth = gaussian_subspace(9000, 10, 1, gamma_w=1e-4, rng=2)
+
+    def run(T):
+        return ps.boosted_subspace(T, 1, alpha=0.5, beta=0.3, epsilon=4.0, delta=1e-4, rng=5)
+
+    assert same_at_home(run, X, (5000, 4000)).subspace.distance(truth) < 0.5
+
+
+@pytest.mark.parametrize("name", ps.baselines.__all__)
+def test_every_baseline_takes_a_dask_table(client, name):
+    X, _ = gaussian_subspace(120, 4, 1, gamma_w=1e-3, rng=2)
+    same_at_home(lambda T: getattr(ps.baselines, name)(T, 1, rng=3, **EPSILON_DELTA), X, (70, 50))
+
+
+def test_only_one_partition_is_here_at_a_time_and_only_the_columns_asked_for():
+    X = np.arange(60.0).reshape(12, 5)
+    fetched = []
+
+    class Watched(LocalPlace):
+        def fetch(self, parts, lengths):
+            found = super().fetch(parts, lengths)
+            fetched.append(sum(part.size for part in found))
+            return found
+
+    rows = GatheredRows(replace(partition_rows(X, (5, 4, 3)), place=Watched()))
+    assert np.array_equal(rows[2:11], X[2:11])
+    assert fetched == [25, 20, 15]
+    assert np.array_equal(rows.take_columns(slice(1, 3)), X[:, 1:3])
+    assert fetched[3:] == [24]
+
+
+# ---- Regression: a target beside every row ----------------------------------------------------------------------
+
+
+def regression(T, y, **options):
+    bounds = {"norm_bound": 5.0, "target_bound": 5.0}
+    return ps.private_regression(T, y, rng=4, **bounds, **EPSILON_DELTA, **options)
+
+
+def test_regression(client, data):
+    X, truth = data
+    y = X[:, 0] - 2 * X[:, 1]
+    y[40] = np.nan
+    home = regression(partition_rows(X, LENGTHS), y)
+    for targets in (y, da.from_array(y, chunks=(LENGTHS,))):
+        assert np.array_equal(home.coefficients, regression(on_dask(X), targets).coefficients)
+    plain = regression(X, y)
+    assert np.allclose(home.coefficients, plain.coefficients, atol=1e-9)
+    inside = regression(on_dask(X), y, subspace=truth)
+    assert np.allclose(truth.basis @ (truth.basis.T @ inside.coefficients), inside.coefficients)
+
+
+def test_regression_on_a_dataframe(client):
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = frames.from_pandas(
+        pandas.DataFrame(np.random.default_rng(3).standard_normal((600, 3)), columns=["a", "b", "user_id"]),
+        npartitions=3,
+    )
+    X, y = frame[["a", "b"]], frame["user_id"]
+    at_home = partition_rows(X.compute().to_numpy(), [len(part) for part in X.partitions])
+    home = regression(at_home, y.compute().to_numpy())
+    assert np.array_equal(home.coefficients, regression(X, y).coefficients)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (lambda y: da.from_array(y, chunks=20), "partitions of the same lengths"),
+        (lambda y: y[:30], r"shape \(40,\)"),
+        (lambda y: y.astype(str), "real numbers"),
+        (lambda y: da.from_array(y[:, None], chunks=(10, 1)), "one-dimensional"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(targets, message):
+    X = da.from_array(np.ones((40, 2)), chunks=(10, 2))
+    with pytest.raises((TypeError, ValueError), match=message):
+        regression(X, targets(np.ones(40)))
 
 
 # ---- One record, one block, one chunk ------------------------------------------------------------------------------
@@ -399,13 +511,6 @@ def test_tables_that_cannot_be_used_are_refused_in_one_sentence(table, message):
         ps.private_subspace(table(A), 1, method="adaptive", **EPSILON_DELTA)
     assert str(refused.value).count("\n") == 0
     assert str(refused.value).endswith(".")
-
-
-def test_methods_that_need_all_rows_in_one_place_say_so():
-    A = da.from_array(np.ones((200, 4)), chunks=(100, 4))
-    for method in ("stable", "exact"):
-        with pytest.raises(TypeError, match="in one place"):
-            ps.private_subspace(A, 1, method=method, **EPSILON_DELTA)
 
 
 def test_partitions_smaller_than_a_block_are_refused_before_any_budget_is_spent():

@@ -26,7 +26,7 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-
 
 def change_in_units_of_noise(X, y):
     """The two rows are the record before and after its replacement."""
-    sums = [next(_moment_sums(Rows(X[i : i + 1], clip=1.0), _scaled_targets(y[i : i + 1], 1, 1.0))) for i in range(2)]
+    sums = [next(_moment_sums(Rows(X[i : i + 1], clip=1.0), _scaled_targets(y[i : i + 1], 1.0))) for i in range(2)]
     moments, products = np.split(sums[0] - sums[1], [X.shape[1]], axis=1)
     return math.sqrt(np.sum(moments**2) / 2 + np.sum(products**2))
 

@@ -123,6 +123,11 @@ class RowValues:
     def __len__(self) -> int:
         return sum(self.lengths)
 
+    @classmethod
+    def of_column(cls, column: PartitionedTable) -> Self:
+        """Return the numbers of a table with one column."""
+        return cls(column.place, column.lengths, column.place.map(np.ravel, column.parts))
+
 
 PerRow: TypeAlias = Any
 """One entry per row: an array (n, ...), or `RowValues`."""

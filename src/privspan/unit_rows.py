@@ -26,7 +26,7 @@ from scipy import sparse
 
 from privspan import _checks
 from privspan._watch import rows_seen
-from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
+from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 
 __all__ = ["CHUNK_ROWS", "Finish", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
 
@@ -65,7 +65,8 @@ def as_rows_input(
     accept_sparse
         Whether sparse tables are taken.
     accept_partitions
-        Whether tables in partitions are taken.
+        Whether tables in partitions are taken as they are.  Otherwise they become a source that brings their rows
+        here, one partition at a time.
 
     Returns
     -------
@@ -77,8 +78,7 @@ def as_rows_input(
         return mapped_rows(_checks.matrix(X, min_rows=min_rows))
     table: Any = X
     if isinstance(table, PartitionedTable) and not accept_partitions:
-        others = 'use "adaptive", "analyze-gauss" or "approximate", which take partitions'
-        raise TypeError(f"`X` must be in one place for this method: bring it there first, or {others}.")
+        table = GatheredRows(table)
     if is_sparse(table) and not accept_sparse:
         raise TypeError("`X` must be dense for this method; got a sparse table.")
     if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:

@@ -18,13 +18,13 @@ from privspan.algorithms.approximate import Aggregate, BlockOutcome, BlockSettin
 from privspan.blocks import public_order, table_edges
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, open_streams
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable, RowSource
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
 
 def boosted_subspace(
-    X: ArrayLike | RowSource,
+    X: ArrayLike | RowSource | PartitionedTable,
     k: int,
     *,
     epsilon: float,
@@ -41,7 +41,7 @@ def boosted_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers, memory map or dense RowSource
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
         One person per row. The rows are divided among ``boosting_parts(beta)`` runs, 50 of them for
         beta = 0.05, so n must be that many times what one run needs.
     k : int

@@ -31,7 +31,7 @@ from privspan.planner_exact import (
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
 from privspan.relations import ExactForm
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable, RowSource
 from privspan.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
@@ -40,7 +40,7 @@ SMALLEST_DELTA = 2.0**-100
 
 
 def exact_subspace(
-    X: ArrayLike | RowSource,
+    X: ArrayLike | RowSource | PartitionedTable,
     k: int,
     *,
     epsilon: float,
@@ -63,7 +63,7 @@ def exact_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers, memory map or dense RowSource
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
         One person per row. Integers and booleans are taken as they are; a floating-point number is the binary
         fraction that it stores, so ``0.1 + 0.2`` is not ``0.3`` unless `decimals` is given. A row with a value
         that is not finite counts as zero.
@@ -122,9 +122,10 @@ def exact_subspace(
     ['total = a + b']
     """
     _check_parameters(epsilon, delta, method, rule, release, decimals, block_size, max_work, max_bits)
-    table = np.asarray(as_rows_input(X, accept_sparse=False))  # a file is read as a whole
-    _checks.dimension(k=k, d=table.shape[1], n=table.shape[0])
-    names = _column_names(X, table.shape[1]) if names is None else _checked_names(names, table.shape[1])
+    source = as_rows_input(X, accept_sparse=False)
+    _checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
+    table = np.asarray(source)  # a file is read as a whole
+    names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(max_bits), int(max_work)
     decimals = None if decimals is None else int(decimals)
@@ -188,9 +189,9 @@ def _check_parameters(
         _checks.integer_at_least(1, block_size=block_size)
 
 
-def _column_names(X: ArrayLike | RowSource, d: int) -> list[str] | None:
-    columns = X.names if isinstance(X, RowSource) else getattr(X, "columns", None)
-    return None if columns is None or len(columns) != d else [str(column) for column in columns]
+def _column_names(X: object, source: NDArray[np.generic] | RowSource) -> list[str] | None:
+    columns = source.names if isinstance(source, RowSource) else getattr(X, "columns", None)
+    return None if columns is None or len(columns) != source.shape[1] else [str(column) for column in columns]
 
 
 def _checked_names(names: Sequence[str], d: int) -> list[str]:

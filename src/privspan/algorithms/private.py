@@ -84,7 +84,8 @@ def private_subspace(
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row.  Sparse tables are never densified; only "adaptive" and "analyze-gauss" take them.
-        Dask tables stay where they are; "adaptive", "analyze-gauss" and "approximate" take them.
+        Rows of Dask tables stay where they are with "adaptive", "analyze-gauss" and "approximate", among which
+        "auto" chooses; "stable" and "exact" bring them here, one partition at a time.
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
         Dimension.

@@ -9,21 +9,24 @@ Proofs: docs/explanation/private-mean.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from privspan import _checks
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.mean import coordinates_in
 from privspan.noise import add_gaussian
+from privspan.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.privacy import Budget, PrivacyCost
 from privspan.randomness import RandomLike, open_streams
+from privspan.rows import PartitionedTable, partitioned_column
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_symmetric, grid_total, noise_level, relative_error, upper_triangle
-from privspan.unit_rows import CHUNK_ROWS, Piece, Rows, as_rows_input, is_sparse
+from privspan.unit_rows import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 
 __all__ = ["PrivateRegression", "moment_bounds", "private_regression"]
 
@@ -58,7 +61,7 @@ class PrivateRegression:
 
 def private_regression(
     X: object,
-    y: ArrayLike,
+    y: object,
     subspace: Subspace | None = None,
     *,
     epsilon: float,
@@ -71,10 +74,11 @@ def private_regression(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix or RowSource
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row.  A row with a non-finite entry counts as zero, and its target with it.
-    y : (n,) array
-        One number per person.  One that is not finite makes the record count as zero.
+    y : (n,) array, or Dask array or series
+        One number per person.  One that is not finite makes the record count as zero.  In Dask it must be in the
+        partitions of `X`.
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it are used: k (k + 3) / 2 noisy numbers.
     epsilon, delta : float
@@ -107,14 +111,14 @@ def private_regression(
     """
     budget = Budget(epsilon, delta)
     _checks.positive(norm_bound=norm_bound, target_bound=target_bound)
-    source = as_rows_input(X)
+    source = as_rows_input(X, accept_partitions=True)
     n = int(source.shape[0])
-    targets = _scaled_targets(y, n, float(target_bound))
+    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
     ledger = MuLedger(budget)
-    rows = Rows(source, clip=float(norm_bound))
+    rows = open_unit_rows(source, clip=float(norm_bound))
     k = rows.shape[1]
     level = noise_level(moment_bounds(n, k), ledger.spend("second moments", 1.0))
     sums = grid_total(_moment_sums(rows, targets), (k, k + 1), level.grid)
@@ -134,28 +138,38 @@ def moment_bounds(n: int, k: int) -> SumBounds:
     return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n)
 
 
-def _scaled_targets(y: ArrayLike, n: int, bound: float) -> Array:
-    """Return targets in units of the bound, cut to [-1, 1]; NaN where a target is not finite."""
-    targets = np.asarray(y)
+def _targets_of(source: Any, y: object) -> PerRow:
+    """Return the targets, where the rows are, after checks of type and shape."""
+    n = int(source.shape[0])
+    apart = isinstance(source, PartitionedTable)
+    targets: Any = partitioned_column(y, source) if apart else np.asarray(y)
     if targets.dtype.kind not in "biuf":
         raise TypeError(f"`y` must be real numbers; got dtype {targets.dtype.name}.")
+    if apart:
+        return RowValues.of_column(targets)
     if targets.shape != (n,):
         raise ValueError(f"`y` must have one entry per row, shape ({n},); got shape {targets.shape}.")
+    return targets
+
+
+def _scaled_targets(targets: NDArray[Any], bound: float) -> Array:
+    """Return targets in units of the bound, cut to [-1, 1]; NaN where a target is not finite."""
     with np.errstate(all="ignore"):
         finite = np.where(np.isfinite(targets), targets.astype(np.float64), np.nan)
         return np.clip(finite / bound, -1.0, 1.0)
 
 
-def _moment_sums(rows: Rows, targets: Array) -> Iterator[Array]:
-    """Yield [sum z zᵀ, weighted sum t z] of each chunk, (k, k + 1)."""
+def _moment_sums(rows: AnyRows, targets: PerRow) -> ChunkSums:
+    """Return [sum z zᵀ, weighted sum t z] of each chunk, (k, k + 1)."""
+    return rows.map_chunks(_moments, targets)
 
-    def part(piece: Piece, own: Array) -> Array:
-        kept = piece[np.flatnonzero(~np.isnan(own))]  # a record without a target counts as zero
-        square = kept.T @ kept
-        weighted = _TARGET_WEIGHT * own[~np.isnan(own)]
-        return np.column_stack([square.toarray() if is_sparse(square) else square, kept.T @ weighted])
 
-    return rows.map_chunks(part, targets)
+def _moments(piece: Piece, targets: Array) -> Array:
+    known = ~np.isnan(targets)
+    kept = piece[np.flatnonzero(known)]  # a record without a target counts as zero
+    square = kept.T @ kept
+    products = kept.T @ (_TARGET_WEIGHT * targets[known])
+    return np.column_stack([square.toarray() if is_sparse(square) else square, products])
 
 
 def _solved(moments: Array, products: Array, sigma: float) -> Array:

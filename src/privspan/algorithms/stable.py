@@ -32,7 +32,7 @@ from privspan.planner_stable import (
 )
 from privspan.privacy import Budget, Release
 from privspan.randomness import BitSource, RandomLike, Streams, open_streams
-from privspan.rows import RowSource
+from privspan.rows import PartitionedTable, RowSource
 from privspan.unit_rows import as_rows_input
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
 def stable_subspace(
-    X: ArrayLike | RowSource,
+    X: ArrayLike | RowSource | PartitionedTable,
     k: int,
     *,
     epsilon: float,
@@ -68,7 +68,7 @@ def stable_subspace(
 
     Parameters
     ----------
-    X : (n, d) array of real numbers, memory map or dense RowSource
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
         One person per row. A row with a value that is not finite counts as zero.
     k : int
         Dimension of the subspace.

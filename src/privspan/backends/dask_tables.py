@@ -14,7 +14,7 @@ from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
 from privspan.rows._columns import choose_columns
 
-__all__ = ["open_dask"]
+__all__ = ["open_dask", "open_dask_column"]
 
 
 def open_dask(X: Any) -> PartitionedTable:
@@ -39,16 +39,36 @@ def open_dask(X: Any) -> PartitionedTable:
     raise TypeError(f"`X` must be a Dask array or a Dask dataframe; got {kind}.")
 
 
-def _open_array(X: Any) -> PartitionedTable:
+def open_dask_column(y: Any) -> PartitionedTable:
+    """Open a Dask array (n,) or a Dask series as a table of one column; no value is looked at.
+
+    Parameters
+    ----------
+    y : dask.array.Array or dask.dataframe.Series
+        The lengths of the partitions of a series are counted, once.
+
+    Returns
+    -------
+    PartitionedTable
+    """
+    kind = type(y).__name__
+    if kind == "Series":
+        return _open_series(y)
+    if kind != "Array" or y.ndim != 1:
+        raise TypeError(f"`y` must be a one-dimensional Dask array or a Dask series; got {kind}.")
+    return _open_array(y[:, None], "y")
+
+
+def _open_array(X: Any, name: str = "X") -> PartitionedTable:
     if X.ndim != 2:
-        raise ValueError(f"`X` must be two-dimensional; got {X.ndim} dimension(s).")
+        raise ValueError(f"`{name}` must be two-dimensional; got {X.ndim} dimension(s).")
     if any(math.isnan(length) for length in (*X.chunks[0], *X.chunks[1])):
-        told = "if they do not depend on values, call `X.compute_chunk_sizes()` first"
-        raise ValueError(f"`X` must have chunks of known size; {told}.")
+        told = f"if they do not depend on values, call `{name}.compute_chunk_sizes()` first"
+        raise ValueError(f"`{name}` must have chunks of known size; {told}.")
     if X.numblocks[1] != 1:
-        raise ValueError("`X` must have whole rows in each chunk: use `X.rechunk({1: -1})`.")
+        raise ValueError(f"`{name}` must have whole rows in each chunk: use `{name}.rechunk({{1: -1}})`.")
     if not isinstance(X._meta, np.ndarray):
-        raise TypeError(f"`X` must be made of NumPy arrays; its chunks are {type(X._meta).__name__}.")
+        raise TypeError(f"`{name}` must be made of NumPy arrays; its chunks are {type(X._meta).__name__}.")
     place, d = DaskPlace(X), int(X.shape[1])
     lengths = tuple(int(length) for length in X.chunks[0])
     chunks = X.to_delayed().ravel().tolist()
@@ -67,6 +87,16 @@ def _open_frame(X: Any) -> PartitionedTable:
     lengths = tuple(dask.compute(*(dask.delayed(len)(frame) for frame in frames)))
     parts = place.map(partial(_checked, len(chosen)), place.map(_numbers, frames), place.send(lengths))
     return PartitionedTable(place, parts, lengths, len(chosen), np.dtype(np.float64), tuple(names), left_out)
+
+
+def _open_series(y: Any) -> PartitionedTable:
+    kind = _kind(y.dtype)
+    if kind is not None:
+        raise TypeError(f"`y` must be real numbers; got {kind}.")
+    place, parts = DaskPlace(y), y.to_frame().to_delayed()
+    lengths = tuple(dask.compute(*(dask.delayed(len)(part) for part in parts)))
+    columns = place.map(partial(_checked, 1), place.map(_numbers, parts), place.send(lengths))
+    return PartitionedTable(place, columns, lengths, 1, np.dtype(np.float64))
 
 
 def _kind(dtype: Any) -> str | None:

@@ -4,6 +4,7 @@ A `RowSource` knows its shape and its column names from metadata alone and reads
 `open_rows` opens a file by its suffix.  Every algorithm and estimator takes a source wherever it takes an array.
 
 A `PartitionedTable` is for rows that stay on other machines, as those of a Dask array: `partitioned` makes one of it.
+`GatheredRows` brings them here, for methods that cannot do without.
 
 Which columns are used is decided by the schema, never by values (`LeftOut` tells what was left out and why).  A cell
 without a number is NaN, and a row with a NaN counts as a row of zeros: a fault in one record's values is a defined
@@ -17,10 +18,12 @@ from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, Windo
 from privspan.rows.arrays import MappedRows, mapped_rows
 from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
 from privspan.rows.files import SUFFIXES, open_rows
-from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned
+from privspan.rows.gathered import GatheredRows
+from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
 
 __all__ = [
     "SUFFIXES",
+    "GatheredRows",
     "LeftOut",
     "MappedRows",
     "PartitionedTable",
@@ -34,4 +37,5 @@ __all__ = [
     "open_rows",
     "partition_rows",
     "partitioned",
+    "partitioned_column",
 ]

@@ -21,13 +21,15 @@ from numpy.typing import NDArray
 
 from privspan.rows._source import LeftOut, RowSource
 
-__all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned"]
+__all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
 
 Part: TypeAlias = Any
 """What a place knows a value by that belongs to one partition and lives next to it."""
 
-_DASK = ("privspan.backends.dask_tables", "open_dask", "dask")  # module, function, and the extra it needs
-_BACKENDS = {"dask": _DASK, "dask_expr": _DASK}  # by the package that a table's class is from
+_DASK_TABLE = ("privspan.backends.dask_tables", "open_dask", "dask")  # module, function, and the extra it needs
+_DASK_COLUMN = ("privspan.backends.dask_tables", "open_dask_column", "dask")
+_TABLES = {"dask": _DASK_TABLE, "dask_expr": _DASK_TABLE}  # by the package that a table's class is from
+_COLUMNS = {"dask": _DASK_COLUMN, "dask_expr": _DASK_COLUMN}
 
 
 class Place(ABC):
@@ -215,12 +217,45 @@ def _rows_between(table: Any, start: int, stop: int) -> Any:
 
 def partitioned(X: object) -> object:
     """Return a table of another package's making as a `PartitionedTable`, and everything else as it is."""
+    opener = _opener(X, _TABLES)
+    return X if opener is None else opener(X)
+
+
+def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
+    """Return one number per row of a table, in the partitions of that table.
+
+    Parameters
+    ----------
+    y : (n,) array, or Dask array or series
+        The latter in the partitions of the table.
+    table : PartitionedTable
+
+    Returns
+    -------
+    PartitionedTable
+        With one column.
+    """
+    opener = _opener(y, _COLUMNS)
+    if opener is not None:
+        column: PartitionedTable = opener(y)
+        if column.lengths != table.lengths:
+            raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
+        return column
+    values = np.asarray(y)
+    if values.shape != (len(table),):
+        raise ValueError(f"`y` must have one entry per row, shape ({len(table)},); got shape {values.shape}.")
+    pieces = np.split(values[:, None], np.cumsum(table.lengths)[:-1])
+    return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
+
+
+def _opener(X: object, openers: dict[str, tuple[str, str, str]]) -> Callable[[Any], Any] | None:
+    """Return the function that opens something of another package's making."""
     package = type(X).__module__.partition(".")[0]
-    if package not in _BACKENDS:
-        return X
-    module, function, extra = _BACKENDS[package]
+    if package not in openers:
+        return None
+    module, function, extra = openers[package]
     try:
-        opener = getattr(import_module(module), function)
+        opener: Callable[[Any], Any] = getattr(import_module(module), function)
     except ImportError:
         raise ImportError(f"Tables of this kind need more packages: pip install 'privspan[{extra}]'.") from None
-    return opener(X)
+    return opener
