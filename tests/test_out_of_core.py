@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,9 @@ from privspan.algorithms.mean import less_mean, pair_differences
 from privspan.algorithms.spectrum import explained_variance
 from privspan.algorithms.stable import _ScaledRows
 from privspan.baselines.analyze_gauss import analyze_gauss
-from privspan.blocks import block_bases, public_order, table_edges
+from privspan.blocks import block_bases, dealt, public_order, table_edges
 from privspan.datasets import gaussian_subspace
-from privspan.rows import RowSource, open_rows
+from privspan.rows import DealtRows, RowSource, arrays, open_rows
 from privspan.rows import _source as source_module
 from privspan.unit_rows import Rows, as_rows_input
 
@@ -225,6 +226,73 @@ def test_a_windowed_file_is_read_once_per_pass(people, tmp_path, windows_of_50_r
     loads.clear()
     block_bases(source, 2, 7, order=public_order(1000, np.random.default_rng(0), edges=source.edges))
     assert loads == list(range(20))
+
+
+# ---- Large memory maps: a public order that is read nearly forwards ------------------------------------------------
+
+
+@pytest.fixture
+def large_maps(monkeypatch):
+    """Files of any size count as large; windows of about 1,000 rows, runs of 16."""
+    monkeypatch.setattr(arrays, "_FREELY_READ_BYTES", 0)
+    monkeypatch.setattr(arrays, "_NEIGHBOURHOOD", 16 * 12 * 4)
+    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 1_000 * 12 * 4)
+
+
+def test_dealt_rows_are_all_rows_in_runs_from_all_over_the_file(people, tmp_path, large_maps):
+    source = stored(tmp_path, people[:8_999], "npy")
+    rows = source.dealt(np.random.default_rng(0))
+    numbers = np.concatenate([rows._numbers(window) for window in range(len(rows.edges) - 1)])
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(8_999))
+    np.testing.assert_array_equal(rows[:], people[numbers])
+    np.testing.assert_array_equal(rows[np.array([5, 8_000, 17])], people[numbers[[5, 8_000, 17]]])
+    assert rows.edges[-1] == 8_999
+    for start, stop in pairwise(rows.edges.tolist()):  # every window is a sample of the whole file
+        assert abs(np.mean(numbers[start:stop]) / 8_999 - 0.5) < 0.2
+    assert (np.diff(numbers) == 1).mean() > 0.9
+
+
+@pytest.mark.parametrize("record", [0, 15, 16, 700, 8_998])
+def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path, large_maps, record):
+    other = people[:8_999].copy()
+    other[record] += 3.0
+    found, pairs = [], []
+    for name, X in (("one", people[:8_999]), ("two", other)):
+        (tmp_path / name).mkdir()
+        source = stored(tmp_path / name, X, "npy")
+        table, order = dealt(source, np.random.default_rng(1))
+        assert isinstance(table, DealtRows)
+        found.append(block_bases(table, 2, 7, order=order).bases)
+        pairs.append(pair_differences(source, 4)[:])
+    assert int((found[0] != found[1]).any(axis=(1, 2)).sum()) <= 1
+    assert int(((pairs[0] != pairs[1]) & ~np.isnan(pairs[0])).any(axis=1).sum()) <= 1
+
+
+def test_a_large_map_is_read_once_for_all_blocks(people, tmp_path, large_maps, monkeypatch):
+    table, order = dealt(stored(tmp_path, people, "npy"), np.random.default_rng(0))
+    loads = []
+    load = DealtRows._load
+    monkeypatch.setattr(DealtRows, "_load", lambda self, window: loads.append(window) or load(self, window))
+    block_bases(table, 2, 7, order=order)
+    assert loads == list(range(len(table.edges) - 1))
+
+
+def test_a_sorted_large_map_is_mixed_well_enough_for_blocks(tmp_path, large_maps):
+    X, truth = gaussian_subspace(9_000, 12, 2, gamma_w=1e-4, rng=3)
+    X = X[np.argsort(X @ truth.basis[:, 0])].astype(np.float32)
+    source = stored(tmp_path, X, "npy")
+    release = ps.approximate_subspace(source, 2, rng=0, **BUDGET)
+    assert release.subspace.distance(truth) < 0.05
+    variance = np.var(pair_differences(source, 0)[:] @ truth.basis[:, 0])
+    assert abs(variance / (2 * np.var(X @ truth.basis[:, 0])) - 1) < 0.1
+
+
+def test_row_numbers_outside_a_map_are_refused(people, tmp_path):
+    source = stored(tmp_path, people, "npy")
+    for numbers in ([-1], [9_000], [3, 10_000]):
+        with pytest.raises(IndexError, match="between 0 and 8999"):
+            source[np.array(numbers)]
+    assert source[np.array([], dtype=int)].shape == (0, 12)
 
 
 def test_nothing_is_formed_before_rows_are_asked_for(people, tmp_path, monkeypatch):

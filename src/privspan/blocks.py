@@ -100,6 +100,20 @@ def table_edges(X: Table) -> NDArray[np.intp] | None:
     return X.edges if isinstance(X, RowSource) else None
 
 
+def dealt(X: Table, generator: np.random.Generator) -> tuple[Table, Order]:
+    """Return a table whose blocks are cheap to read in the order that is returned with it.
+
+    Parameters
+    ----------
+    X : (n, d) array, RowSource or PartitionedTable
+        Of a large file the rows come back in another, public order (see `privspan.rows.DealtRows`).
+    generator : numpy.random.Generator
+        Public.
+    """
+    table = X.dealt(generator) if isinstance(X, RowSource) else X
+    return table, table_order(table, generator)
+
+
 def table_order(X: Table, generator: np.random.Generator) -> Order:
     """Draw the order in which the rows of a table are dealt into blocks: within windows or partitions if it has any.
 

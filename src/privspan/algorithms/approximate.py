@@ -17,7 +17,7 @@ from privspan import _checks, planner_blocks
 from privspan.algorithms.histogram import histogram_step
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import Order, Table, block_bases, block_count, table_order
+from privspan.blocks import Order, Table, block_bases, block_count, dealt
 from privspan.planner_blocks import HistogramPlan
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
@@ -114,7 +114,7 @@ def approximate_subspace(
     if max_components is not None:
         raise ValueError('`max_components` must be given only with `k="auto"`.')
     settings.check_table(table, k, budget)
-    order = table_order(table, streams.public) if shuffle else None
+    table, order = dealt(table, streams.public) if shuffle else (table, None)
     outcome = block_step(table, k, budget, settings, streams, order)
     return outcome.release(budget, f"approximate ({aggregate})", streams)
 
@@ -279,7 +279,7 @@ def _with_chosen_dimension(
     if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
         for smaller in range(1, max_components):
             settings.check_table(table, smaller, rest)
-    order = table_order(table, streams.public) if shuffle else None
+    table, order = dealt(table, streams.public) if shuffle else (table, None)
     k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
     outcome = block_step(table, k, rest, settings, streams, order)
     parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)

@@ -9,13 +9,14 @@ parts for α and promises α; the triangle inequality gives it 3α.) The proof n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks, planner_blocks
 from privspan.algorithms.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
-from privspan.blocks import public_order, table_edges
+from privspan.blocks import dealt
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowSource
@@ -76,7 +77,8 @@ def boosted_subspace(
     settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
     _check_part(settings, (rows, table.shape[1]), k, budget, parts)
     streams = open_streams(rng)
-    order = public_order(len(table), streams.public, edges=table_edges(table))
+    mixed: tuple[Any, Any] = dealt(table, streams.public)
+    table, order = mixed
     outcomes = [
         block_step(np.asarray(table[order[i * rows : (i + 1) * rows]]), k, budget, settings, streams, None)
         for i in range(parts)

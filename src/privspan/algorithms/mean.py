@@ -157,6 +157,7 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
         return source.then(_differences_within, seeds, lengths=halves, dtype=dtype)
+    source = source.dealt(public) if isinstance(source, RowSource) else source
     pairs = _public_pairs(source, public)  # (n // 2, 2)
     if isinstance(source, RowSource):
         return RowDifferences(source, pairs, dtype)

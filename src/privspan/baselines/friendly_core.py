@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from privspan import _checks
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
-from privspan.blocks import BlockBases, block_bases, public_order, table_edges
+from privspan.blocks import BlockBases, block_bases, dealt
 from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Budget, Part, Release, epsilon_from_mu, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams
@@ -122,7 +122,8 @@ def friendly_core(
         raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
     streams = open_streams(rng)
     plan = core_plan(blocks, budget)
-    bases = block_bases(records, k, block_size, order=public_order(n, streams.public, edges=table_edges(records)))
+    records, order = dealt(records, streams.public)
+    bases = block_bases(records, k, block_size, order=order)
     counts = friend_counts(bases, radius)
     core = _passing(counts, plan, streams.noise)
     size = _size_from_below(int(core.sum()), plan, streams.noise)

@@ -148,7 +148,6 @@ def _page(arguments: list[str]) -> int:
     from privspan.bench.page import write_page
 
     parser = argparse.ArgumentParser(prog="privspan bench page", description="Write the results page.")
-    parser.add_argument("--method", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"), help="folder of results")
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the documentation")
     try:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 from privspan.rows.arrays import MappedRows, mapped_rows
-from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
+from privspan.rows.derived import DealtRows, RowDifferences, SelectedColumns, ShiftedRows
 from privspan.rows.files import SUFFIXES, open_rows
 from privspan.rows.gathered import GatheredRows
 from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
 
 __all__ = [
     "SUFFIXES",
+    "DealtRows",
     "GatheredRows",
     "LeftOut",
     "MappedRows",

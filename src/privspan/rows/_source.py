@@ -85,6 +85,16 @@ class RowSource(ABC):
         """Return ``function(rows)`` without a copy where possible; it must neither change nor keep its argument."""
         return function(self[rows])
 
+    def dealt(self, generator: np.random.Generator) -> RowSource:
+        """Return these rows in an order from which blocks and pairs are cheap to draw; most have it already.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Public; drawn from only if the order is another one.
+        """
+        return self
+
     __iter__ = None  # rows come in pieces: iterating one by one would read the file n times
 
     def __len__(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows._source import RowSource, UnreadableFileError
+from privspan.rows.derived import DealtRows
 
 __all__ = ["HeldRows", "MappedRows", "check_numbers", "mapped_rows", "open_npy", "open_npz"]
 
@@ -20,6 +22,7 @@ _Result = TypeVar("_Result")
 
 _TAKEN_BYTES = 2**24
 _NEIGHBOURHOOD = 2**16  # the system maps that much of a file around what is touched
+_FREELY_READ_BYTES = 2**28  # rows of larger files are read together with their neighbours
 _SPARSE_KEYS = {"format", "shape", "data"}  # of every matrix that SciPy saves
 
 
@@ -48,12 +51,34 @@ class MappedRows(RowSource):
 
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
+        ascending = numbers[order]
+        if len(numbers) and not 0 <= ascending[0] <= ascending[-1] < self.shape[0]:
+            raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
         out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
-        step = max(1, _TAKEN_BYTES // max(self.shape[1] * self.dtype.itemsize, _NEIGHBOURHOOD))
-        for start in range(0, len(numbers), step):
-            part = order[start : start + step]
-            out[part] = self._and_hand_back(self._array[numbers[part]])
+        forwards = bool((order[1:] > order[:-1]).all())
+        for part in self._parts(ascending):
+            if forwards:
+                np.take(self._array, ascending[part], axis=0, out=out[part], mode="clip")  # one copy, no buffer
+            else:
+                out[order[part]] = self._array[ascending[part]]
+            self._and_hand_back(None)
         return out
+
+    def _parts(self, ascending: NDArray[np.intp]) -> Iterator[slice]:
+        """Cut row numbers into parts that make the system map about `_TAKEN_BYTES` of the file each."""
+        length = self.shape[1] * self.dtype.itemsize
+        first, last = ascending * length // _NEIGHBOURHOOD, ((ascending + 1) * length - 1) // _NEIGHBOURHOOD
+        before = np.concatenate([[-1], last[:-1]])
+        mapped = np.cumsum(last - np.maximum(first, before + 1) + 1) * _NEIGHBOURHOOD  # up to and with each row
+        edges = np.searchsorted(mapped, np.arange(0, mapped[-1] if len(mapped) else 0, _TAKEN_BYTES), side="right")
+        for start, stop in pairwise([*np.unique(edges).tolist(), len(ascending)]):
+            yield slice(start, stop)
+
+    def dealt(self, generator: np.random.Generator) -> RowSource:
+        """Return the rows of a large file in a public random order that can be read nearly forwards."""
+        if self._array.nbytes <= _FREELY_READ_BYTES:
+            return self
+        return DealtRows(self, max(1, _NEIGHBOURHOOD // (self.shape[1] * self.dtype.itemsize)), generator)
 
     def take_columns(self, part: slice) -> NDArray[Any]:
         """Return consecutive columns of all rows, (n, columns), reading no more than those."""

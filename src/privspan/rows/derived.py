@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows._source import LeftOut, RowSource
+from privspan.rows._source import LeftOut, RowSource, WindowedSource, window_rows
 
-__all__ = ["RowDifferences", "SelectedColumns", "ShiftedRows"]
+__all__ = ["DealtRows", "RowDifferences", "SelectedColumns", "ShiftedRows"]
 
 
 class _Derived(RowSource):
@@ -75,6 +75,41 @@ class SelectedColumns(_Derived):
 
     def _made(self, rows: Any) -> Any:
         return rows[:, self._columns]
+
+
+class DealtRows(WindowedSource):
+    """The rows of a dense source in another order: runs of neighbours, dealt at random into windows.
+
+    Every window is a random sample of the whole file, however that is sorted, and reading it costs little more than
+    reading consecutive rows.  Blocks and pairs that stay within windows are then nearly as well mixed as if they were
+    drawn from all rows.
+
+    Parameters
+    ----------
+    source : RowSource
+    run : int
+        Rows that are cheap to read together.
+    generator : numpy.random.Generator
+        Public.
+    """
+
+    def __init__(self, source: RowSource, run: int, generator: np.random.Generator) -> None:
+        super().__init__()
+        self._source, self._run_length = source, run
+        self.shape, self.dtype = source.shape, source.dtype
+        self.names, self.left_out = source.names, source.left_out
+        starts = generator.permutation(np.arange(0, self.shape[0], run))
+        per_window = max(1, window_rows(self.shape[1], self.dtype.itemsize) // run)
+        self._starts = [np.sort(starts[i : i + per_window]) for i in range(0, len(starts), per_window)]
+        self.edges = np.cumsum([0, *(len(self._numbers(window)) for window in range(len(self._starts)))])
+
+    def _numbers(self, window: int) -> NDArray[np.intp]:
+        """Return the row numbers, in the source, of one window."""
+        numbers = (self._starts[window][:, None] + np.arange(self._run_length)).ravel()
+        return np.asarray(numbers[numbers < self.shape[0]], dtype=np.intp)  # the last run may be short
+
+    def _load(self, window: int) -> Any:
+        return self._source[self._numbers(window)]
 
 
 class RowDifferences(RowSource):

@@ -27,6 +27,7 @@ COMPONENTS = {"Indian Pines": 3, "fermentation": 2, "digits": 5, "breast cancer"
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 METHODS = ("auto", "analyze-gauss")
+REPETITIONS = 20
 _OF_MIXED_UNITS = ("breast cancer", "flights", "sp500")
 
 
@@ -73,7 +74,7 @@ def _cells(quick: bool) -> Iterator[Cell]:
         for name, k in COMPONENTS.items()
         for epsilon in ((1.0,) if quick else EPSILONS)
     ]
-    return grid("real", settings, METHODS, 1 if quick else 5)
+    return grid("real", settings, METHODS, 1 if quick else REPETITIONS)
 
 
 REAL = Suite(
