@@ -14,7 +14,7 @@ INPUTS := pyproject.toml src/privspan/_version.py
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts results-page clean
+.PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
 .PHONY: check-dependencies
 
 help: ## list the targets
@@ -58,6 +58,9 @@ bench-scripts: $(DEV) ## every script in benchmarks/, in its quick form
 	@set -e; for script in benchmarks/[!_]*.py; do \
 		echo "== $$script"; $(ONE_THREAD) $(BIN)/python "$$script" --quick; \
 	done
+
+audit-page: $(RUN) ## the passage of docs/howto/audit.md that quotes build/audit.json
+	$(BIN)/python -m privspan.audit --page build/audit.json
 
 results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
 	$(BIN)/python -m privspan.bench page --output benchmarks/results --docs docs

@@ -3,6 +3,7 @@
 import builtins
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from privspan.audit import (
     tasks,
     tightest_delta,
 )
+from privspan.audit.page import PASSAGE, STORED, render
 from privspan.randomness import BitSource, open_streams
 
 OWN = {
@@ -248,3 +250,31 @@ def test_the_list_and_the_help(capsys):
 @pytest.mark.slow
 def test_the_whole_set_at_a_quarter_of_its_length():
     assert [result for result in run_audit(runs=500, seed=1, workers=2) if result.refuted] == []
+
+
+# ---- The page --------------------------------------------------------------------------------------------------
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_the_published_passage_says_what_the_stored_results_say():
+    stored = json.loads((DOCS / STORED).read_text("utf-8"))
+    assert (DOCS / PASSAGE).read_text("utf-8") == render(stored), "run `make audit-page`"
+    assert f"include}} {PASSAGE.name}" in (DOCS / "howto" / "audit.md").read_text("utf-8")
+
+
+def test_the_published_run_is_complete():
+    """Every audit that there is has been run, and refuted nothing."""
+    stored = json.loads((DOCS / STORED).read_text("utf-8"))
+    published = {(result["kind"], result["name"], result["case"]) for result in stored["results"]}
+    assert published == {(task.kind, task.name, task.case) for task in tasks()}
+    assert stored["refuted"] == 0
+
+
+def test_the_page_is_written_from_a_file(tmp_path, monkeypatch, capsys):
+    for folder in ("howto", "_static"):
+        (tmp_path / "docs" / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--page", str(DOCS / STORED)]) == 0
+    assert "is written" in capsys.readouterr().out
+    assert (tmp_path / "docs" / PASSAGE).read_text("utf-8").startswith("A run of the whole set")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from privspan.audit.page import write_passage
 from privspan.audit.results import AuditResult, summary
 from privspan.audit.runner import DEFAULT_RUNS, run_audit, tasks
 
@@ -33,6 +34,9 @@ def main(arguments: list[str]) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as stop:  # argparse has said why, or printed its help
         return int(stop.code or 0)
+    if options.page is not None:
+        print(write_passage(options.page, Path("docs")))
+        return 0
     if options.list:
         for name in dict.fromkeys(task.name for task in tasks()):
             print(name)
@@ -68,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="make the audit repeatable (default: real randomness)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="store the results as JSON")
+    parser.add_argument("--page", type=Path, metavar="FILE", help=argparse.SUPPRESS)  # stored results, into docs/
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 

@@ -1,0 +1,85 @@
+"""The passage of the documentation that tells what a full run found: every number in it is read from its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PASSAGE", "STORED", "render", "write_passage"]
+
+PASSAGE = Path("howto/audit-results.md")
+STORED = Path("_static/audit.json")
+
+_TEXT = """\
+A run of the whole set gave this ({{download}}`all results as JSON <../_static/audit.json>`): {audits} audits
+({kinds}), **{refuted} refuted**. The chance that any of them would refute a true claim is at most {false_alarm:.2g}.
+It took {minutes:.0f} minutes of processor time. The largest δ found by enumeration was {delta:.4g}, where
+{claimed:.4g} is claimed; the smallest p-value of a sampler was {p_value:.2g}. For every mechanism, the pair of
+neighbours on which most was seen:
+
+| mechanism | neighbours | claimed ε | ε is at least | runs on each |
+|---|---|---|---|---|
+{lines}
+
+{blind} of the {sampled} sampled audits found nothing: a bound of 0.
+"""
+
+
+def render(whole: Mapping[str, Any]) -> str:
+    """Return the passage for the results of a full run.
+
+    Parameters
+    ----------
+    whole : mapping
+        As `privspan.audit.results.summary` makes it.
+    """
+    by_kind: dict[str, list[dict[str, Any]]] = {"exact": [], "sampler": [], "sampled": []}
+    for result in whole["results"]:
+        by_kind[result["kind"]].append(result)
+    exact, samplers, sampled = by_kind.values()
+    closest = max(exact, key=lambda result: result["found"] / result["delta"])
+    return _TEXT.format(
+        audits=whole["audits"],
+        kinds=f"{len(exact)} exact, {len(samplers)} of samplers, {len(sampled)} sampled",
+        refuted=whole["refuted"],
+        false_alarm=whole["false_alarm"],
+        minutes=whole["seconds"] / 60.0,
+        delta=closest["found"],
+        claimed=closest["delta"],
+        p_value=min(result["found"] for result in samplers),
+        lines="\n".join(_line(result) for result in _largest_of_each(sampled)),
+        blind=sum(result["found"] == 0.0 for result in sampled),
+        sampled=len(sampled),
+    )
+
+
+def _largest_of_each(sampled: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the audit of each mechanism with the largest bound, largest first."""
+    largest: dict[str, dict[str, Any]] = {}
+    for result in sampled:
+        if result["found"] > largest.get(result["name"], {"found": -1.0})["found"]:
+            largest[result["name"]] = result
+    return sorted(largest.values(), key=lambda result: (-result["found"], result["name"]))
+
+
+def _line(result: Mapping[str, Any]) -> str:
+    claimed, found, runs = f"{result['epsilon']:g}", f"{result['found']:.2f}", f"{result['runs']:,}"
+    return f"| `{result['name']}` | {result['case']} | {claimed} | {found} | {runs} |"
+
+
+def write_passage(results: Path, docs: Path) -> str:
+    """Store the results of a full run in the documentation, and write the passage; return a sentence about it.
+
+    Parameters
+    ----------
+    results : Path
+        What ``privspan audit --output`` has written.
+    docs : Path
+        The root of the documentation.
+    """
+    text = results.read_text("utf-8")
+    (docs / STORED).write_text(text, "utf-8")
+    (docs / PASSAGE).write_text(render(json.loads(text)), "utf-8")
+    return f"{docs / PASSAGE} is written."
