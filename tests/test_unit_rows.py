@@ -106,9 +106,20 @@ def test_pieces_follow_row_numbers_and_come_again_unchanged():
     np.testing.assert_allclose(rows.squared_lengths(), 1.0, rtol=1e-12)
 
 
+def test_lengths_are_taken_in_a_pass_that_is_made_anyway(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((CHUNK_ROWS + 7, 3))
+    alone = Rows(X).squared_lengths()
+    rows = Rows(X)
+    rows.map_rows(lambda piece: piece[:, 0])
+    monkeypatch.setattr(Rows, "pieces", lambda self: pytest.fail("a pass for nothing"))
+    np.testing.assert_array_equal(rows.squared_lengths(), alone)
+
+
 def test_pieces_of_long_rows_stay_small():
-    assert piece_rows(1_000) == CHUNK_ROWS
-    assert piece_rows(100_000) * 100_000 <= 2**24
+    assert piece_rows(100) == CHUNK_ROWS
+    assert piece_rows(1_000) * 1_000 <= 2**19  # 4 MiB: what a processor's cache holds
+    assert piece_rows(20_000) == 128
+    assert piece_rows(1_000_000) * 1_000_000 <= 2**24
     assert piece_rows(10**9) == 16
 
 
@@ -128,6 +139,7 @@ def test_refusals_name_public_facts_only():
 
 def test_a_function_of_pieces_is_added_up_to_chunks(monkeypatch):
     monkeypatch.setattr(unit_rows, "_PIECE_ENTRIES", 64)
+    monkeypatch.setattr(unit_rows, "_ENOUGH_PIECE_ROWS", 1)
     n = 2 * CHUNK_ROWS + 3
     rows = Rows(np.ones((n, 1), dtype=np.float32))
     known = np.arange(n, dtype=np.float64)

@@ -42,8 +42,9 @@ _Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whethe
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-_PIECE_ENTRIES = 2**24  # of a dense piece: 128 MiB up to a million columns
-_FEWEST_PIECE_ROWS = 16
+_PIECE_ENTRIES = 2**19  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
+_LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
+_FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
 _SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
@@ -210,19 +211,28 @@ class Rows:
                 total = None
 
     def map_rows(self, function: Callable[[Piece], Any]) -> Array:
-        """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...)."""
-        return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
+        """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...).
+
+        The lengths of the rows, if they are not known yet, are taken in the same pass.
+        """
+        results, squares = [], []
+        for _, piece in self.pieces():
+            results.append(np.asarray(function(piece)))
+            if self._squares is None:
+                squares.append(_squared_lengths(piece))
+        if self._squares is None:
+            self._squares = np.concatenate(squares)  # (n,)
+        return np.concatenate(results)
 
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
-        if self._squares is None:
-            self._squares = self.map_rows(_squared_lengths)  # (n,)
-        return self._squares
+        return self.map_rows(_squared_lengths) if self._squares is None else self._squares
 
 
 def piece_rows(d: int) -> int:
     """Return the rows of a dense piece: a power of two from 16 to `CHUNK_ROWS`, fewer where rows are long."""
-    return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, (_PIECE_ENTRIES // d).bit_length() - 1)))
+    most = min(_LARGEST_PIECE // d, max(_PIECE_ENTRIES // d, _ENOUGH_PIECE_ROWS))
+    return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, most.bit_length() - 1)))
 
 
 def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:

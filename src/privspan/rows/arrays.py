@@ -45,9 +45,10 @@ class MappedRows(RowSource):
         self._array, self._mapping = np.asarray(array), mapping
         self.shape = (int(array.shape[0]), int(array.shape[1]))
         self.dtype = array.dtype
+        self._in_use = 0  # bytes of the file that may be mapped
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
-        return self._and_hand_back(self._array[start:stop].copy())
+        return self.lend(slice(start, stop), np.copy)
 
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
@@ -61,7 +62,7 @@ class MappedRows(RowSource):
                 np.take(self._array, ascending[part], axis=0, out=out[part], mode="clip")  # one copy, no buffer
             else:
                 out[order[part]] = self._array[ascending[part]]
-            self._and_hand_back(None)
+            self._used(_TAKEN_BYTES)
         return out
 
     def _parts(self, ascending: NDArray[np.intp]) -> Iterator[slice]:
@@ -82,17 +83,23 @@ class MappedRows(RowSource):
 
     def take_columns(self, part: slice) -> NDArray[Any]:
         """Return consecutive columns of all rows, (n, columns), reading no more than those."""
-        return self._and_hand_back(self._array[:, part].copy())
+        found = self._array[:, part].copy()
+        self._used(self._array.nbytes)
+        return found
 
     def lend(self, rows: slice, function: Callable[[NDArray[Any]], _Result]) -> _Result:
         """Return ``function(rows)`` of the rows in the file itself."""
-        return self._and_hand_back(function(self._array[rows]))
-
-    def _and_hand_back(self, result: _Result) -> _Result:
-        """Give the pages that were read back to the system, now that they have been copied or used."""
-        if hasattr(self._mapping, "madvise"):  # not on Windows
-            self._mapping.madvise(mmap.MADV_DONTNEED)
+        lent = self._array[rows]
+        result = function(lent)
+        self._used(lent.nbytes)
         return result
+
+    def _used(self, count: int) -> None:
+        """Give pages back to the system, once enough of them have been copied or used."""
+        self._in_use += count
+        if self._in_use >= _TAKEN_BYTES and hasattr(self._mapping, "madvise"):  # not on Windows
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+            self._in_use = 0
 
 
 def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
