@@ -49,6 +49,7 @@ _SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
 _UNIT_ROUNDOFF = 2.0**-53
+_HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
 def as_rows_input(
@@ -272,12 +273,13 @@ def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = No
 
 
 def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
-    """Scale some rows with care, most of which are plainly zero or not finite."""
+    """Scale again, with care, the rows of these numbers."""
     taken = np.asarray(source[numbers], dtype=np.float64)
-    largest = np.abs(taken).max(axis=1)  # NaN if any entry is
-    rows[numbers] = 0.0
-    for index in np.flatnonzero(np.isfinite(largest) & (largest > 0.0)):
-        rows[numbers[index]] = _scaled_delicate(taken[index], rows.shape[1], clip)
+    exponents = _exponents(np.abs(taken).max(axis=1))  # NaN if any entry is
+    taken[exponents == _HOPELESS] = 0.0
+    near_one = np.ldexp(taken, -exponents[:, None])
+    lengths = _careful_lengths(np.vecdot(near_one, near_one), exponents, rows.shape[1], clip)
+    rows[numbers] = near_one / lengths[:, None]
 
 
 def _scaled_sparse(source: Any, clip: float | None) -> Any:
@@ -290,11 +292,11 @@ def _scaled_sparse(source: Any, clip: float | None) -> Any:
         rows.sum_duplicates()
         squares = _squared_lengths(rows)
         scales, delicate = _scales(squares, rows.shape[1], clip)
-        saved = {i: rows.data[rows.indptr[i] : rows.indptr[i + 1]].copy() for i in np.flatnonzero(delicate)}
-        rows.data *= np.repeat(scales, np.diff(rows.indptr))
-        for index, entries in saved.items():
-            start, stop = rows.indptr[index], rows.indptr[index + 1]
-            rows.data[start:stop] = _scaled_delicate(entries, rows.shape[1], clip)
+        owner = _owners(rows)
+        careful = delicate[owner]  # stored entries of rows that need care
+        kept, kept_owner = rows.data[careful], owner[careful]
+        rows.data *= scales[owner]
+        rows.data[careful] = _scaled_entries(kept, kept_owner, rows.shape, clip)
     return rows
 
 
@@ -303,9 +305,13 @@ def _squared_lengths(rows: Piece) -> Array:
     if not sparse.issparse(rows):
         return np.asarray(np.vecdot(rows, rows))
     stored: Any = rows
-    owner = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))  # row of each stored entry
-    squares = np.bincount(owner, weights=stored.data * stored.data, minlength=stored.shape[0])
+    squares = np.bincount(_owners(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
     return np.asarray(squares, dtype=np.float64)
+
+
+def _owners(rows: Any) -> NDArray[np.intp]:
+    """Return the row of each stored entry of a CSR matrix."""
+    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
 
 def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
@@ -315,18 +321,30 @@ def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[
     return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
 
 
-def _scaled_delicate(row: Array, d: int, clip: float | None) -> Array:
-    """Scale one row whose squares left the range of float64: zero, non-finite, huge or tiny."""
-    largest = float(np.abs(row).max(initial=0.0))  # NaN if any entry is
-    if not np.isfinite(largest) or largest == 0.0:
-        return np.zeros_like(row)
-    exponent = int(np.frexp(largest)[1])
-    near_one = np.ldexp(row, -exponent)  # largest entry in [1/2, 1)
-    length = float(np.sqrt(near_one @ near_one)) * _inflation(d)
-    if clip is not None:
-        # The clip in the same units; beyond the range of float64 the row is simply negligible, or simply long.
-        length = max(length, float(np.ldexp(clip * _inflation(d), -exponent)))
-    return np.asarray(near_one / length, dtype=np.float64)
+def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
+    """Scale the stored entries of sparse rows with care."""
+    n, d = shape
+    largest = np.zeros(n)
+    np.maximum.at(largest, owner, np.abs(entries))  # NaN if any entry is
+    exponents = _exponents(largest)
+    near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
+    squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
+    return np.asarray(near_one / _careful_lengths(squares, exponents, d, clip)[owner])
+
+
+def _exponents(largest: Array) -> NDArray[np.intc]:
+    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows that are zero or not finite."""
+    usable = np.isfinite(largest) & (largest > 0.0)
+    return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
+
+
+def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: float | None) -> Array:
+    """Return what rows, already divided by 2^exponent, are divided by, from their computed squared lengths."""
+    lengths = np.sqrt(np.where(exponents == _HOPELESS, 1.0, squares)) * _inflation(d)
+    if clip is None:
+        return np.asarray(lengths)
+    # The clip in the same units; beyond the range of float64 the row is simply negligible, or simply long.
+    return np.maximum(lengths, np.ldexp(clip * _inflation(d), -exponents))
 
 
 def _inflation(d: int) -> float:
