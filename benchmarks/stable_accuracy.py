@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from privspan.algorithms.stable import stable_subspace
 from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import block_bases, public_order
+from privspan.blocks import block_bases
 from privspan.datasets import OUTLIERS, with_outliers
+from privspan.dealing import public_order
 from privspan.privacy import Budget
 from privspan.randomness import open_streams
 from privspan.subspace import Subspace

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from privspan import blocks
-from privspan.blocks import block_bases, block_spectra, public_order
+from privspan.blocks import block_bases, block_spectra
+from privspan.dealing import public_order
 
 
 def sine(first: np.ndarray, second: np.ndarray) -> float:

@@ -26,8 +26,9 @@ from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.spectrum import explained_variance
 from privspan.backends import dask_place, show_progress
 from privspan.backends.dask_place import DaskPlace
-from privspan.blocks import PartitionOrders, block_bases, block_count, table_order
+from privspan.blocks import block_bases
 from privspan.datasets import gaussian_subspace
+from privspan.dealing import PartitionOrders, block_count, table_order
 from privspan.partitioned_rows import folded, open_unit_rows
 from privspan.randomness import BitSource, open_streams
 from privspan.rows import GatheredRows, partition_rows

@@ -16,8 +16,9 @@ from privspan.algorithms.mean import less_mean, pair_differences
 from privspan.algorithms.spectrum import explained_variance
 from privspan.algorithms.stable import _ScaledRows
 from privspan.baselines.analyze_gauss import analyze_gauss
-from privspan.blocks import block_bases, dealt, public_order, table_edges
+from privspan.blocks import block_bases
 from privspan.datasets import gaussian_subspace
+from privspan.dealing import dealt, public_order, table_edges
 from privspan.rows import DealtRows, RowSource, arrays, open_rows
 from privspan.rows import _source as source_module
 from privspan.unit_rows import Rows, as_rows_input

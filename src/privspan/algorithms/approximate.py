@@ -17,7 +17,8 @@ from privspan import _checks, planner_blocks
 from privspan.algorithms.histogram import histogram_step
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import Order, Table, block_bases, block_count, dealt
+from privspan.blocks import block_bases
+from privspan.dealing import Order, Table, block_count, dealt
 from privspan.planner_blocks import HistogramPlan
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks, planner_blocks
 from privspan.algorithms.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
-from privspan.blocks import dealt
+from privspan.dealing import dealt
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowSource

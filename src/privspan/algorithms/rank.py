@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks, planner_blocks
-from privspan.blocks import RANK_TOLERANCE, Order, Table, block_count, block_spectra
+from privspan.block_kernels import RANK_TOLERANCE
+from privspan.blocks import block_spectra
+from privspan.dealing import Order, Table, block_count
 from privspan.randomness import BitSource
 from privspan.rows import PartitionedTable
 from privspan.selection import permute_and_flip
@@ -43,7 +45,7 @@ def choose_dimension(
     block_size : int, optional
         Records per block, at least ``max_components + 1``; from the planner if omitted.
     order : (n,) int array or PartitionOrders, optional
-        Public permutation of the rows; see :func:`privspan.blocks.table_order`.
+        Public permutation of the rows; see :func:`privspan.dealing.table_order`.
 
     Returns
     -------

@@ -17,7 +17,8 @@ from scipy.special import ndtri
 
 from privspan import _checks
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
-from privspan.blocks import BlockBases, block_bases, dealt
+from privspan.blocks import BlockBases, block_bases
+from privspan.dealing import dealt
 from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Budget, Part, Release, epsilon_from_mu, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams

@@ -28,7 +28,7 @@ from privspan.algorithms.private import (
 )
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.spectrum import explained_variance
-from privspan.blocks import block_count
+from privspan.dealing import block_count
 from privspan.estimators._base import SubspaceEstimator, first_axes, independent_seeds
 from privspan.planner import Plan, among, plan
 from privspan.privacy import Budget, Part, PrivacyCost, Release
