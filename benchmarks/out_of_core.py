@@ -174,50 +174,59 @@ def recorded_passes() -> list[tuple[int, int]]:
     return passes
 
 
-def plain_chunks(path: Path, rows: int) -> Iterator[np.ndarray]:
-    """Read the file chunk by chunk with NumPy, or with PyArrow and NumPy, as float64."""
+def plain_windows(path: Path, dealt: bool) -> Iterator[np.ndarray]:
+    """Read the file with NumPy, or with PyArrow and NumPy, in the windows that ours reads; `dealt` as for blocks."""
+    from privspan.rows import open_rows
+
+    source = open_rows(path)
+    rng = np.random.default_rng(0)
     if path.suffix == ".npy":
         table = np.load(path, mmap_mode="r")
-        for start in range(0, len(table), rows):
-            yield table[start : start + rows].astype(np.float64)
+        edges = (source.dealt(rng).edges if dealt else None) if len(table) else None
+        if edges is None:
+            yield from (table[start : start + ROW_GROUP] for start in range(0, len(table), ROW_GROUP))
+            return
+        run = max(1, 2**16 // (table.shape[1] * table.itemsize))
+        starts = rng.permutation(np.arange(0, len(table), run))
+        per_window = -(-len(starts) // (len(edges) - 1))
+        for first in range(0, len(starts), per_window):
+            numbers = (np.sort(starts[first : first + per_window])[:, None] + np.arange(run)).ravel()
+            yield table[numbers[numbers < len(table)]]
         return
     import pyarrow.parquet as pq
 
+    rows = int(np.diff(source.edges).max())
     for batch in pq.ParquetFile(path, buffer_size=2**16).iter_batches(batch_size=rows):
-        columns = np.array([column.to_numpy() for column in batch.columns])  # (d, rows)
-        yield columns.T.astype(np.float64, order="C")
+        yield np.ascontiguousarray(np.array([column.to_numpy() for column in batch.columns]).T)
 
 
 def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[tuple[int, int]]) -> None:
-    """Read the file as often as the run did, with the same products."""
+    """Read the file as often as the run did, with the same products of pieces of the same size."""
     from privspan.unit_rows import piece_rows
 
-    rng = np.random.default_rng(0)
+    rng, step = np.random.default_rng(0), piece_rows(shape[1])
     for products, columns in passes:
         block = rng.standard_normal((shape[1], max(columns, 1)))
-        for chunk in plain_chunks(path, piece_rows(shape[1])):
-            if products == 0:
-                np.einsum("ij,ij->i", chunk, chunk)
-            else:
-                inner = chunk @ block if products == 2 else np.ones((len(chunk), columns))
-                chunk.T @ inner
+        for window in plain_windows(path, dealt=False):
+            for start in range(0, len(window), step):
+                piece = window[start : start + step].astype(np.float64)
+                inner = piece @ block if products == 2 else np.ones((len(piece), columns))
+                piece.T @ inner
 
 
 def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> None:
-    """Read the file once in the order of the blocks and run the block kernel on arrays in memory."""
+    """Read the file once, in a random order within windows, and run the block kernel on arrays in memory."""
     from privspan.blocks import block_bases
     from privspan.planner_blocks import stable_block_size
 
-    m = stable_block_size(shape[0], k)
-    if path.suffix == ".npy":
-        table = np.load(path, mmap_mode="r")
-        order = np.random.default_rng(0).permutation(shape[0])
-        for start in range(0, shape[0] - m + 1, m):
-            block_bases(table[order[start : start + m]].astype(np.float64), k, m)
-    else:
-        for chunk in plain_chunks(path, m):
-            if len(chunk) == m:
-                block_bases(chunk, k, m)
+    m, rng = stable_block_size(shape[0], k), np.random.default_rng(0)
+    left = np.empty((0, shape[1]), dtype=np.float32)
+    for window in plain_windows(path, dealt=True):
+        rows = np.concatenate([left, window[rng.permutation(len(window))]])
+        whole = len(rows) // m * m
+        for start in range(0, whole, m):
+            block_bases(rows[start : start + m].astype(np.float64), k, m)
+        left = rows[whole:]
 
 
 # ---- The table -----------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people = rng.normal(size=(3000, 2)) @ loadings + 0.05 * rng.normal(size=(3000, 4)) + 10
     write_csv(folder / "people.csv", HEADS, [[i, "Ulm", *row.round(4)] for i, row in enumerate(people)])
     np.save(folder / "people.npy", people)
+    np.save(folder / "few.npy", people[:12])
     rent, food = rng.integers(100, 99_999, (2, 120))
     cents = np.column_stack([rent, food, rent + food])
     write_csv(folder / "money.csv", ["rent", "food", "total"], [[f"{v / 100:.2f}" for v in row] for row in cents])
@@ -188,6 +189,11 @@ MISTAKES = [
     (fit_with(max_k="3"), 2, "--max-k goes with --k auto"),
     (fit_with(k="auto", max_k="2", file="noise.csv", columns="a,b"), 2, "at most 1 dimension(s)"),
     (fit_with(k="auto", max_k="4"), 2, "at most 3 dimension(s) in 4 columns"),
+    (fit_with(file="few.npy", k="auto", method="approximate"), 2, "the table must have at least 14 rows for two"),
+    (fit_with(exact="", delta="1e-40"), 2, "--delta takes at least 7.9e-31 with --exact; got 1e-40"),
+    (fit_with(exact="", decimals="301"), 2, "--decimals takes at most 300; got 301"),
+    (fit_with(epsilon="1e-30", delta="1e-40"), 2, "--epsilon or --delta must be larger"),
+    (fit_with(norm_bound="1e200"), 2, "--norm-bound must be between 2**-500 and 2**500"),
     (fit_with(gamma="1"), 2, "for example --gamma 0.05"),
     (fit_with(report="report.pdf"), 2, "ends in .html, for example --report report.html"),
     (fit_with(limit_epsilon="2"), 2, "add --ledger budget.json"),
@@ -428,6 +434,18 @@ def test_a_file_that_cannot_be_written_leaves_nothing_half_written(folder: Path)
     assert [path for path in folder.rglob("*") if not path.is_symlink() and path.is_file()] == []
 
 
+@pytest.mark.parametrize("k", ["3", "auto"])
+@pytest.mark.parametrize("center", ["--center", "--no-center"])
+def test_what_public_numbers_rule_out_costs_nothing(k: str, center: str, folder: Path, capsys) -> None:
+    arguments = fit_with(file="few.npy", k=k, method="approximate", ledger="b.json", limit_epsilon="1")
+    assert main([*arguments, center]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    assert "Error: the table must have at least" in said
+    assert ("got 6. Centring makes one row of every two." in said) == (center == "--center")
+    assert "spent" not in said
+    assert Ledger("b.json").accounts() == {}
+
+
 # --- The ledger ------------------------------------------------------------------------------------------
 
 
@@ -631,6 +649,24 @@ def test_transform_writes_coordinates_and_warns(name: str, folder: Path, fitted:
     wanted = load_release(fitted / "a.npz").subspace.coordinates(rows)
     np.testing.assert_allclose(np.asarray(open_rows(name)), wanted, atol=1e-12)
     assert left_behind(folder) == {name}
+
+
+def test_a_disk_that_is_full_leaves_no_part_of_the_coordinates(folder: Path, fitted: Path) -> None:
+    code = """
+        import resource, sys
+        from privspan.cli import main
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        print(*[main([*sys.argv[1:], "-o", name]) for name in ("o.csv", "o.npy", "o.parquet")])
+    """
+    (folder / "o.npy").write_bytes(b"old")
+    run = in_process(code, "transform", str(fitted / "a.npz"), "people.csv")
+    told, said = run.communicate()
+    assert told.split() == [str(ExitCode.FAILED.value)] * 3
+    assert said.count("Error: File too large") == 3
+    assert "Traceback" not in said
+    assert (folder / "o.npy").read_bytes() == b"old"
+    assert left_behind(folder) == {"o.npy"}
 
 
 def test_transform_to_stdout_is_csv_with_heads(folder: Path, fitted: Path, capfdbinary) -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import cloudpickle
@@ -19,6 +20,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 import privspan as ps
 from privspan import NotPrivateWarning, PrivatePCA
 from privspan._watch import watching_rows
+from privspan.algorithms import mean
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.lazy_gauss import UnitGram
 from privspan.algorithms.mean import pair_differences, private_mean
@@ -31,7 +33,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.dealing import PartitionOrders, block_count, table_order
 from privspan.partitioned_rows import folded, open_unit_rows
 from privspan.randomness import BitSource, open_streams
-from privspan.rows import GatheredRows, partition_rows
+from privspan.rows import GatheredRows, PartitionedTable, arrays, partition_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.sums import GridSum
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input
@@ -51,7 +53,7 @@ def client():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",  # any free port: the usual one may be taken
             silence_logs="CRITICAL",
         ) as cluster,
         distributed.Client(cluster) as client,
@@ -177,6 +179,43 @@ def test_mean_and_variances(client, data):
     assert home.extras["total_variance"] == away.extras["total_variance"]
 
 
+@pytest.mark.parametrize("options", [{"method": "analyze-gauss"}, {"method": "approximate", "block_size": 60}])
+def test_a_partition_of_nan_counts_as_rows_of_zeros(client, data, options):
+    releases = []
+    for value in (np.nan, 0.0):
+        X = data[0].copy()
+        X[5001:7601] = value  # the whole third partition that holds rows
+        release = ps.private_subspace(on_dask(X), 2, epsilon=4.0, delta=1e-6, rng=1, **options)
+        releases.append((release.parameters, None if release.abstained else release.subspace.basis.tobytes()))
+    assert releases[0] == releases[1]
+
+
+class CountingClient(distributed.Client):
+    """Counts how often it is asked for something."""
+
+    asked = 0
+
+    def get(self, *arguments, **options):
+        self.asked += 1
+        return super().get(*arguments, **options)
+
+    def persist(self, *arguments, **options):
+        self.asked += 1
+        return super().persist(*arguments, **options)
+
+
+def test_a_client_that_is_not_the_default_one_is_used_inside_its_block(client, data):
+    X, _ = data
+    wanted = ps.private_subspace(on_dask(X), 2, method="adaptive", rng=1, **EPSILON_DELTA)
+    with CountingClient(client.scheduler.address, set_as_default=False) as other:
+        assert dask_place.current_client() is client
+        with other.as_current():
+            assert dask_place.current_client() is other
+            found = ps.private_subspace(on_dask(X), 2, method="adaptive", rng=1, **EPSILON_DELTA)
+        assert other.asked > 2
+    assert np.array_equal(found.subspace.basis, wanted.subspace.basis)
+
+
 def test_without_a_client_the_default_scheduler_does_the_same(data):
     X, _ = data
     home, away = both(lambda T: ps.private_subspace(T, 2, method="adaptive", rng=1, **EPSILON_DELTA), X)
@@ -253,6 +292,31 @@ def test_only_one_partition_is_here_at_a_time_and_only_the_columns_asked_for():
     assert fetched[3:] == [24]
 
 
+def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(tmp_path, monkeypatch):
+    """A task that is run again elsewhere gets the same rows as an array: nothing may depend on where they are."""
+    monkeypatch.setattr(arrays, "_FREELY_READ_BYTES", 0)
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    np.save(tmp_path / "part.npy", X)
+    mapped = np.load(tmp_path / "part.npy", mmap_mode="r")
+    as_it_is, as_map = (partition_rows(table, (200, 100)) for table in (X, mapped))
+    for one, other in zip(as_it_is.parts, as_map.parts, strict=True):
+        assert isinstance(arrays.mapped_rows(other()), arrays.MappedRows)
+        assert np.array_equal(mean._differences_within(one(), 5), mean._differences_within(other(), 5))
+    for function in (lambda T: pair_differences(T, 3), lambda T: mean.less_mean(T, np.ones(4))):
+        for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
+            assert type(other()) is np.ndarray
+            assert np.array_equal(one(), other())
+
+
+def test_a_partition_of_another_type_changes_no_other(tmp_path):
+    big = np.array([[2**62 + 1, 1], [3, 4]])
+    parts = [partial(np.copy, big), partial(np.copy, np.array([[5.0, np.nan], [7.0, 8.0]]))]
+    rows = GatheredRows(PartitionedTable(LocalPlace(), parts, (2, 2), 2, np.dtype(np.int64)))
+    expected = np.array([[2**62 + 1, 1], [3, 4], [0, 0], [7, 8]])
+    assert np.array_equal(rows[:], expected)
+    assert np.array_equal(rows.take_columns(slice(0, 2)), expected)
+
+
 # ---- Regression: a target beside every row ----------------------------------------------------------------------
 
 
@@ -291,14 +355,22 @@ def test_regression_on_a_dataframe(client):
     [
         (lambda y: da.from_array(y, chunks=20), "partitions of the same lengths"),
         (lambda y: y[:30], r"shape \(40,\)"),
-        (lambda y: y.astype(str), "real numbers"),
+        (lambda y: y.astype(str), "booleans, integers or floats"),
+        (lambda y: np.ma.masked_less(y, 2.0), "masked array"),
+        (lambda y: [list(y), 1.0], "NumPy cannot convert"),
         (lambda y: da.from_array(y[:, None], chunks=(10, 1)), "one-dimensional"),
+        (lambda y: da.from_array(y.astype(np.longdouble), chunks=10), "at most 64 bits"),
+        (lambda y: da.from_array(y.astype(complex), chunks=10), "at most 64 bits"),
+        (lambda y: da.ma.masked_less(da.from_array(y, chunks=10), 2.0), "plain NumPy arrays"),
+        (lambda y: da.from_array(y, chunks=10).map_blocks(lambda c: c[:3], dtype=float), "A partition of `y`"),
+        (lambda y: da.from_array(y, chunks=10).map_blocks(lambda c: c + 1j, dtype=float), "A partition of `y`"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(targets, message):
     X = da.from_array(np.ones((40, 2)), chunks=(10, 2))
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError), match=message) as refused:
         regression(X, targets(np.ones(40)))
+    assert "`y`" in str(refused.value)
 
 
 # ---- One record, one block, one chunk ------------------------------------------------------------------------------
@@ -503,6 +575,7 @@ def test_integers_and_small_floats(client):
         (lambda A: A[:, 0], "two-dimensional"),
         (lambda A: A.astype(complex), "booleans, integers or floats"),
         (lambda A: A[:0], "at least 1 row"),
+        (lambda A: da.ma.masked_less(A, 2.0), "plain NumPy arrays"),
         (lambda A: dask.delayed(A), "Dask array or a Dask dataframe"),
     ],
 )
@@ -524,8 +597,9 @@ def test_partitions_smaller_than_a_block_are_refused_before_any_budget_is_spent(
         )
 
 
-def test_a_chunk_of_another_shape_than_promised_is_refused(client):
-    liar = da.from_array(np.ones((20, 4)), chunks=(10, 4)).map_blocks(lambda chunk: chunk[:3], dtype=float)
+@pytest.mark.parametrize("other", [lambda chunk: chunk[:3], lambda chunk: np.ma.masked_less(chunk, 2.0)])
+def test_a_chunk_of_another_shape_or_kind_than_promised_is_refused(client, other):
+    liar = da.from_array(np.ones((20, 4)), chunks=(10, 4)).map_blocks(other, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match="as its metadata say"):
         ps.private_subspace(liar, 1, method="adaptive", **EPSILON_DELTA)
 

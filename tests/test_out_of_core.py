@@ -21,7 +21,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.dealing import dealt, public_order, table_edges
 from privspan.rows import DealtRows, RowSource, arrays, open_rows
 from privspan.rows import _source as source_module
-from privspan.unit_rows import Rows, as_rows_input
+from privspan.unit_rows import CHUNK_ROWS, Rows, as_rows_input
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 KINDS = ("memmap", "npy", "parquet", "parquet lists", "csr", "npz csr")
@@ -157,6 +157,42 @@ def test_inputs_are_not_modified(people, tmp_path):
     assert (tmp_path / "people.npy").read_bytes() == before
 
 
+# ---- Chunks without a number --------------------------------------------------------------------------------
+
+
+LONG_BLOCKS = {
+    "long blocks": lambda X: ps.approximate_subspace(X, 2, epsilon=4.0, delta=1e-6, rng=1, block_size=60).parameters[
+        "tail_length"
+    ]
+}
+
+
+def without_numbers(folder, X, kind):
+    """The table with a whole row group of Parquet, or a whole chunk of a map, of NaN; and with zeros there."""
+    hole = slice(1_700, 3_400) if kind == "parquet" else slice(CHUNK_ROWS, 2 * CHUNK_ROWS)
+    for value in (np.nan, 0.0):
+        filled = X.copy()
+        filled[hole] = value
+        (folder / str(value)).mkdir()
+        yield stored(folder / str(value), filled, kind)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+@pytest.mark.parametrize("run", ["adaptive", "analyze-gauss", "mean", "variances", "PCA, not centred", "long blocks"])
+def test_a_whole_chunk_of_nan_counts_as_rows_of_zeros(people, tmp_path, kind, run):
+    nan, zeros = ((RUNS | LONG_BLOCKS)[run](table) for table in without_numbers(tmp_path, people, kind))
+    assert np.isfinite(nan).all()
+    np.testing.assert_array_equal(nan, zeros)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_whole_chunk_of_nan_is_left_out_of_what_is_centred(people, tmp_path, kind):
+    table, _ = without_numbers(tmp_path, people, kind)
+    model = fitted(table)
+    assert np.isfinite(model.mean_).all()
+    assert model.subspace_.distance(fitted(people).subspace_) < 0.1
+
+
 # ---- Privacy of partitioning --------------------------------------------------------------------------------
 
 
@@ -286,6 +322,15 @@ def test_a_sorted_large_map_is_mixed_well_enough_for_blocks(tmp_path, large_maps
     assert release.subspace.distance(truth) < 0.05
     variance = np.var(pair_differences(source, 0)[:] @ truth.basis[:, 0])
     assert abs(variance / (2 * np.var(X @ truth.basis[:, 0])) - 1) < 0.1
+
+
+def test_rows_scattered_over_a_file_are_read_as_they_are(people, tmp_path, large_maps):
+    np.save(tmp_path / "people.npy", np.asfortranarray(people))
+    source = open_rows(tmp_path / "people.npy")
+    assert source.dealt(np.random.default_rng(0)) is source
+    numbers = np.random.default_rng(1).permutation(9_000)[:500]
+    np.testing.assert_array_equal(source[numbers], people[numbers])
+    np.testing.assert_array_equal(source[10:20], people[10:20])
 
 
 def test_row_numbers_outside_a_map_are_refused(people, tmp_path):

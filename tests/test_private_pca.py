@@ -22,9 +22,11 @@ from privspan.estimators import (
     BoostedSubspace,
     NotPrivateWarning,
     PrivatePCA,
+    _pca_steps,
     pca,
 )
 from privspan.privacy import Budget, compose_mu
+from privspan.rows import partition_rows
 from privspan.subspace import Subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -126,13 +128,13 @@ def test_steps_do_not_share_noise(table, monkeypatch):
     X, _ = table
     seen = []
     for name in ("private_mean", "private_subspace", "explained_variance"):
-        original = getattr(pca, name)
+        original = getattr(_pca_steps, name)
 
         def spy(*args, _original=original, **options):
             seen.append(options["rng"])
             return _original(*args, **options)
 
-        monkeypatch.setattr(pca, name, spy)
+        monkeypatch.setattr(_pca_steps, name, spy)
     fitted(X)
     assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
     seen.clear()
@@ -260,6 +262,39 @@ def test_values_never_raise(table):
 def test_wrong_parameters_are_named(table, change):
     with pytest.raises(ValueError, match="must be"):
         PrivatePCA(**({"n_components": 2} | BUDGET | change)).fit(table[0])
+
+
+def rows_in_partitions(n, d, length):
+    return partition_rows(np.zeros((n, d)), [length] * (n // length))
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "options", "message"),
+    [
+        (np.zeros((12, 6)), 3, {"method": "approximate"}, "at least 22 rows for two blocks; got 6"),
+        (np.zeros((12, 6)), "auto", {"method": "approximate"}, "at least 14 rows for two blocks; got 6"),
+        (np.zeros((12, 6)), 3, {"method": "approximate", "center": False}, "at least 22 rows for two blocks; got 12"),
+        (rows_in_partitions(400, 6, 8), 1, {"method": "approximate"}, "partitions that hold two blocks of 7 rows"),
+        (rows_in_partitions(8_000, 800, 16), 2, {"gamma": 1e-6}, "partitions that hold two blocks of 9 rows"),
+        (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
+        (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
+        (np.zeros((60, 6)), 1, {"norm_bound": 1e200}, "`norm_bound` must be between"),
+        (np.zeros((60, 6)), 1, {"epsilon": 1e-30, "delta": 1e-30}, "`epsilon` or `delta` must be larger"),
+    ],
+)
+def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message, monkeypatch):
+    for module, name in ((pca, "choose_dimension"), (_pca_steps, "private_mean"), (_pca_steps, "private_subspace")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("a private step was made"))
+    model = PrivatePCA(k, **(BUDGET | options))
+    for refuse in (model.check_table, model.fit):
+        with pytest.raises(ValueError, match=message):
+            refuse(X)
+
+
+def test_a_table_that_passes_the_check_is_not_read():
+    X = partition_rows(np.zeros((600, 4)), [300, 300])
+    X = X.then(lambda _: pytest.fail("a partition was read"))
+    PrivatePCA("auto", **BUDGET, method="approximate").check_table(X)
 
 
 def test_block_estimators_follow_their_functions():

@@ -15,6 +15,7 @@ from scipy import sparse
 from privspan.algorithms import regression
 from privspan.algorithms.regression import _moment_sums, _scaled_targets, moment_bounds, private_regression
 from privspan.privacy import Budget
+from privspan.rows import partition_rows
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds
 from privspan.unit_rows import Rows
@@ -109,9 +110,30 @@ def test_a_record_that_is_not_finite_counts_as_zero():
         np.testing.assert_array_equal(private_regression(bad_row, y, **BUDGET, **BOUNDS, rng=0).coefficients, wanted)
 
 
+class Secretive:
+    """Refuses to be an array, and says why."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Smith earns 4711")
+
+
 @pytest.mark.parametrize(
-    ("y", "error"), [(np.ones(9), ValueError), (np.ones((10, 1)), ValueError), (np.array(["a"] * 10), TypeError)]
+    ("y", "error", "message"),
+    [
+        (np.ones(9), ValueError, r"one entry per row, shape \(10,\); got shape \(9,\)"),
+        (np.ones((10, 1)), ValueError, r"got shape \(10, 1\)"),
+        (np.array(["a"] * 10), TypeError, "at most 64 bits; got dtype str"),
+        (np.ones(10, dtype=np.longdouble), TypeError, "at most 64 bits; got dtype longdouble|float"),
+        (np.ma.masked_greater(np.arange(10.0), 5), TypeError, "a plain array; got a masked array"),
+        (sparse.csr_array(np.ones((10, 1))), TypeError, "a dense array; got a sparse"),
+        ([[4711.0], *[1.0] * 9], TypeError, "got an object of type list that NumPy cannot convert"),
+        (Secretive(), TypeError, "got an object of type Secretive that NumPy cannot convert"),
+    ],
 )
-def test_targets_of_another_shape_or_kind_are_refused(y, error):
-    with pytest.raises(error, match="`y` must"):
-        private_regression(np.ones((10, 2)), y, **BUDGET, **BOUNDS)
+@pytest.mark.parametrize("partitions", [False, True])
+def test_targets_of_another_shape_or_kind_are_refused_and_not_quoted(y, error, message, partitions):
+    X = partition_rows(np.ones((10, 2)), [4, 6]) if partitions else np.ones((10, 2))
+    with pytest.raises(error, match=f"`y` must .*{message}") as refused:
+        private_regression(X, y, **BUDGET, **BOUNDS)
+    assert "4711" not in str(refused.value)
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None

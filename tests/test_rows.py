@@ -309,12 +309,14 @@ def test_lists_of_another_length_count_as_missing_where_metadata_cannot_tell(tmp
     np.testing.assert_array_equal(open_rows(path)[1:], [[np.nan, np.nan], [3, np.nan]])
 
 
-def test_a_row_group_of_another_width_is_refused_at_opening(tmp_path):
-    path = tmp_path / "lists.parquet"
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
+def test_a_row_group_or_batch_of_another_width_is_refused_at_opening(tmp_path, suffix):
+    path = tmp_path / f"lists{suffix}"
     schema = pa.schema({"v": pa.list_(pa.float64())})
-    with pq.ParquetWriter(path, schema) as writer:
-        writer.write_table(pa.table({"v": [[1.0, 2.0]] * 3}, schema=schema))
-        writer.write_table(pa.table({"v": [[1.0, 2.0, 3.0]] * 3}, schema=schema))
+    make = pq.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file
+    with make(path, schema) as writer:
+        writer.write_table(pa.table({"v": [[1.0, 2.0, 3.0]] * 4}, schema=schema))
+        writer.write_table(pa.table({"v": [[1.0, 2.0, 3.0, 4.0, 5.0]] * 4}, schema=schema))  # 4 each on average
     with pytest.raises(UnreadableFileError, match="must all have one length"):
         open_rows(path)
 

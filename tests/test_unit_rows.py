@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from privspan import unit_rows
+from privspan import NotPrivateWarning, PrivatePCA, unit_rows
+from privspan.rows import open_rows
 from privspan.unit_rows import CHUNK_ROWS, Rows, as_rows_input, piece_rows, scaled_rows
 
 ANY_FLOAT = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
@@ -156,3 +157,80 @@ def test_a_function_of_pieces_is_added_up_to_chunks(monkeypatch):
         (stop - start, known[start:stop].sum()) for start, stop in itertools.pairwise(ends)
     ]
     np.testing.assert_array_equal(rows.map_rows(lambda piece: piece[:, 0] > 0.5), np.ones(n, dtype=bool))
+
+
+# ---- Sparse tables that store a cell several times ---------------------------------------------------------------
+
+
+def duplicated_rows(rng, n=60, d=5, stored=24):
+    """Rows that store cells many times, in the order of their columns, with cancellation."""
+    data = rng.standard_normal((n, stored)) * 10.0 ** rng.integers(-3, 17, (n, stored))
+    return data, np.sort(rng.integers(0, d, (n, stored)), axis=1)
+
+
+def as_csr(data, columns, d=5):
+    n, stored = data.shape
+    return sparse.csr_array((data.ravel(), columns.ravel(), np.arange(0, n * stored + 1, stored)), shape=(n, d))
+
+
+def as_coo(data, columns, d=5):
+    return sparse.coo_array(
+        (data.ravel(), (np.repeat(np.arange(len(data)), data.shape[1]), columns.ravel())), (len(data), d)
+    )
+
+
+@pytest.mark.parametrize("build", [as_csr, as_coo])
+@pytest.mark.parametrize("seed", range(20))
+def test_how_one_record_is_stored_changes_no_bit_of_another(build, seed):
+    """SciPy's own conversions sort all rows as soon as one is unsorted, and add duplicates in another order then."""
+    rng = np.random.default_rng(seed)
+    data, columns = duplicated_rows(rng)
+    other_columns = columns.copy()
+    record = int(rng.integers(60))
+    other_columns[record] = rng.permutation(columns[record])
+    tables = (build(data, columns), build(data, other_columns))
+    first, second = (scaled_rows(as_rows_input(table)).toarray() for table in tables)
+    others = np.arange(60) != record
+    assert np.array_equal(first[others], second[others])
+    alone = np.vstack([scaled_rows(as_csr(data[i : i + 1], columns[i : i + 1])).toarray() for i in range(60)])
+    assert np.array_equal(first, alone)
+
+
+def test_the_test_above_would_notice():
+    """The planted fault is SciPy's ``sum_duplicates``, which this package used to call."""
+    changed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        data, columns = duplicated_rows(rng)
+        unsorted = columns.copy()
+        unsorted[0] = columns[0][::-1]
+        tables = [as_csr(data, columns), as_csr(data, unsorted)]
+        for table in tables:
+            table.sum_duplicates()
+        changed += not np.array_equal(tables[0].toarray()[1:], tables[1].toarray()[1:])
+    assert changed > 0
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc", "bsr", "lil", "dok", "dia"])
+def test_every_sparse_layout_is_the_same_table(layout):
+    X = sparse.random_array((30, 8), density=0.3, rng=np.random.default_rng(0), format=layout)
+    expected = scaled_rows(sparse.csr_array(X.toarray())).toarray()
+    assert np.array_equal(scaled_rows(as_rows_input(X)).toarray(), expected)
+
+
+def test_small_integers_that_are_stored_twice_do_not_wrap():
+    X = sparse.coo_array((np.array([100, 100, 1], dtype=np.int8), ([0, 0, 0], [0, 0, 1])), (1, 2))
+    np.testing.assert_allclose(scaled_rows(as_rows_input(X), clip=1000.0).toarray(), [[0.2, 0.001]])
+
+
+def test_estimators_and_files_keep_entries_in_their_order(tmp_path):
+    data, columns = duplicated_rows(np.random.default_rng(3), n=200)
+    csr, coo = as_csr(data, columns), as_coo(data, columns)
+    sparse.save_npz(tmp_path / "people.npz", coo)
+
+    def components(X):
+        with pytest.warns(NotPrivateWarning):
+            return PrivatePCA(2, epsilon=5.0, delta=1e-6, random_state=0).fit(X).components_
+
+    assert np.array_equal(components(csr), components(coo))
+    assert np.array_equal(components(csr), components(open_rows(tmp_path / "people.npz")))

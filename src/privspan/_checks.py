@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 __all__ = [
     "as_array",
     "budget",
+    "column",
     "dimension",
     "integer_at_least",
     "matrix",
@@ -30,6 +31,7 @@ __all__ = [
     "one_of",
     "positive",
     "probability",
+    "real_entries",
 ]
 
 _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
@@ -131,14 +133,7 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     ValueError
         For anything that is not two-dimensional or has too few rows or no column.
     """
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
-    array = as_array(X, name)
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        what = "an array of booleans, integers or floats of at most 64 bits"
-        raise TypeError(f"`{name}` must be {what}; got dtype {array.dtype.name}.")
+    array = _plain(X, name)
     if array.ndim != 2:
         what = "two-dimensional (rows are people, columns are features)"
         raise ValueError(f"`{name}` must be {what}; got {array.ndim} dimension(s), shape {array.shape}.")
@@ -146,6 +141,31 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     if rows < min_rows or columns < 1:
         what = f"of at least {min_rows} row(s) and 1 column"
         raise ValueError(f"`{name}` must be {what}; got shape {array.shape}.")
+    return array
+
+
+def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
+    """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
+    array = _plain(y, name)
+    if array.shape != (n,):
+        raise ValueError(f"`{name}` must have one entry per row, shape ({n},); got shape {array.shape}.")
+    return array
+
+
+def real_entries(dtype: np.dtype[Any], *, name: str) -> None:
+    """Refuse a dtype other than booleans, integers or floats of at most 64 bits."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        what = "an array of booleans, integers or floats of at most 64 bits"
+        raise TypeError(f"`{name}` must be {what}; got dtype {dtype.name}.")
+
+
+def _plain(X: object, name: str) -> NDArray[Any]:
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
+    array = as_array(X, name)
+    real_entries(array.dtype, name=name)
     return array
 
 

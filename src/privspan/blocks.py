@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._watch import rows_seen
 from privspan.block_kernels import bases_of, spectra_of
 from privspan.dealing import Order, PartitionOrders, RowOrder, Table, public_order
 from privspan.rows import PartitionedTable, RowSource
@@ -142,6 +143,7 @@ def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder
         rows = slice(start * block_size, stop * block_size)
         chunk = np.asarray(X[rows] if order is None else X[order[rows]])
         chunk = np.ascontiguousarray(chunk, dtype=np.float64)  # (c * m, d)
+        rows_seen(len(chunk))
         yield slice(start, stop), chunk.reshape(stop - start, block_size, d)
 
 
@@ -150,6 +152,7 @@ def _narrowed_blocks(X: Any, block_size: int, order: RowOrder) -> Iterator[tuple
     for j in range(X.shape[0] // block_size):
         numbers = slice(j * block_size, (j + 1) * block_size)
         block = (X[numbers] if order is None else X[order[numbers]]).tocsr()
+        rows_seen(block_size)
         columns, places = np.unique(block.indices, return_inverse=True)
         width = max(len(columns), block_size)  # a few columns of zeros change no singular value
         narrow = sparse.csr_array((block.data.astype(np.float64), places, block.indptr), shape=(block_size, width))

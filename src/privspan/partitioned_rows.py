@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from operator import itemgetter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -194,7 +195,7 @@ class PartitionedRows:
         self._rows = table.place.map(partial(_opened, clip=clip, keep=keep), table.parts)
         if keep:
             self._rows = table.place.hold(self._rows, table.lengths)
-        self._squares: RowValues | None = None
+        self._squares: PerRow | None = None
 
     def map_chunks(
         self,
@@ -208,15 +209,21 @@ class PartitionedRows:
 
     def map_rows(self, function: Callable[[Piece], Any]) -> RowValues:
         """Return one result per row, kept next to the rows; see `privspan.unit_rows.Rows.map_rows`."""
-        parts = self._place.map(partial(_row_results, function), self._rows)
-        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+        if self._squares is not None:
+            return self._held(self._place.map(partial(_row_results, function), self._rows))
+        both = self._held(self._place.map(partial(_results_and_lengths, function), self._rows))
+        self._squares = per_row(itemgetter(1), both)
+        results: RowValues = per_row(itemgetter(0), both)
+        return results
 
     def squared_lengths(self) -> PerRow:
         """Return the computed squared length of every cleaned row."""
         if self._squares is None:
-            parts = self._place.hold(self._place.map(Rows.squared_lengths, self._rows), self._lengths)
-            self._squares = RowValues(self._place, self._lengths, parts)
+            self._squares = self._held(self._place.map(Rows.squared_lengths, self._rows))
         return self._squares
+
+    def _held(self, parts: Sequence[Part]) -> RowValues:
+        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
 
 def _opened(part: NDArray[Any], *, clip: float | None, keep: bool) -> Rows:
@@ -231,7 +238,11 @@ def _piece_sums(
 
 
 def _row_results(function: Callable[[Piece], Any], rows: Rows) -> Array:
-    return rows.map_rows(function)
+    return np.concatenate([np.asarray(function(piece)) for _, piece in rows.pieces()])
+
+
+def _results_and_lengths(function: Callable[[Piece], Any], rows: Rows) -> tuple[Array, Array]:
+    return rows.results_and_lengths(function)
 
 
 AnyRows: TypeAlias = Rows | PartitionedRows

@@ -27,6 +27,7 @@ from scipy import sparse
 from privspan import _checks
 from privspan._watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
+from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
 
 __all__ = ["CHUNK_ROWS", "Finish", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
 
@@ -88,7 +89,7 @@ def as_rows_input(
         raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
     if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
         raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
-    return table if isinstance(table, RowSource | PartitionedTable) else table.tocsr()
+    return table if isinstance(table, RowSource | PartitionedTable) else compressed_rows(table)
 
 
 def is_sparse(X: object) -> bool:
@@ -216,18 +217,22 @@ class Rows:
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
         """
-        results, squares = [], []
-        for _, piece in self.pieces():
-            results.append(np.asarray(function(piece)))
-            if self._squares is None:
-                squares.append(_squared_lengths(piece))
         if self._squares is None:
-            self._squares = np.concatenate(squares)  # (n,)
-        return np.concatenate(results)
+            results, self._squares = self.results_and_lengths(function)
+            return results
+        return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
+
+    def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
+        """Return one result per row, and the squared lengths of the rows, from one pass."""
+        both = [(np.asarray(function(piece)), _squared_lengths(piece)) for _, piece in self.pieces()]
+        results, squares = (np.concatenate(parts) for parts in zip(*both, strict=True))
+        return results, squares
 
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
-        return self.map_rows(_squared_lengths) if self._squares is None else self._squares
+        if self._squares is None:
+            self._squares = np.concatenate([_squared_lengths(piece) for _, piece in self.pieces()])  # (n,)
+        return self._squares
 
 
 def piece_rows(d: int) -> int:
@@ -278,21 +283,18 @@ def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: fl
     exponents = _exponents(np.abs(taken).max(axis=1))  # NaN if any entry is
     taken[exponents == _HOPELESS] = 0.0
     near_one = np.ldexp(taken, -exponents[:, None])
-    lengths = _careful_lengths(np.vecdot(near_one, near_one), exponents, rows.shape[1], clip)
+    # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
+    squares = np.add.reduce(near_one * near_one, axis=1)
+    lengths = _careful_lengths(squares, exponents, rows.shape[1], clip)
     rows[numbers] = near_one / lengths[:, None]
 
 
 def _scaled_sparse(source: Any, clip: float | None) -> Any:
     """Scale the rows of a CSR matrix; a cell that is stored several times holds the sum of what is stored."""
-    # A fresh matrix, so that no stale "no duplicates" flag of the input is believed.
-    rows = sparse.csr_array(
-        (source.data.astype(np.float64), source.indices.copy(), source.indptr.copy()), shape=source.shape
-    )
     with np.errstate(all="ignore"):
-        rows.sum_duplicates()
-        squares = _squared_lengths(rows)
-        scales, delicate = _scales(squares, rows.shape[1], clip)
-        owner = _owners(rows)
+        rows = summed_rows(source)
+        scales, delicate = _scales(_squared_lengths(rows), rows.shape[1], clip)
+        owner = entry_rows(rows)
         careful = delicate[owner]  # stored entries of rows that need care
         kept, kept_owner = rows.data[careful], owner[careful]
         rows.data *= scales[owner]
@@ -305,13 +307,8 @@ def _squared_lengths(rows: Piece) -> Array:
     if not sparse.issparse(rows):
         return np.asarray(np.vecdot(rows, rows))
     stored: Any = rows
-    squares = np.bincount(_owners(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
+    squares = np.bincount(entry_rows(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
     return np.asarray(squares, dtype=np.float64)
-
-
-def _owners(rows: Any) -> NDArray[np.intp]:
-    """Return the row of each stored entry of a CSR matrix."""
-    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
 
 def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:

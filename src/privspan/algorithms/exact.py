@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks
+from privspan._watch import rows_seen
 from privspan.algorithms.exact_enumeration import gap_winner
 from privspan.algorithms.exact_search import majority_winner
 from privspan.algorithms.exact_votes import vote_winner
@@ -125,6 +126,7 @@ def exact_subspace(
     source = as_rows_input(X, accept_sparse=False)
     _checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
     table = np.asarray(source)  # a file is read as a whole
+    rows_seen(len(table))
     names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(max_bits), int(max_work)

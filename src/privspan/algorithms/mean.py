@@ -163,19 +163,29 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
         return RowDifferences(source, pairs, dtype)
     if is_sparse(source):
         return source[pairs[:, 0]].astype(dtype) - source[pairs[:, 1]].astype(dtype)
-    differences = np.empty((len(pairs), int(source.shape[1])), dtype=dtype)
-    step = piece_rows(int(source.shape[1]))
+    return _paired(source, pairs, dtype)
+
+
+def _paired(rows: NDArray[Any], pairs: NDArray[np.intp], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the differences of pairs of rows of an array, a few at a time."""
+    differences = np.empty((len(pairs), int(rows.shape[1])), dtype=dtype)
+    step = piece_rows(int(rows.shape[1]))
     with np.errstate(all="ignore"):
         for start in range(0, len(pairs), step):
             part = slice(start, start + step)
-            minuend, subtrahend = source[pairs[part, 0]], source[pairs[part, 1]]
+            minuend, subtrahend = rows[pairs[part, 0]], rows[pairs[part, 1]]
             np.subtract(minuend, subtrahend, out=differences[part], dtype=dtype, casting="unsafe")
     return differences
 
 
 def _differences_within(part: NDArray[Any], seed: int) -> NDArray[Any]:
-    """Return the differences of pairs within one partition, drawn by a public seed."""
-    return np.asarray(pair_differences(part, seed))
+    """Return the differences of pairs within one partition, drawn by a public seed.
+
+    Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
+    draw the same pairs.
+    """
+    public = open_streams(seed).public
+    return _paired(part, _public_pairs(part, public), np.result_type(part.dtype, np.float32))
 
 
 def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
@@ -198,8 +208,13 @@ def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
     source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
     if isinstance(source, PartitionedTable):
-        return source.then(partial(less_mean, mean=mean), dtype=np.result_type(source.dtype, mean.dtype))
+        return source.then(partial(_shifted, mean), dtype=np.result_type(source.dtype, mean.dtype))
     return ShiftedRows(source, mean) if isinstance(source, RowSource) else source - mean
+
+
+def _shifted(mean: Array, part: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(all="ignore"):
+        return np.asarray(part - mean)
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:

@@ -95,7 +95,7 @@ def private_subspace(
         "auto" asks :func:`privspan.plan`.  "exact" is run only when asked for.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
-        knowledge.  It guides the choice and never affects privacy, unless it was read off the data.
+        knowledge; used by "auto" and "approximate" only.  It never affects privacy, unless it was read off the data.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     **options

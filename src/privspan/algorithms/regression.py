@@ -140,16 +140,9 @@ def moment_bounds(n: int, k: int) -> SumBounds:
 
 def _targets_of(source: Any, y: object) -> PerRow:
     """Return the targets, where the rows are, after checks of type and shape."""
-    n = int(source.shape[0])
-    apart = isinstance(source, PartitionedTable)
-    targets: Any = partitioned_column(y, source) if apart else np.asarray(y)
-    if targets.dtype.kind not in "biuf":
-        raise TypeError(f"`y` must be real numbers; got dtype {targets.dtype.name}.")
-    if apart:
-        return RowValues.of_column(targets)
-    if targets.shape != (n,):
-        raise ValueError(f"`y` must have one entry per row, shape ({n},); got shape {targets.shape}.")
-    return targets
+    if isinstance(source, PartitionedTable):
+        return RowValues.of_column(partitioned_column(y, source))
+    return _checks.column(y, int(source.shape[0]))
 
 
 def _scaled_targets(targets: NDArray[Any], bound: float) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks
+from privspan._watch import rows_seen
 from privspan.algorithms.stable_release import certified_release, noisy_histogram, released_share, released_tail
 from privspan.leverage import GRID, exact_gram
 from privspan.leverage_certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
@@ -183,6 +184,7 @@ class _ScaledRows:
 
     def _measure(self, part: slice) -> None:
         rows = np.abs(self._table[part].astype(np.float64))  # (step, d)
+        rows_seen(len(rows))
         largest = rows.max(axis=1)
         usable = np.isfinite(largest) & (largest > 0)
         exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
@@ -227,6 +229,7 @@ class _ScaledRows:
             )
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
+        rows_seen(n)
 
     def combine(self, coefficients: Array) -> Array:
         """Combination (d, k) of the scaled records with the given coefficients (n, k)."""

@@ -10,6 +10,7 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan import _checks
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
 from privspan.rows._columns import choose_columns
@@ -67,12 +68,12 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
         raise ValueError(f"`{name}` must have chunks of known size; {told}.")
     if X.numblocks[1] != 1:
         raise ValueError(f"`{name}` must have whole rows in each chunk: use `{name}.rechunk({{1: -1}})`.")
-    if not isinstance(X._meta, np.ndarray):
-        raise TypeError(f"`{name}` must be made of NumPy arrays; its chunks are {type(X._meta).__name__}.")
+    if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray):
+        raise TypeError(f"`{name}` must be made of plain NumPy arrays; its chunks are {type(X._meta).__name__}.")
     place, d = DaskPlace(X), int(X.shape[1])
     lengths = tuple(int(length) for length in X.chunks[0])
     chunks = X.to_delayed().ravel().tolist()
-    parts = place.map(partial(_checked, d), chunks, place.send(lengths))
+    parts = place.map(partial(_checked, name, d), chunks, place.send(lengths))
     return PartitionedTable(place, parts, lengths, d, np.dtype(X.dtype))
 
 
@@ -85,7 +86,7 @@ def _open_frame(X: Any) -> PartitionedTable:
     chosen = [name for name in X.columns if str(name) in set(names)]
     frames = X[chosen].to_delayed()
     lengths = tuple(dask.compute(*(dask.delayed(len)(frame) for frame in frames)))
-    parts = place.map(partial(_checked, len(chosen)), place.map(_numbers, frames), place.send(lengths))
+    parts = place.map(partial(_checked, "X", len(chosen)), place.map(_numbers, frames), place.send(lengths))
     return PartitionedTable(place, parts, lengths, len(chosen), np.dtype(np.float64), tuple(names), left_out)
 
 
@@ -95,7 +96,7 @@ def _open_series(y: Any) -> PartitionedTable:
         raise TypeError(f"`y` must be real numbers; got {kind}.")
     place, parts = DaskPlace(y), y.to_frame().to_delayed()
     lengths = tuple(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    columns = place.map(partial(_checked, 1), place.map(_numbers, parts), place.send(lengths))
+    columns = place.map(partial(_checked, "y", 1), place.map(_numbers, parts), place.send(lengths))
     return PartitionedTable(place, columns, lengths, 1, np.dtype(np.float64))
 
 
@@ -117,9 +118,13 @@ def _numbers(frame: Any) -> NDArray[np.float64]:
     return np.column_stack(columns)
 
 
-def _checked(d: int, chunk: Any, length: int) -> NDArray[Any]:
+def _checked(name: str, d: int, chunk: Any, length: int) -> NDArray[Any]:
     """Return a chunk as an array, if it has the shape and the kind of numbers that the table promises."""
-    rows = np.asarray(chunk)
-    if rows.shape != (length, d) or rows.dtype.kind not in "biuf":
-        raise ValueError(f"A partition of `X` must be {length} x {d} real numbers, as its metadata say; it is not.")
+    try:
+        rows = _checks.matrix(chunk, min_rows=0)
+    except (TypeError, ValueError):
+        rows = None
+    if rows is None or rows.shape != (length, d):
+        what = f"{length} x {d} real numbers, as its metadata say"
+        raise ValueError(f"A partition of `{name}` must be {what}; it is not.")
     return rows

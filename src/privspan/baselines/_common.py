@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from privspan import _checks
 from privspan.algorithms.lazy_gauss import UnitGram
+from privspan.partitioned_rows import AnyRows, open_unit_rows
 from privspan.privacy import Budget
 from privspan.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.subspace import Subspace
 from privspan.sums import grid_total
-from privspan.unit_rows import Rows, as_rows_input
+from privspan.unit_rows import as_rows_input
 
 __all__ = [
     "WIDEST_MATRIX",
@@ -48,7 +49,7 @@ _EIGENSOLVER = (
 class Table:
     """A checked call: the unit rows, the public sizes, the budget and the random streams."""
 
-    rows: Rows
+    rows: AnyRows
     n: int
     d: int
     k: int
@@ -82,14 +83,14 @@ def open_table(
         Whether k must be below d, for mechanisms that need the eigenvalue after the k-th.
     """
     budget = Budget(epsilon, delta)
-    source = as_rows_input(X)
+    source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)
     if widest is not None and d > widest:
         raise ValueError(f"`X` must have at most {widest} columns for this baseline; got {d}.")
     if proper and k == d:
         raise ValueError(f"`k` must be below the number of columns, {d}, for this baseline; got {k!r}.")
-    return Table(Rows(source), n, d, int(k), budget, open_streams(rng))
+    return Table(open_unit_rows(source), n, d, int(k), budget, open_streams(rng))
 
 
 @dataclass(frozen=True)

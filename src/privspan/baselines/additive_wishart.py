@@ -38,7 +38,7 @@ def additive_wishart(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension.

@@ -18,10 +18,12 @@ from privspan.privacy import Part, Release, epsilon_from_mu, share_mu
 from privspan.randomness import BitSource, RandomLike
 from privspan.sums import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
-__all__ = ["analyze_gauss_gap", "projector_movement"]
+__all__ = ["GAP_DELTA_SHARE", "analyze_gauss_gap", "projector_movement"]
+
+GAP_DELTA_SHARE = 0.1
+"""Share of delta that is set aside for a gap that was overestimated."""
 
 _GAP_SHARE = 0.1  # of mu², for the gap
-_DELTA_SHARE = 0.1  # of delta, for a gap that was overestimated
 _PROJECTOR_ERROR = 2.0**-48  # per d k: float64 error of a projector, orthonormality of the eigenvectors included
 
 
@@ -30,7 +32,7 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension, below d.
@@ -59,7 +61,7 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
     True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
-    rest, reserved = table.budget.reserve_delta(_DELTA_SHARE)
+    rest, reserved = table.budget.reserve_delta(GAP_DELTA_SHARE)
     mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
     moment = second_moment(table)
     values, vectors = spectrum(moment.matrix)

@@ -76,7 +76,7 @@ def friendly_core(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or dense RowSource
+    X : (n, d) array, memory map, dense RowSource, or Dask array or dataframe
         One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
     k : int
         Dimension.

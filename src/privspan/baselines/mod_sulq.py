@@ -27,7 +27,7 @@ def mod_sulq(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension.
@@ -61,7 +61,7 @@ def mod_sulq(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike
     triangle = np.triu_indices(d)
     bounds = SumBounds(_REPLACEMENT, gram.chunk_error(d), upper_triangle(d), 1.02 * table.n)
     mu = table.budget.mu
-    sums = (chunk[triangle] for chunk in gram.products(None))
+    sums = gram.products(None, lambda total: total[triangle])
     values, sigma = gaussian_sum(sums, (upper_triangle(d),), bounds, mu, table.streams.noise)
     noisy = np.zeros((d, d))
     noisy[triangle] = values

@@ -8,7 +8,6 @@ public length, so that the guarantee holds for every Ω, not just with high prob
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from privspan import _checks
 from privspan.baselines._common import Table, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
+from privspan.partitioned_rows import ChunkSums
 from privspan.privacy import Part, Release
 from privspan.randomness import RandomLike
 from privspan.subspace import Subspace
@@ -40,7 +40,7 @@ def noisy_range_finder(
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.
     k : int
         Dimension.
@@ -99,7 +99,7 @@ def noisy_range_finder(
     )
 
 
-def _products(table: Table, public_matrix: Array) -> Iterator[Array]:
+def _products(table: Table, public_matrix: Array) -> ChunkSums:
     """Return, chunk by chunk, the sum of x times its clipped sketch, (d, sketch)."""
     return table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ public_matrix))
 

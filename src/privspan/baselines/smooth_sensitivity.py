@@ -48,7 +48,7 @@ def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: 
 
     Parameters
     ----------
-    X : (n, d) array, memory map or SciPy sparse matrix
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension, below d.

@@ -58,7 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, metavar="DIR", help="folder of results (bench-quick or bench-results)")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="cells at once (all cores)")
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="run only what is missing (the default)")
     again.add_argument("--retry", action="store_true", help="also run again what failed or ran out of time")
     again.add_argument("--fresh", action="store_true", help="forget earlier results of these suites and methods")
     return parser

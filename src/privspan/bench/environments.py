@@ -29,9 +29,13 @@ def cache_folder() -> Path:
     return Path(chosen) / "privspan" if chosen else Path.home() / ".cache" / "privspan"
 
 
+def version(peer: str) -> str:
+    """Return the version of a peer that is compared with."""
+    return PEERS[peer][0].partition("==")[2]
+
+
 def _folder(peer: str) -> Path:
-    version = PEERS[peer][0].partition("==")[2]
-    return cache_folder() / f"{peer}-{version}-python{sys.version_info.major}.{sys.version_info.minor}"
+    return cache_folder() / f"{peer}-{version(peer)}-python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def _python(folder: Path) -> Path:

@@ -5,6 +5,7 @@ are centred and of length 1, which both peers are told.
 """
 
 import importlib
+import importlib.metadata
 import json
 import sys
 import time
@@ -42,7 +43,8 @@ def run(peer: str, records: str, k: str, epsilon: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         components, seconds = {"diffprivlib": diffprivlib, "opendp": opendp}[peer](X, int(k), float(epsilon))
-    print(json.dumps({"components": np.asarray(components).tolist(), "seconds": seconds}))
+    version = importlib.metadata.version(peer)
+    print(json.dumps({"components": np.asarray(components).tolist(), "seconds": seconds, "version": version}))
 
 
 if __name__ == "__main__":

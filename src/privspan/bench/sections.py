@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privspan.bench.cells import ABSTAINED, OK, OUT_OF_TIME
+from privspan.baselines._common import WIDEST_MATRIX
+from privspan.bench.cells import ABSTAINED, FAILED, NOT_APPLICABLE, OUT_OF_TIME
 from privspan.bench.methods import METHODS
 from privspan.bench.store import Row
 from privspan.bench.suites import SUITES, accuracy, peers, real
@@ -183,9 +184,9 @@ def _downstream(rows: list[Row]) -> str:
         lines.append([f"{int(setting['d']):,}", *errors])
     n, k = int(some[0].setting["n"]), some[0].setting["k"]
     said = (
-        f"{n:,} records near {k} sign vectors (Tsfadia 2024), ε = 1 in all. Half of the budget learns a subspace, "
-        "half the mean inside it; the Gaussian mechanism spends everything on all coordinates. "
-        "Error over the length of the mean."
+        f"{n:,} records near {k} sign vectors (Tsfadia 2024), ε = 1 in all. Half of μ² learns a subspace, half the "
+        "mean inside it; the Gaussian mechanism spends everything on all coordinates. Error over the length of the "
+        f"mean. Analyze Gauss with a gap forms a d × d matrix and is not run beyond {WIDEST_MATRIX:,} columns."
     )
     return f"{said}\n\n{markdown_table(['columns', *map(label, methods)], lines)}"
 
@@ -295,15 +296,17 @@ def _abstentions(contests: dict[str, list[Group]]) -> list[str]:
     for method in filter(is_ours, METHODS):
         mine = [one for some in contests.values() for one in some if one.method == method]
         ran, silent = sum(one.ran for one in mine), sum(one.count(ABSTAINED) for one in mine)
-        stopped = sum(one.count(OUT_OF_TIME) for one in mine)
-        refused = sum(len(one.rows) for one in mine) - sum(
-            one.count(s) for one in mine for s in (OK, ABSTAINED, OUT_OF_TIME)
+        refused, stopped, failed = (
+            sum(one.count(status) for one in mine) for status in (NOT_APPLICABLE, OUT_OF_TIME, FAILED)
         )
-        if silent or stopped or refused:
-            limit = f", {stopped} were stopped by the time limit" if stopped else ""
-            told.append(
-                f"* **{label(method)}**: {silent} of {ran} runs abstained; {refused} settings were not for it{limit}."
-            )
+        others = (
+            (refused, "were refused by its documented limits"),
+            (stopped, "were stopped by the time limit"),
+            (failed, "failed"),
+        )
+        if silent or any(count for count, _ in others):
+            more = "".join(f"; {count} more {what}" for count, what in others if count)
+            told.append(f"* **{label(method)}**: {silent} of {ran} runs abstained{more}.")
     return told
 
 

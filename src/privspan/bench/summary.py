@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from privspan.bench import environments
 from privspan.bench.cells import ABSTAINED, NOT_APPLICABLE, OK, Suite
 from privspan.bench.methods import METHODS
 from privspan.bench.store import Row
@@ -19,8 +20,8 @@ TIE = 1.05
 _LABELS = {
     "sklearn_full": "scikit-learn PCA, not private",
     "sklearn_randomized": "scikit-learn PCA, randomized, not private",
-    "diffprivlib": "diffprivlib 0.6.6",
-    "opendp": "OpenDP 0.16.0",
+    "diffprivlib": f"diffprivlib {environments.version('diffprivlib')}",
+    "opendp": f"OpenDP {environments.version('opendp')}",
     "plain": "Gaussian mechanism on all coordinates",
     "analyze-gauss": "Analyze Gauss",
     "exact": "exact_subspace",

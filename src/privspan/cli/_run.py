@@ -31,7 +31,13 @@ _EXAMPLES = {
     "--k": "--k 3",
     "--output": "-o out.npz",
 }
-_FLAGS = {"n_components": "--k", "max_components": "--max-k", "random_state": "--seed", "center": "--no-center"}
+_FLAGS = {
+    "X": "the table",
+    "center": "--no-center",
+    "max_components": "--max-k",
+    "n_components": "--k",
+    "random_state": "--seed",
+}
 
 
 def run(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from privspan.algorithms.exact import exact_subspace
+from privspan.algorithms.exact import SMALLEST_DELTA, exact_subspace
 from privspan.algorithms.private import GAUSSIAN_METHODS, UselessPlanWarning
 from privspan.cli import _console
 from privspan.cli._options import budget_float
@@ -27,6 +27,7 @@ __all__ = ["Task"]
 
 # Rows looked at per row of the table, as measured; only for the methods that pass over the rows evenly in time.
 _PASSES = {"adaptive": 8.0, "analyze-gauss": 4.0}
+_MOST_DECIMALS = 300  # that `exact_subspace` takes
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,10 @@ class Task:
             if value is not None:
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
+        if self.exact and self._budget()["delta"] < SMALLEST_DELTA:
+            raise Complaint(f"--delta takes at least {SMALLEST_DELTA:.1e} with --exact; got {self.delta:g}.")
+        if self.decimals is not None and self.decimals > _MOST_DECIMALS:
+            raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
     def check(self, source: RowSource) -> None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
@@ -83,11 +88,11 @@ class Task:
         if self.exact:
             plan_exact(n, int(self.k) + self.affine, **self._budget(), method=self.method)  # type: ignore[arg-type]
             return
-        _private_pca()
+        if self.k == "auto":
+            self._check_auto(usable, d)
+        self._model().check_table(source)
         if self.k != "auto":
             _warn_if_useless(predict(usable, d, self.k, **self._budget(), gamma=self.gamma), n // usable)
-            return
-        self._check_auto(usable, d)
 
     def _check_auto(self, usable: int, d: int) -> None:
         most = min(10, d - 1, usable // 2 - 1) if self.max_k is None else self.max_k
@@ -126,24 +131,23 @@ class Task:
         return release, None
 
     def _pca(self, source: RowSource) -> tuple[Release, Plan]:
-        model = _private_pca()(
+        model = self._model().fit(source)
+        return model.release_, model.plan_
+
+    def _model(self) -> Any:
+        """Return the estimator, or complain that scikit-learn is missing while nothing has been spent."""
+        from privspan.estimators import PrivatePCA
+
+        return PrivatePCA(
             self.k,
             **self._budget(),
             center=self.center,
-            method=self.method,
+            method=self.method,  # type: ignore[arg-type]
             gamma=self.gamma,
             norm_bound=self.norm_bound,
             max_components=self.max_k,
             random_state=self.seed,
-        ).fit(source)
-        return model.release_, model.plan_
-
-
-def _private_pca() -> Any:
-    """Return the estimator, or complain that scikit-learn is missing while nothing has been spent."""
-    from privspan.estimators import PrivatePCA
-
-    return PrivatePCA
+        )
 
 
 def _told_elsewhere(category: type[Warning]) -> bool:

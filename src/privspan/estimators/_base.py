@@ -21,6 +21,7 @@ from privspan import _checks
 from privspan.privacy import Release
 from privspan.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
+from privspan.rows.compressed import compressed_rows
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input, piece_rows
 
@@ -68,6 +69,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         else:
             _refuse_quietly(X)
             sparse_format = "csr" if self._takes_sparse() else False
+            if sparse_format and issparse(X) and getattr(X, "ndim", 0) == 2:
+                X = compressed_rows(X)  # scikit-learn's conversion would add up entries in an order of its own
             checked = validate_data(
                 self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
             )

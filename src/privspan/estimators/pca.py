@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from privspan import _checks, planner_blocks
-from privspan.algorithms.mean import PrivateMean, less_mean, pair_differences, private_mean
+from privspan.algorithms.approximate import BlockSettings
+from privspan.algorithms.mean import pair_differences
 from privspan.algorithms.private import (
     GAUSSIAN_METHODS,
     PRIVATE_METHODS,
@@ -24,17 +25,16 @@ from privspan.algorithms.private import (
     gaussian_budgets,
     methods_for,
     planned,
-    private_subspace,
 )
 from privspan.algorithms.rank import choose_dimension
-from privspan.algorithms.spectrum import explained_variance
 from privspan.dealing import block_count
-from privspan.estimators._base import SubspaceEstimator, first_axes, independent_seeds
+from privspan.estimators._base import SubspaceEstimator, independent_seeds
+from privspan.estimators._pca_steps import PCASteps
 from privspan.planner import Plan, among, plan
-from privspan.privacy import Budget, Part, PrivacyCost, Release
+from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, open_streams
-from privspan.subspace import Subspace
-from privspan.unit_rows import is_sparse
+from privspan.rows import PartitionedTable
+from privspan.unit_rows import as_rows_input, is_sparse
 
 _DEFAULT_MOST_COMPONENTS = 10
 
@@ -44,6 +44,8 @@ _SHARES = {
     "private mean": {"subspace": 0.74, "variances": 0.06, "mean": 0.2},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
+_SMALLEST_MU = 1e-12  # with less, noise would leave the range of float64, and tell nothing long before
+_BOUNDS = (2.0**-500, 2.0**500)  # of `norm_bound`, which is multiplied by the noise
 _LARGEST_MEAN_ERROR = 0.3  # of a component's standard deviation
 _STEPS = ("pairing", "dimension", "subspace", "variances", "mean")
 
@@ -57,7 +59,7 @@ class PrivatePCA(SubspaceEstimator):
     Parameters
     ----------
     n_components : int or "auto"
-        Number of components. "auto" chooses it privately, at a part of epsilon (dense tables only).
+        Number of components. "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
     center : bool, default=True
@@ -67,7 +69,8 @@ class PrivatePCA(SubspaceEstimator):
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
         How the subspace is learnt; "auto" follows :func:`privspan.plan`.
     gamma : float, optional
-        Standard deviation of the tail's largest direction over that of the last component, if it is public knowledge.
+        Standard deviation of the tail's largest direction over that of the last component, if it is public
+        knowledge; used by "approximate", and for predictions (of ``plan_``, "auto", and how to centre), only.
     norm_bound : float, optional
         A public bound on the length of rows; longer rows are shortened to it where the mean is computed.
     max_components : int, optional
@@ -159,15 +162,21 @@ class PrivatePCA(SubspaceEstimator):
         seeds = dict(zip(_STEPS, independent_seeds(self.random_state, len(_STEPS)), strict=True))
         pairs = pair_differences(X, seeds["pairing"]) if self.center else X
         k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
-        centring = self._centring(X.shape, k, rest, is_sparse(X))
-        n = X.shape[0] if centring == "private mean" else pairs.shape[0]
-        weights = _SHARES[centring]
-        self.plan_ = self._plan_for(X, n, k, gaussian_budgets(rest, [*weights.values()])[0])
-        gaussian = self.plan_.method in GAUSSIAN_METHODS
-        shares = gaussian_budgets(rest, [*weights.values()]) if gaussian else rest.split([*weights.values()])
-        steps = _Steps(dict(zip(weights, shares, strict=True)), seeds, self.plan_.method, self.gamma, self.norm_bound)
-        found = steps.run(X, pairs, k, centring)
-        return found.release(budget, (*voting, *found.parts(gaussian)), names, self.n_components == "auto")
+        course = self._course(X, pairs, k, rest)
+        self.plan_ = course.plan
+        steps = PCASteps(course.budgets, seeds, course.plan.method, self.gamma, self.norm_bound)
+        found = steps.run(X, pairs, k, course.centring)
+        parts = (*voting, *found.parts(gaussian=course.plan.method in GAUSSIAN_METHODS))
+        return found.release(budget, parts, names, self.n_components == "auto")
+
+    def check_table(self, X: Any) -> None:
+        """Refuse what ``fit`` would refuse, from types and shapes alone: no value is read and nothing is spent.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+        """
+        self._checked(as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse(), accept_partitions=True))
 
     def _checked(self, X: Any) -> Budget:
         """Refuse, from public facts alone, what cannot be done."""
@@ -175,33 +184,83 @@ class PrivatePCA(SubspaceEstimator):
         _checks.one_of([method for method in PRIVATE_METHODS if method != "exact"], method=self.method)
         if not isinstance(self.center, bool | np.bool_):
             raise TypeError("`center` must be True or False.")
+        if budget.mu < _SMALLEST_MU:
+            raise ValueError(
+                f"`epsilon` or `delta` must be larger: mu is {budget.mu:.1e}, and nothing could be learnt."
+            )
         if self.norm_bound is not None:
             _checks.positive(norm_bound=self.norm_bound)
-        rows = X.shape[0] // 2 if self.center else X.shape[0]
+            if not _BOUNDS[0] <= self.norm_bound <= _BOUNDS[1]:
+                raise ValueError(f"`norm_bound` must be between 2**-500 and 2**500; got {float(self.norm_bound)!r}.")
+        if self.gamma is not None:
+            _checks.probability(gamma=self.gamma)
+        pairs = _shape_of_pairs(X) if self.center else X
+        self._check_number(pairs.shape)
+        self._check_blocks(X, pairs, budget)
+        return budget
+
+    def _check_number(self, shape: tuple[int, int]) -> None:
+        """Refuse a number of components that the shape rules out."""
         if self.n_components == "auto":
-            return budget
+            return
         _checks.integer_at_least(1, n_components=self.n_components)
-        if self.n_components > min(rows, X.shape[1]):
+        if self.n_components > min(shape):
             what = "pairs of rows" if self.center else "rows"
-            most = f"{min(rows, X.shape[1])}, the smaller of the number of columns and of {what}"
+            most = f"{min(shape)}, the smaller of the number of columns and of {what}"
             raise ValueError(f"`n_components` must be at most {most}; got {int(self.n_components)}.")
         if self.max_components is not None:
             raise ValueError('`max_components` must be given only with `n_components="auto"`.')
-        return budget
+
+    def _check_blocks(self, X: Any, pairs: Any, budget: Budget) -> None:
+        """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
+        # The planner takes blocks only where there are two of them, but does not know how partitions cut them.
+        if self.method != "approximate" and not (self.method == "auto" and isinstance(X, PartitionedTable)):
+            return
+        considered, epsilon = self._vote(pairs, budget)
+        rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
+        for k in considered[: min(pairs.shape)]:
+            course = self._course(X, pairs, k, rest)
+            if course.plan.method != "approximate":
+                continue
+            by_pairs = course.centring == "pair differences"
+            try:
+                settings = BlockSettings(gamma=self.gamma)
+                settings.check_table(pairs if by_pairs else X, k, course.budgets["subspace"])
+            except ValueError as refusal:
+                if by_pairs:
+                    refusal.add_note("Centring makes one row of every two.")
+                raise
 
     def _choose_dimension(self, rows: Any, budget: Budget, seed: RandomLike) -> tuple[int, Budget, tuple[Part, ...]]:
         """Return k, the budget that is left, and what choosing k cost."""
+        considered, epsilon = self._vote(rows, budget)
         if self.n_components != "auto":
-            return int(self.n_components), budget, ()
+            return considered[0], budget, ()
+        k = choose_dimension(rows, considered[-1], epsilon=epsilon, bits=open_streams(seed).noise)
+        rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
+        return k, rest, (Part("choice of the dimension", epsilon, 0.0),)
+
+    def _vote(self, rows: Any, budget: Budget) -> tuple[range, float]:
+        """Return the dimensions among which k is chosen, and the epsilon of choosing."""
+        if self.n_components != "auto":
+            return range(int(self.n_components), int(self.n_components) + 1), 0.0
         most = self.max_components
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
         _checks.integer_at_least(1, max_components=most)
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
-        epsilon = planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
-        k = choose_dimension(rows, most, epsilon=epsilon, bits=open_streams(seed).noise)
-        rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
-        return k, rest, (Part("choice of the dimension", epsilon, 0.0),)
+        return range(1, int(most) + 1), planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
+
+    def _course(self, X: Any, pairs: Any, k: int, rest: Budget) -> _Course:
+        """Choose how to go on once k is known, from public numbers."""
+        centring = self._centring(X.shape, k, rest, is_sparse(X))
+        weights = _SHARES[centring]
+        shares = gaussian_budgets(rest, [*weights.values()])
+        n = X.shape[0] if centring == "private mean" else pairs.shape[0]
+        chosen = self._plan_for(X, n, k, shares[0])
+        if chosen.method not in GAUSSIAN_METHODS:
+            shares = rest.split([*weights.values()])
+        return _Course(centring, chosen, dict(zip(weights, shares, strict=True)))
 
     def _centring(self, shape: tuple[int, int], k: int, budget: Budget, is_sparse: bool) -> str:
         """Choose how to centre, from public numbers."""
@@ -251,79 +310,17 @@ def mean_is_better(n: int, d: int, k: int, budget: Budget, gamma: float | None) 
     return by_mean.alternatives[0].error < by_pairs.error
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What the steps released, before it is put together."""
+def _shape_of_pairs(X: Any) -> Any:
+    """Return a stand-in for the differences of pairs, of which only the numbers of rows mean anything."""
+    if isinstance(X, PartitionedTable):
+        return replace(X, lengths=tuple(length // 2 for length in X.lengths))
+    return np.broadcast_to(0.0, (X.shape[0] // 2, X.shape[1]))
 
-    subspace: Release
-    variances: Release
-    mean: PrivateMean | None
+
+@dataclass(frozen=True)
+class _Course:
+    """How a fit goes on once k is known."""
+
     centring: str
-    halved: bool  # variances are those of differences, twice those of the rows
-
-    def costs(self) -> dict[str, PrivacyCost]:
-        costs = {"subspace": self.subspace.cost, "variances": self.variances.cost}
-        return costs if self.mean is None else {**costs, "mean": self.mean.cost}
-
-    def parts(self, gaussian: bool) -> tuple[Part, ...]:
-        """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
-        if gaussian:
-            named = ((step, part) for step, cost in self.costs().items() for part in cost.parts)
-            return tuple(replace(part, name=f"{step}: {part.name}") for step, part in named)
-        return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in self.costs().items())
-
-    def release(self, budget: Budget, parts: tuple[Part, ...], names: list[str] | None, chosen: bool) -> Release:
-        """Put the steps together: components by variance, each with its largest entry positive."""
-        turned = self.variances.subspace
-        assert turned is not None
-        d, k = turned.basis.shape
-        largest = np.abs(turned.basis).argmax(axis=0)
-        basis = turned.basis * np.where(turned.basis[largest, np.arange(k)] < 0, -1.0, 1.0)  # (d, k)
-        offset = None if self.mean is None else self.mean.mean
-        mean = np.zeros(d) if offset is None else offset
-        extras: dict[str, Any] = {**self.variances.extras, "mean": mean}
-        if self.halved:
-            for name in ("explained_variance", "total_variance"):
-                extras[name] = extras[name] / 2.0
-        if chosen:
-            extras["n_components"] = k
-        return Release(
-            None
-            if self.subspace.abstained
-            else Subspace(basis, offset=offset, names=tuple(names) if names else None),
-            budget.cost(*parts),
-            f"private PCA ({self.subspace.method})",
-            {**self.subspace.parameters, "centring": self.centring},
-            self.subspace.private,
-            extras,
-        )
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """The private steps with their budgets, by name, and their randomness."""
-
-    budgets: dict[str, Budget]
-    seeds: dict[str, RandomLike]
-    method: str
-    gamma: float | None
-    norm_bound: float | None
-
-    def run(self, X: Any, pairs: Any, k: int, centring: str) -> _Found:
-        """Learn the subspace of the centred rows, the variances along it, and the mean."""
-        mean = None
-        if centring != "none":
-            mean = private_mean(X, **self._for("mean"), norm_bound=self.norm_bound)
-        rows = pairs
-        if centring == "private mean":
-            assert mean is not None
-            rows = less_mean(X, mean.mean)  # (n, d); post-processing of each record by a released vector
-        subspace = private_subspace(rows, k, **self._for("subspace"), method=self.method, gamma=self.gamma)  # type: ignore[arg-type]
-        # After an abstention the variances are those along the placeholder: nothing depends on having abstained.
-        along = subspace.subspace or first_axes(int(X.shape[1]), k)
-        variances = explained_variance(rows, along, **self._for("variances"))
-        return _Found(subspace, variances, mean, centring, halved=centring == "pair differences")
-
-    def _for(self, step: str) -> Any:
-        budget = self.budgets[step]
-        return {"epsilon": budget.epsilon, "delta": budget.delta, "rng": self.seeds[step]}
+    plan: Plan
+    budgets: dict[str, Budget]  # of each step

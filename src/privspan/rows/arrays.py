@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows._source import RowSource, UnreadableFileError
+from privspan.rows.compressed import compressed_rows
 from privspan.rows.derived import DealtRows
 
 __all__ = ["HeldRows", "MappedRows", "check_numbers", "mapped_rows", "open_npy", "open_npz"]
@@ -46,6 +47,8 @@ class MappedRows(RowSource):
         self.shape = (int(array.shape[0]), int(array.shape[1]))
         self.dtype = array.dtype
         self._in_use = 0  # bytes of the file that may be mapped
+        # Rows of a file in Fortran order, or of a transposed view, are scattered over it.
+        self._in_runs = array.strides == (self.shape[1] * self.dtype.itemsize, self.dtype.itemsize)
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
         return self.lend(slice(start, stop), np.copy)
@@ -77,7 +80,7 @@ class MappedRows(RowSource):
 
     def dealt(self, generator: np.random.Generator) -> RowSource:
         """Return the rows of a large file in a public random order that can be read nearly forwards."""
-        if self._array.nbytes <= _FREELY_READ_BYTES:
+        if self._array.nbytes <= _FREELY_READ_BYTES or not self._in_runs:
             return self
         return DealtRows(self, max(1, _NEIGHBOURHOOD // (self.shape[1] * self.dtype.itemsize)), generator)
 
@@ -96,7 +99,7 @@ class MappedRows(RowSource):
 
     def _used(self, count: int) -> None:
         """Give pages back to the system, once enough of them have been copied or used."""
-        self._in_use += count
+        self._in_use += count if self._in_runs else self._array.nbytes
         if self._in_use >= _TAKEN_BYTES and hasattr(self._mapping, "madvise"):  # not on Windows
             self._mapping.madvise(mmap.MADV_DONTNEED)
             self._in_use = 0
@@ -191,7 +194,7 @@ def _open_sparse_npz(path: Path, archive: zipfile.ZipFile) -> RowSource:
 
     def read() -> Any:
         try:
-            matrix = sparse.csr_array(sparse.load_npz(path))
+            matrix = sparse.csr_array(compressed_rows(sparse.load_npz(path)))
             matrix.check_format(full_check=True)  # an index outside the table would read foreign memory
         except Exception:  # whatever the damage leads to
             raise _not_an_archive(path) from None

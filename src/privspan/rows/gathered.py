@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._watch import unwatched
 from privspan.rows._source import WindowedSource
 from privspan.rows.partitions import PartitionedTable
 
@@ -27,21 +28,35 @@ class GatheredRows(WindowedSource):
 
     def __init__(self, table: PartitionedTable) -> None:
         super().__init__()
-        self._table = table
+        self._table = table.then(partial(_as_promised, table.dtype))
         self.shape, self.dtype = table.shape, table.dtype
         self.names, self.left_out = table.names, table.left_out
         self.edges = np.concatenate([[0], np.cumsum(table.lengths)]).astype(np.intp)
 
     def _load(self, window: int) -> Any:
         table = self._table
-        return table.place.fetch([table.parts[window]], [table.lengths[window]])[0]
+        with unwatched():  # whoever asks for rows counts them
+            return table.place.fetch([table.parts[window]], [table.lengths[window]])[0]
 
     def take_columns(self, part: slice) -> NDArray[Any]:
         """Return consecutive columns of all rows, (n, columns); the others stay where they are."""
         table = self._table
         parts = table.place.map(partial(_some_columns, part), table.parts)
-        found = table.place.fetch(parts, table.lengths)
-        return np.concatenate(found).astype(self.dtype, copy=False)
+        with unwatched():
+            return np.concatenate(table.place.fetch(parts, table.lengths))
+
+
+def _as_promised(dtype: np.dtype[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """Return a partition in the type of the table, where it is: another partition must not notice its own.
+
+    A partition of a table of integers may hold floats, because a cell is missing; such a row counts as zeros.
+    """
+    if rows.dtype == dtype:
+        return rows
+    with np.errstate(all="ignore"):
+        if dtype.kind in "biu" and rows.dtype.kind == "f":
+            rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+        return rows.astype(dtype)
 
 
 def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:

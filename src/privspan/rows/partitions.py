@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan import _checks
 from privspan.rows._source import LeftOut, RowSource
 
 __all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
@@ -238,12 +239,11 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     opener = _opener(y, _COLUMNS)
     if opener is not None:
         column: PartitionedTable = opener(y)
+        _checks.real_entries(column.dtype, name="y")
         if column.lengths != table.lengths:
             raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
         return column
-    values = np.asarray(y)
-    if values.shape != (len(table),):
-        raise ValueError(f"`y` must have one entry per row, shape ({len(table)},); got shape {values.shape}.")
+    values = _checks.column(y, len(table))
     pieces = np.split(values[:, None], np.cumsum(table.lengths)[:-1])
     return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
 

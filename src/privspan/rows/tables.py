@@ -215,16 +215,13 @@ def open_arrow(path: Path, columns: Sequence[str] | None) -> RowSource:
         used = [schema.get_field_index(name) for name in layout.columns]
         # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
         first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
-        lengths, values = [], 0
-        for part in range(first.num_record_batches):
-            batch = first.get_batch(part)
-            lengths.append(batch.num_rows)
-            values += len(batch.column(0).flatten()) if layout.is_list else 0
+        batches = (first.get_batch(part) for part in range(first.num_record_batches))
+        counts = [(batch.num_rows, len(batch.column(0).flatten()) if layout.is_list else 0) for batch in batches]
         reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
     except (pa.ArrowException, OSError):
         message = f"`{path.name}` is not an Arrow file, or is cut short; write it as Feather version 2."
         raise UnreadableFileError(message) from None
-    return ArrowRows(path, reader, with_width(path.name, layout, [(sum(lengths), values)]), lengths)
+    return ArrowRows(path, reader, with_width(path.name, layout, counts), [rows for rows, _ in counts])
 
 
 def with_width(file: str, layout: Layout, counts: Sequence[tuple[int, int]]) -> Layout:

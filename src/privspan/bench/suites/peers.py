@@ -56,6 +56,8 @@ def ask_peer(peer: str, X: Any, k: int, epsilon: float) -> dict[str, Any]:
     if run.returncode != 0:
         raise RuntimeError((run.stderr.strip().splitlines() or ["no message"])[-1])
     answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    if answer["version"] != environments.version(peer):
+        raise RuntimeError(f"{peer} {answer['version']} answered instead of {environments.version(peer)}")
     return answer
 
 

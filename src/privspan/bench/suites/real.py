@@ -27,7 +27,7 @@ COMPONENTS = {"Indian Pines": 3, "fermentation": 2, "digits": 5, "breast cancer"
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 METHODS = ("auto", "analyze-gauss")
-REPETITIONS = 20
+REPETITIONS = 10
 _OF_MIXED_UNITS = ("breast cancer", "flights", "sp500")
 
 
