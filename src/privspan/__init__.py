@@ -64,7 +64,7 @@ _HOMES = {
     "stable_subspace": "privspan.algorithms.stable",
 }
 
-_MODULES = ("audit", "baselines", "datasets", "ledger", "report")
+_MODULES = ("audit", "baselines", "datasets", "ledger", "report", "rows")
 
 __all__ = [
     "AbstentionWarning",
