@@ -1,8 +1,8 @@
 """What the fuzz tests share: tables of every make, and a judge of what a call did with one.
 
-A table is drawn as a short description (shape, dtype, layout, contents, wrapping, seed), so that a failing example
-can be read.  `judged` runs a call on it and on zeros of the same description, and checks the rules that hold for
-every public function: an answer, or a ValueError or TypeError that follows from public facts and quotes no cell.
+A table is drawn as a short description (size, dtype, layout, contents, wrapping, shape, seed), so that a failing
+example can be read.  `judged` runs a call on it and on zeros of the same description, and checks the rules that hold
+for every public function: an answer, or a ValueError or TypeError that follows from public facts and quotes no cell.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from privspan import AbstentionWarning, NotPrivateWarning, UselessPlanWarning
+from privspan.rows import PartitionedTable, RowSource, open_rows, partition_rows
 
 OURS = (AbstentionWarning, NotPrivateWarning, UselessPlanWarning)
 LONGEST_CALL = 60.0  # seconds on a busy machine; calls take milliseconds
@@ -33,7 +36,10 @@ NUMBERS = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"
 REFUSED = ("O", "c8", "c16", "U8", "S8", "M8[s]", "m8[s]", "g")
 LAYOUTS = ("C", "F", "transposed", "backwards", "every second", "inside", "read-only", "repeated")
 CONTENTS = ("normal", "low rank", "zeros", "one row", "not finite", "tiny", "huge", "mixed", "integers", "one column")
-WRAPS = (*["array"] * 9, "frame", "frame", "list", "matrix", "csr", "csc", "coo", "masked")
+ON_DISK = ("memory map", "file")
+WRAPS = (*["array"] * 9, *["frame"] * 2, "list", "matrix", "csr", "csc", "coo", "masked", *ON_DISK, "partitions")
+USUAL_SHAPE = "table"
+ODD_SHAPES = ("no rows", "no columns", "no cells", "vector", "cube", "number")
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Table:
     contents: str
     wrap: str
     seed: int
+    shape: str = USUAL_SHAPE
 
     def make(self) -> Any:
         """Return the table, the same each time."""
@@ -55,7 +62,7 @@ class Table:
             warnings.simplefilter("ignore")  # a NaN that becomes an integer, a cut-off imaginary part
             cells = _as_dtype(values, np.dtype(self.dtype))
         _plant(cells, self)
-        return _wrapped(_laid_out(cells, self.layout), self.wrap)
+        return _wrapped(_shaped(_laid_out(cells, self.layout), self.shape), self.wrap, self.seed)
 
     def zeros(self) -> Table:
         """Return the description of a table of zeros of the same make."""
@@ -81,6 +88,7 @@ def tables(*, most_rows: int = 250) -> Any:
         contents=st.sampled_from(CONTENTS),
         wrap=st.sampled_from(WRAPS),
         seed=st.integers(0, 2**16),
+        shape=mostly(st.just(USUAL_SHAPE), *ODD_SHAPES, times=24),
     )
 
 
@@ -190,7 +198,32 @@ def _laid_out(cells: Any, layout: str) -> Any:
     return cells
 
 
-def _wrapped(cells: Any, wrap: str) -> Any:
+def _shaped(cells: Any, shape: str) -> Any:
+    match shape:
+        case "no rows":
+            return cells[:0]
+        case "no columns":
+            return cells[:, :0]
+        case "no cells":
+            return cells[:0, :0]
+        case "vector":
+            return cells[:, 0]
+        case "cube":
+            return cells[None]
+        case "number":
+            return cells[0, 0]
+    return cells
+
+
+def _wrapped(cells: Any, wrap: str, seed: int) -> Any:
+    if wrap not in ("array", "list") and np.ndim(cells) != 2:  # what no other wrapping can hold
+        return cells
+    if wrap in ON_DISK and cells.size and cells.dtype.kind in "?biuf" and cells.dtype.char != "g":
+        return _on_disk(cells, wrap, seed)
+    if wrap == "partitions":
+        n = len(cells)
+        cuts = sorted({0, n, seed % (n + 1), seed % 1009 % (n + 1)})
+        return partition_rows(cells, np.diff(cuts).tolist())
     if wrap == "list":
         return cells.tolist()
     if wrap == "matrix":
@@ -208,6 +241,17 @@ def _wrapped(cells: Any, wrap: str) -> Any:
     if wrap in ("csr", "csc", "coo") and native.kind in "?iufc" and native.itemsize <= 16 and native.char not in "eg":
         return {"csr": sparse.csr_array, "csc": sparse.csc_array, "coo": sparse.coo_array}[wrap](cells.astype(native))
     return cells
+
+
+def _on_disk(cells: Any, wrap: str, seed: int) -> Any:
+    """Return the cells as a map of a file, or as a source that reads one; the name of the file is gone at once."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "table.npy"
+        np.save(path, cells)
+        if wrap == "file":
+            return open_rows(path)
+        mode: Any = ("r", "c", "r+")[seed % 3]
+        return np.load(path, mmap_mode=mode)
 
 
 # --- The judge -------------------------------------------------------------------------------------------
@@ -272,6 +316,10 @@ def assert_told_nothing(error: BaseException | None) -> None:
 
 def fingerprint(X: Any) -> Any:
     """Return the bytes of a table, with what says how to read them."""
+    if isinstance(X, RowSource):
+        return (X.shape, X.dtype.str, X[:].tobytes())
+    if isinstance(X, PartitionedTable):
+        return (X.lengths, [fingerprint(part) for part in X.place.fetch(X.parts, X.lengths)])
     if isinstance(X, list) or getattr(getattr(X, "dtype", None), "kind", "") == "O":
         return repr(X)
     if sparse.issparse(X):

@@ -1,15 +1,22 @@
 """The audits themselves: they refute what is false, spare what is true, and cover every public algorithm."""
 
 import builtins
+import errno
 import json
+import os
+import platform
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from public_functions import SPENDING
 
-from privspan import audit, baselines, exact_subspace
+import privspan
+from privspan import audit, exact_subspace
 from privspan.algorithms import mean
+from privspan.algorithms.histogram import _uniform_below_prime as uniform_below_prime
 from privspan.audit import (
     FALSE_ALARM,
     SAMPLERS,
@@ -23,22 +30,23 @@ from privspan.audit import (
     tasks,
     tightest_delta,
 )
+from privspan.audit import samplers as sampler_module
 from privspan.audit.page import PASSAGE, STORED, render
+from privspan.audit.results import run_facts
+from privspan.audit.tables import near_axis
+from privspan.noise import add_gaussian, rounded_normal
 from privspan.randomness import BitSource, open_streams
+from privspan.selection import TruncatedLaplace
 
-OWN = {
-    "PrivatePCA",
-    "adaptive_subspace",
-    "approximate_subspace",
-    "boosted_subspace",
-    "choose_dimension",
-    "exact_subspace",
-    "explained_variance",
-    "private_mean",
-    "private_regression",
-    "private_subspace",
-    "stable_subspace",
+# Spends a budget, and has no audit of its own because all of it is done by a function that has one.
+AUDITED_ELSEWHERE = {
+    "ExactSubspace": "releases what exact_subspace returns, bit for bit",
+    "ApproximateSubspace": "releases what approximate_subspace returns, bit for bit",
+    "BoostedSubspace": "releases what boosted_subspace returns, bit for bit",
+    "private_pair_distance": "a step of approximate_subspace (histogram, side chosen)",
 }
+# Work on numbers that a table has been turned into: audited by enumeration, or against their law.
+NO_TABLE = {"permute_and_flip", "releases", "stable_vote"}
 
 
 # ---- Exact audits ----------------------------------------------------------------------------------------------
@@ -95,9 +103,66 @@ def test_infinite_and_missing_values_do_not_disturb():
 # ---- Samplers --------------------------------------------------------------------------------------------------
 
 
+CHI_SQUARE = {f"{each.name}, {each.case}": each for each in SAMPLERS if "chi-square" in each.test}
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: f"{sampler.name}-{sampler.case}")
 def test_a_sampler_follows_its_law(sampler):
-    assert sampler.p_value(min(200, sampler.draws), open_streams(1)) > FALSE_ALARM
+    assert sampler.p_value(sampler.fewest_draws, open_streams(1)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("sampler", CHI_SQUARE, ids=str)
+def test_a_short_test_of_a_sampler_is_not_blind(sampler, monkeypatch):
+    """Twenty draws per cell on average, and nearly all of the law in cells that are compared one by one."""
+    seen = []
+    monkeypatch.setattr(sampler_module, "chi_square", lambda drawn, law: seen.append((len(drawn), law)) or 1.0)
+    CHI_SQUARE[sampler].p_value(CHI_SQUARE[sampler].fewest_draws, open_streams(1))
+    ((drawn, law),) = seen
+    assert drawn >= 20 * len(law)
+    assert sum(chance for chance in law.values() if chance * drawn >= 20.0) > 0.95
+
+
+def stuck_permutation(count, bits):
+    return np.arange(count)
+
+
+def biased_keys(shape, bits):
+    """The planted fault: keys are even twice as often as they are odd."""
+    keys = uniform_below_prime(shape, bits)
+    return keys - keys % 2 * (uniform_below_prime(shape, bits) % 3 == 0)
+
+
+def narrow_steps(count, scale, bits):
+    return rounded_normal(count, 0.9 * scale, bits)
+
+
+def narrow_noise(values, sigma, bits):
+    return add_gaussian(values, 0.9 * sigma, bits)
+
+
+class NarrowLaplace(TruncatedLaplace):
+    """The planted fault: noise for a budget that is larger by a half, judged by the law of the stated one."""
+
+    def sample(self, bits):
+        return TruncatedLaplace(1.5, 0.01).sample(bits)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "inside", "fault"),
+    [
+        ("search permutation, uniform order of four", "_permutation", stuck_permutation),
+        ("hash keys, uniform below 2^61 - 1", "_uniform_below_prime", biased_keys),
+        ("TruncatedLaplace.sample, table of weights", "TruncatedLaplace", NarrowLaplace),
+        ("rounded_normal, scale 3.7", "rounded_normal", narrow_steps),
+        ("rounded_normal, scale 2^20.5", "rounded_normal", narrow_steps),
+        ("add_gaussian, normal, sigma 2", "add_gaussian", narrow_noise),
+        ("random_rotation, Haar, size 3", "random_rotation", lambda k, *rest: (np.eye(k), 0.0)),
+    ],
+)
+def test_a_broken_sampler_is_refuted_by_the_short_test(sampler, inside, fault, monkeypatch):
+    (chosen,) = (each for each in SAMPLERS if f"{each.name}, {each.case}" == sampler)
+    monkeypatch.setattr(sampler_module, inside, fault)
+    assert chosen.p_value(chosen.fewest_draws, open_streams(1)) < FALSE_ALARM
 
 
 def test_a_biased_coin_is_noticed():
@@ -127,9 +192,34 @@ def test_a_bad_source_of_bits_is_noticed(name):
 
 
 def test_every_public_algorithm_and_baseline_is_audited():
-    named = {name.partition(" (")[0] for name in registered()}
-    assert named == OWN | set(baselines.__all__)
+    """What spends a budget is found by its parameters, so that a new algorithm without an audit fails here."""
+    spending = {name.rsplit(".", 1)[-1] for name in SPENDING}
+    audited = {
+        kind: {task.name.partition(" (")[0] for task in tasks(kind)} for kind in ("exact", "sampler", "sampled")
+    }
+    assert audited["sampled"] == spending - NO_TABLE - set(AUDITED_ELSEWHERE)
+    assert audited["exact"] | audited["sampler"] >= NO_TABLE
     assert all(len(case.pairs) >= 3 for case in registered().values())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("estimator", "function", "options"),
+    [
+        ("ExactSubspace", "exact_subspace", {}),
+        ("ExactSubspace", "exact_subspace", {"affine": True}),
+        ("ApproximateSubspace", "approximate_subspace", {"block_size": 1}),
+        ("BoostedSubspace", "boosted_subspace", {"alpha": 0.9, "beta": 0.3, "block_size": 1}),
+    ],
+)
+def test_an_estimator_without_an_audit_releases_what_its_audited_function_does(estimator, function, options):
+    X = np.outer(np.arange(1, 51), [1, 2, -3]) if function == "exact_subspace" else near_axis(150)
+    budget = {"epsilon": 2.0, "delta": 0.1, **options}
+    model = getattr(privspan, estimator)(1, random_state=5, **budget).fit(X)
+    release = getattr(privspan, function)(X, 1, rng=5, **budget)
+    assert model.release_.to_dict() == release.to_dict()
+    assert not release.abstained
+    assert model.components_.T.tobytes() == release.subspace.basis.tobytes()
 
 
 @pytest.mark.parametrize("name", registered())
@@ -142,6 +232,7 @@ def test_neighbouring_tables_differ_in_one_row(name):
 
 @pytest.mark.parametrize("name", registered())
 def test_every_audit_runs(name):
+    """A smoke test: eight runs can refute nothing, they show that the case runs and that its result can be stored."""
     task = next(task for task in tasks(name) if task.kind == "sampled")
     result = run_task(task, 8, seed=0)
     assert not result.refuted
@@ -196,8 +287,15 @@ def test_public_numbers_are_put_back():
 # ---- The command -----------------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_a_table_and_stores_json(tmp_path, capsys):
-    target = tmp_path / "deep" / "audit.json"
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty working directory, so that results are left nowhere else."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_command_prints_a_table_and_stores_json(folder, capsys):
+    target = folder / "deep" / "audit.json"
     assert main(["release_probability", "--output", str(target)]) == 0
     printed = capsys.readouterr()
     assert "release_probability" in printed.out
@@ -205,8 +303,75 @@ def test_the_command_prints_a_table_and_stores_json(tmp_path, capsys):
     assert "[1/2]" in printed.err
     stored = json.loads(target.read_text("utf-8"))
     assert (stored["audits"], stored["refuted"]) == (2, 0)
+    assert os.listdir(target.parent) == ["audit.json"]
+    assert os.listdir(folder) == ["deep"]
 
 
+def test_results_are_stored_by_default_with_what_they_were_made_with(folder, capsys):
+    assert main(["release_probability", "--seed", "3", "--runs", "40"]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "privspan audit: results are stored in privspan-audit.json"
+    text = (folder / "privspan-audit.json").read_text("utf-8")
+    stored = json.loads(text)
+    assert (stored["seed"], stored["runs"], stored["python"]) == (3, 40, platform.python_version())
+    assert (stored["system"], stored["machine"]) == (platform.system(), platform.machine())
+    assert stored["versions"]["privspan"] == privspan.__version__
+    assert set(stored["versions"]) == {"privspan", "numpy", "scipy"}
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(stored["date"])) < timedelta(hours=1)
+    assert str(folder) not in text
+    assert platform.node() not in text
+    assert {"audits", "refuted", "false_alarm", "seconds", "results"} <= set(stored)
+
+
+def test_json_on_stdout_is_stored_only_if_asked(folder, capsys):
+    assert main(["release_probability", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["audits"] == 2
+    assert os.listdir(folder) == []
+    assert main(["release_probability", "--json", "--output", "kept.json"]) == 0
+    assert capsys.readouterr().out == (folder / "kept.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("target", ["there", "there/file/deep.json", os.devnull, "locked/audit.json"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_run(target, folder, monkeypatch, capsys):
+    (folder / "there").mkdir()
+    (folder / "there" / "file").touch()
+    (folder / "locked").mkdir()
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked" and allowed(path, mode))
+    assert main(["release_probability", "--output", target]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert len(printed.err.splitlines()) == 1
+    assert printed.err.startswith("privspan audit: ")
+    assert sorted(os.listdir(folder)) == ["locked", "there"]
+
+
+def test_a_full_disk_costs_neither_the_table_nor_the_older_results(folder, monkeypatch, capsys):
+    (folder / "privspan-audit.json").write_text("older")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["release_probability"]) == 2
+    printed = capsys.readouterr()
+    assert "0 refuted" in printed.out
+    assert printed.err.splitlines()[-1].endswith(
+        f"could not be stored in 'privspan-audit.json': {os.strerror(errno.ENOSPC)}."
+    )
+    assert (folder / "privspan-audit.json").read_text() == "older"
+    assert os.listdir(folder) == ["privspan-audit.json"]
+
+
+def test_a_reader_that_hangs_up_does_not_cost_the_results(folder, monkeypatch, capsys):
+    def hung_up(*_):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("privspan.audit.command._print_results", hung_up)
+    assert main(["release_probability"]) == 2
+    assert json.loads((folder / "privspan-audit.json").read_text("utf-8"))["audits"] == 2
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_terminal_gets_a_frame(monkeypatch, capsys):
     pytest.importorskip("rich")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -215,6 +380,7 @@ def test_a_terminal_gets_a_frame(monkeypatch, capsys):
     assert "┃" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("folder")
 def test_the_command_does_without_rich(monkeypatch, capsys):
     real = builtins.__import__
 
@@ -235,9 +401,11 @@ def test_the_exit_code_tells_of_a_refuted_claim(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments", [["no such thing"], ["--runs", "0"], ["--runs", "many"], ["--seed", "-1"]])
+@pytest.mark.usefixtures("folder")
 def test_bad_arguments_are_explained(arguments, capsys):
     assert main(arguments) == 2
     assert capsys.readouterr().err
+    assert os.listdir() == []
 
 
 def test_the_list_and_the_help(capsys):
@@ -277,4 +445,18 @@ def test_the_page_is_written_from_a_file(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["--page", str(DOCS / STORED)]) == 0
     assert "is written" in capsys.readouterr().out
-    assert (tmp_path / "docs" / PASSAGE).read_text("utf-8").startswith("A run of the whole set")
+    assert (tmp_path / "docs" / PASSAGE).read_text("utf-8").startswith("The whole set has been run")
+
+
+def test_a_missing_file_is_explained(folder, capsys):
+    assert main(["--page", "nothing.json"]) == 2
+    assert "nothing.json" in capsys.readouterr().err
+
+
+def test_the_passage_says_what_a_run_was_made_with_where_that_is_stored():
+    stored = json.loads((DOCS / STORED).read_text("utf-8"))
+    facts = run_facts(runs=2000, seed=None)
+    assert f"on {facts['date'][:10]} (privspan {privspan.__version__}, numpy" in render({**stored, **facts})
+    assert "minutes of processor time. The largest" in render(
+        {key: stored[key] for key in stored if key not in facts}
+    )

@@ -23,7 +23,7 @@ import pytest
 from sklearn.base import clone
 
 import privspan
-from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA
+from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA, baselines
 from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.baselines import analyze_gauss
 
@@ -43,6 +43,8 @@ RELEASES = """
     near, rng = X + 0.03 * np.random.default_rng(1).normal(size=X.shape), np.random.default_rng(2)
     whole = rng.integers(-50, 50, (80, 3)) @ rng.integers(-4, 5, (3, 9))
     axes, budget = privspan.Subspace(np.eye(80, 3)), {"epsilon": 1.0, "delta": 1e-6, "rng": 1}
+    line, _ = gaussian_subspace(5000, 80, 1, gamma_w=1e-3, rng=0)  # and a budget at which those that vote agree
+    loose = {"epsilon": 4.0, "delta": 1e-3, "rng": 1}
     pca = privspan.PrivatePCA(3, epsilon=1.0, delta=1e-6, random_state=1).fit(near + 1.0)
     releases = {
         "exact": privspan.exact_subspace(whole, 3, **budget),
@@ -50,13 +52,15 @@ RELEASES = """
         "adaptive": adaptive_subspace(near, 3, **budget),
         "stable": privspan.stable_subspace(X[:2000], 3, **budget),
         "approximate": privspan.approximate_subspace(X, 3, **budget),
-        "exponential_pca": baselines.exponential_pca(X, 3, **budget),
-        "eigen_sampling": baselines.eigen_sampling(X, 3, **budget),
-        "analyze_gauss": baselines.analyze_gauss(near, 3, **budget),
-        "noisy_power": baselines.noisy_power(near, 3, **budget),
-        "additive_wishart": baselines.additive_wishart(near, 3, **budget),
+        "histogram": privspan.approximate_subspace(line, 1, aggregate="histogram", **loose),
+        "boosted": privspan.boosted_subspace(line, 1, alpha=0.5, beta=0.3, **loose),
+        "boosted histogram": privspan.boosted_subspace(line, 1, alpha=0.5, beta=0.3, aggregate="histogram", **loose),
     }
-    assert not any(release.abstained for release in releases.values())
+    for name in baselines.__all__:
+        baseline = getattr(baselines, name)
+        friendly = name == "friendly_core"
+        releases[name] = baseline(line, 1, **loose) if friendly else baseline(X, 3, **budget)
+    assert [name for name, release in releases.items() if release.abstained] == []
     variances = explained_variance(X, axes, **budget).extras["explained_variance"]
     np.savez(
         sys.argv[1],
@@ -71,24 +75,29 @@ RELEASES = """
 
 # Subspaces of blocks, and float64 samplers, see the order in which a matrix product adds.  Everything else is summed
 # chunk by chunk on a grid before it is looked at, and products of chunks do not depend on the number of threads.
+# Seen between one thread and two: 1.3e-8, 5.6e-17 and 2.8e-17; what is allowed leaves room for other libraries.
 SEES_THE_ORDER = {"approximate": 1e-4, "exponential_pca": 1e-9, "eigen_sampling": 1e-9}
 
 
-def released(path: Path, threads: int) -> dict[str, np.ndarray]:
+def released(path: Path, threads: int, hash_seed: int = 1) -> dict[str, np.ndarray]:
     """Run the same seeded releases in a process of their own, with so many threads."""
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(threads), "PYTHONHASHSEED": str(threads)}
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(threads), "PYTHONHASHSEED": str(hash_seed)}
     code = [sys.executable, "-c", textwrap.dedent(RELEASES), str(path)]
     subprocess.run(code, env=environment, check=True)
     with np.load(path) as found:
         return dict(found)
 
 
+def test_equal_seeds_give_equal_releases_across_processes(tmp_path: Path) -> None:
+    one, again = released(tmp_path / "one.npz", 1), released(tmp_path / "again.npz", 1, hash_seed=2)
+    assert set(baselines.__all__) <= set(one) == set(again)
+    assert [name for name, expected in one.items() if again[name].tobytes() != expected.tobytes()] == []
+
+
 @pytest.mark.slow
-def test_equal_seeds_give_equal_releases_across_processes_and_threads(tmp_path: Path) -> None:
-    one, again, two = (released(tmp_path / f"{name}.npz", name[1]) for name in (("a", 1), ("b", 1), ("c", 2)))
-    assert one.keys() == two.keys()
+def test_equal_seeds_give_equal_releases_across_thread_counts(tmp_path: Path) -> None:
+    one, two = released(tmp_path / "one.npz", 1), released(tmp_path / "two.npz", 2)
     for name, expected in one.items():
-        assert again[name].tobytes() == expected.tobytes(), name
         if name in SEES_THE_ORDER:
             np.testing.assert_allclose(two[name], expected, rtol=0.0, atol=SEES_THE_ORDER[name], err_msg=name)
         else:

@@ -8,21 +8,43 @@ from __future__ import annotations
 import pickle
 import tempfile
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fuzzing import TELLTALE, Hang, Table, alarm, budgets, dimensions, judged, mostly, outcome, seeds, tables
+from fuzzing import (
+    ODD_SHAPES,
+    TELLTALE,
+    USUAL_SHAPE,
+    WRAPS,
+    Hang,
+    Table,
+    alarm,
+    budgets,
+    dimensions,
+    fingerprint,
+    judged,
+    mostly,
+    outcome,
+    seeds,
+    tables,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from public_functions import SPENDING
 
 import privspan
 from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA, Subspace, baselines
 from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.algorithms.mean import pair_differences
 from privspan.algorithms.private import PRIVATE_METHODS
+from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.spectrum import explained_variance
+from privspan.planner_stable import STABLE_PRESETS, StableSplit
+from privspan.randomness import open_streams
+from privspan.unit_rows import as_rows_input
 
 QUICK = 7  # cases of each target in the quick suite
 
@@ -75,18 +97,66 @@ def fitted(estimator: Any, **options: Any) -> Any:
 def with_subspace(function: Any, **options: Any) -> Any:
     """Do the same for functions that work within a subspace, of a drawn dimension and maybe affine."""
 
-    def run(X: Any, k: Any, affine: bool = False, misfit: bool = False, **more: Any) -> None:
-        d = np.shape(X)[1] if np.ndim(X) == 2 else X.shape[1]
-        basis = np.eye(d + misfit)[:, : max(1, min(int(k), d))] if type(k) is int else np.eye(d)
-        function(X, Subspace(basis, offset=np.full(d + misfit, 0.5) if affine else None), **more)
+    def calls(table: Table) -> Any:
+        return st.builds(
+            lambda subspace, budget, rng, more: lambda X: function(X, subspace, **budget, rng=rng, **more),
+            subspaces_for(table),
+            budgets(),
+            seeds(),
+            st.fixed_dictionaries({}, optional=options),
+        )
 
-    return given_options(run, affine=st.booleans(), misfit=st.sampled_from([False, False, False, True]), **options)
+    return calls
 
 
-def regression(X: Any, **options: Any) -> Any:
-    """Regress the first column, or what comes of it, on the table."""
-    column = X.tocsc()[:, [0]].toarray() if hasattr(X, "tocsc") else np.asarray(X)[:, :1]
-    return privspan.private_regression(X, column[:, 0].ravel(), **options)
+def subspaces_for(table: Table) -> Any:
+    """Draw a subspace, mostly of the space that the rows of the table lie in."""
+    return st.builds(
+        lambda d, k, affine: Subspace(np.eye(d)[:, : min(k, d)], offset=np.full(d, 0.5) if affine else None),
+        mostly(st.just(table.d), table.d + 1, times=5),
+        st.integers(1, table.d),
+        st.booleans(),
+    )
+
+
+def regressions(table: Table) -> Any:
+    """Draw regressions of a target of its own make, mostly as long as the table, in a subspace or not."""
+    target = st.builds(
+        replace,
+        tables(),
+        n=mostly(st.just(table.n), 1, table.n + 1),
+        d=st.just(1),
+        wrap=st.sampled_from(["array", "array", "list"]),
+        shape=mostly(st.just("vector"), USUAL_SHAPE, "no rows", "cube", "number"),
+    )
+    options = {"norm_bound": length, "target_bound": length, "subspace": subspaces_for(table)}
+    return st.builds(
+        lambda target, budget, rng, more: lambda X: regression(X, target, **budget, rng=rng, **more),
+        target,
+        budgets(),
+        seeds(),
+        st.fixed_dictionaries({}, optional=options),
+    )
+
+
+def regression(X: Any, target: Table, **options: Any) -> None:
+    """Regress a target on the table, and zeros of its make: what is raised must not depend on the target either."""
+    options = {"norm_bound": 2.0, "target_bound": 1.0} | options
+    y, zeros = target.make(), target.zeros().make()
+    before = fingerprint(y)
+    raised = [refusal(lambda y=y: privspan.private_regression(X, y, **options)) for y in (y, zeros)]
+    assert fingerprint(y) == before, "the target was modified"
+    assert target.wrap == "list" or repr(raised[0]) == repr(raised[1]), "what is raised depends on the target"
+    if raised[0] is not None:
+        raise raised[0]
+
+
+def refusal(call: Any) -> Exception | None:
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        return error
+    return None
 
 
 def on_subspace(X: Any, subspace: Subspace, *, epsilon: Any, delta: Any, rng: Any) -> None:
@@ -106,6 +176,21 @@ EXACT = {
     "max_work": mostly(st.sampled_from([10**5, np.int64(10**4)]), 10**3, 1, 0),
 }
 BLOCKS = {"gamma": share, "block_size": small}
+weight = mostly(st.floats(1e-6, 50.0), 0.0, -1.0, np.nan, np.inf, "much", None)
+SPLIT = mostly(
+    st.dictionaries(st.sampled_from([field.name for field in fields(StableSplit)]), weight, max_size=3),
+    {"nothing": 1.0},
+    {1: 1.0},
+)
+LEVELS = {
+    "full_level": small,
+    "ramp": small,
+    "movers": small,
+    "signal": length,
+    "spread": length,
+    "ridge": length,
+    "split": SPLIT,
+}
 BOOSTED = {
     "alpha": mostly(st.sampled_from([0.5, 0.1]), 2.0),
     "beta": mostly(st.sampled_from([0.31, 0.05]), 0.0),
@@ -120,36 +205,44 @@ def chosen(function: Any) -> Any:
     return lambda X, k, **options: function(X, "auto", **{"max_components": 2} | options)
 
 
+# The name of the function, and after a comma what is special about the calls.
 TARGETS: dict[str, Any] = {
-    "exact": given_options(
+    "exact_subspace": given_options(
         privspan.exact_subspace, **EXACT, max_bits=mostly(st.sampled_from([256, np.int64(64)]), 4096, 3)
     ),
-    "approximate, stable": given_options(privspan.approximate_subspace, **BLOCKS, shuffle=st.booleans()),
-    "approximate, histogram": given_options(
-        lambda X, k, **more: privspan.approximate_subspace(X, k, aggregate="histogram", **more), **BLOCKS
+    "approximate_subspace, stable": given_options(
+        privspan.approximate_subspace,
+        **BLOCKS,
+        shuffle=st.booleans(),
+        options=mostly(st.fixed_dictionaries({}, optional=LEVELS), {"references": 2}),
     ),
-    "approximate, any k": given_options(chosen(privspan.approximate_subspace), **AUTO, block_size=small),
-    "stable": given_options(
+    "approximate_subspace, histogram": given_options(
+        lambda X, k, **more: privspan.approximate_subspace(X, k, aggregate="histogram", **more),
+        **BLOCKS,
+        options=mostly(st.fixed_dictionaries({}, optional={"references": small}), {"ramp": 2}),
+    ),
+    "approximate_subspace, any k": given_options(chosen(privspan.approximate_subspace), **AUTO, block_size=small),
+    "stable_subspace": given_options(
         privspan.stable_subspace,
-        full_level=small,
-        ramp=small,
-        movers=small,
-        signal=length,
-        spread=length,
-        ridge=length,
+        **LEVELS,
+        preset=mostly(st.sampled_from(STABLE_PRESETS), "loose", None),
     ),
-    "boosted": given_options(lambda X, k, **more: privspan.boosted_subspace(X, k, **DEFAULTS | more), **BOOSTED),
-    "adaptive": given_options(
+    "boosted_subspace": given_options(
+        lambda X, k, **more: privspan.boosted_subspace(X, k, **DEFAULTS | more), **BOOSTED
+    ),
+    "adaptive_subspace": given_options(
         adaptive_subspace, robust=st.booleans(), first_share=share, most_rounds=mostly(st.integers(1, 5), 0)
     ),
     "private_mean": without_dimension(privspan.private_mean, norm_bound=length),
     "private_mean, subspace": with_subspace(privspan.private_mean, norm_bound=length),
-    "regression": without_dimension(
-        lambda X, **more: regression(X, **{"norm_bound": 2.0, "target_bound": 1.0} | more),
-        norm_bound=length,
-        target_bound=length,
-    ),
+    "private_regression": regressions,
     "explained_variance": with_subspace(explained_variance, norm_bound=length),
+    "choose_dimension": given_options(
+        lambda X, k, epsilon, delta, rng, **more: choose_dimension(
+            as_rows_input(X), k, epsilon=epsilon, bits=open_streams(rng).noise, **more
+        ),
+        block_size=small,
+    ),
     "pair_differences": without_dimension(lambda X, epsilon, delta, rng: pair_differences(X, rng)),
     "Subspace arithmetic": with_subspace(on_subspace),
     "PrivatePCA": fitted(
@@ -177,7 +270,7 @@ OPTIONS = {
     "noisy_range_finder": {"sketch": small},
 }
 for name in baselines.__all__:
-    TARGETS[f"baseline {name}"] = given_options(getattr(baselines, name), **OPTIONS.get(name, {}))
+    TARGETS[name] = given_options(getattr(baselines, name), **OPTIONS.get(name, {}))
 
 
 # Cases in the long run of what takes a tenth of a second and more; the others have 700.
@@ -185,11 +278,15 @@ COSTLY = {
     "PrivatePCA": 250,
     "PrivatePCA, any k": 200,
     "ExactSubspace": 350,
-    "baseline additive_wishart": 50,
-    "baseline smooth_sensitivity": 300,
-    "baseline friendly_core": 300,
+    "additive_wishart": 50,
+    "smooth_sensitivity": 300,
+    "friendly_core": 300,
 }
-MANY_ROWS = {"approximate, histogram": 6000, "boosted": 1500, "baseline friendly_core": 1500}  # few are refused
+MANY_ROWS = {
+    "approximate_subspace, histogram": 6000,
+    "boosted_subspace": 1500,
+    "friendly_core": 1500,
+}  # few are refused
 
 
 def run_pca(X: Any, k: Any, rng: Any, **parameters: Any) -> None:
@@ -197,13 +294,23 @@ def run_pca(X: Any, k: Any, rng: Any, **parameters: Any) -> None:
     PrivatePCA(k, random_state=rng, **parameters).fit(X)
 
 
-def fuzz(target: str, cases: int) -> None:
-    """Judge so many cases of one target."""
+# Spends a budget, and takes no table from outside: its callers, which are targets, have checked what it is given.
+INSIDE = {"permute_and_flip", "private_pair_distance", "releases", "stable_vote"}
+
+
+def test_whatever_spends_a_budget_is_a_target() -> None:
+    """What spends a budget is found by its parameters, so that a new algorithm without a target fails here."""
+    spending = {name.rsplit(".", 1)[-1] for name in SPENDING}
+    assert spending - {target.partition(",")[0] for target in TARGETS} == INSIDE
+
+
+def fuzz(target: str, cases: int, **make: str) -> None:
+    """Judge so many cases of one target, on tables of any make or of a given one."""
 
     @settings(max_examples=cases)
     @given(st.data())
     def run(data: st.DataObject) -> None:
-        table = data.draw(tables(most_rows=MANY_ROWS.get(target, 250)), label="table")
+        table = replace(data.draw(tables(most_rows=MANY_ROWS.get(target, 250)), label="table"), **make)
         judged(data.draw(TARGETS[target](table), label="call"), table)
 
     run()
@@ -212,6 +319,17 @@ def fuzz(target: str, cases: int) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_sample(target: str) -> None:
     fuzz(target, 3 if target in COSTLY else QUICK)
+
+
+@pytest.mark.parametrize(
+    "make", [*({"wrap": wrap} for wrap in sorted(set(WRAPS))), *({"shape": s} for s in ODD_SHAPES)]
+)
+@pytest.mark.parametrize(
+    "target", ["exact_subspace", "adaptive_subspace", "private_regression", "ApproximateSubspace"]
+)
+def test_a_sample_of_every_make(target: str, make: dict[str, str]) -> None:
+    """The few cases of the quick suite may not hold a memory map, or a table without rows; these do."""
+    fuzz(target, 2, **make)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -98,19 +99,31 @@ def written(name: str, table: Table, damage: str = "none") -> Iterator[Path]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the writers, about byte orders and names
             WRITERS[name](path, table.make())
+        rng = np.random.default_rng(table.seed)
         if path.is_file():
             damage = "cut" if damage == "flipped" and name in NOT_FLIPPABLE else damage
-            path = damaged(path, damage, np.random.default_rng(table.seed))
+            path = damaged(path, damage, rng)
+        else:
+            damage_one_inside(path, damage, rng)
         yield path
+
+
+def damage_one_inside(folder: Path, damage: str, rng: np.random.Generator) -> None:
+    """Damage one file of a store, metadata or a chunk; "other suffix" takes its name away."""
+    inside = sorted(file for file in folder.rglob("*") if file.is_file())
+    chosen = inside[int(rng.integers(len(inside)))]
+    renamed = damaged(chosen, damage, rng)
+    if renamed != chosen:
+        chosen.unlink()
 
 
 def damaged(path: Path, damage: str, rng: np.random.Generator) -> Path:
     content = bytearray(path.read_bytes())
     match damage:
         case "cut":
-            content = content[: int(rng.integers(0, len(content)))]
+            content = content[: int(rng.integers(0, max(1, len(content))))]
         case "flipped":
-            for place in rng.integers(0, len(content), 3):
+            for place in rng.integers(0, max(1, len(content)), 3 if content else 0):
                 content[place] ^= int(rng.integers(1, 256))
         case "empty":
             content = bytearray()
@@ -175,6 +188,13 @@ def test_many_files(name: str) -> None:
 
 numbers = mostly(st.sampled_from(["1", "0.5", "2e-3", "50", "1e-6"]), "0", "-1", "nan", "many", "1e400", "")
 counts = mostly(st.sampled_from(["1", "2", "3"]), "0", "-2", "1.5", "99", "auto", "x", "1e9")
+
+
+def targets(*suffixes: str) -> Any:
+    """Draw a file to write, mostly one that can be: in a folder that is there, with the right suffix."""
+    return mostly(st.sampled_from([f"written.{suffix}" for suffix in suffixes]), "x.txt", ".", "no/x.html", "", "-")
+
+
 flags = {
     "--method": mostly(
         st.sampled_from(["auto", "adaptive", "stable", "approximate", "analyze-gauss"]), "votes", "exact", "best"
@@ -185,7 +205,10 @@ flags = {
     "--seed": counts,
     "--columns": st.sampled_from(["c0,c1", "c0", "c0,c0", "", ",", "nobody", '"c0']),
     "--limit-epsilon": numbers,
+    "--limit-delta": numbers,
+    "--dataset": st.sampled_from(["people", "", "a b", "../people", "7" * 300, "\u202e"]),
     "--max-k": counts,
+    "--report": targets("html"),
 }
 switches = ("--exact", "--affine", "--no-center", "--json", "--nonsense")
 
@@ -206,10 +229,16 @@ def fits(draw: Any) -> list[str]:
     return [*options, *draw(st.lists(st.sampled_from(switches), max_size=1))]
 
 
-def command(*arguments: str) -> tuple[int, str]:
+def command(*arguments: str, stdin: bytes = b"") -> tuple[int, str]:
     """Run a command; check its exit code and what it said."""
     out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
-    with alarm(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        alarm(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.MonkeyPatch.context() as at,
+    ):
+        at.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(list(arguments))
     said = err.getvalue()
     assert code in set(ExitCode) - {ExitCode.FAILED, ExitCode.INTERRUPTED}, said
@@ -218,6 +247,10 @@ def command(*arguments: str) -> tuple[int, str]:
     assert not TELLTALE.search(said), said
     assert code or out.buffer.getvalue() or "transform" in arguments or "--report" in arguments
     return code, said
+
+
+def to_report(target: str) -> list[str]:
+    return ["--report", target]
 
 
 def fuzz_commands(cases: int) -> None:
@@ -230,17 +263,20 @@ def fuzz_commands(cases: int) -> None:
         mostly(st.just("none"), *DAMAGES[2:], times=8),
         fits(),
         st.sampled_from(["out.csv", "out.npy", "out.parquet", "-", "out.txt"]),
+        st.one_of(st.just([]), counts.map(lambda count: ["--loadings", count]), targets("html").map(to_report)),
     )
-    def run(name: str, table: Table, damage: str, options: list[str], target: str) -> None:
+    def run(name: str, table: Table, damage: str, options: list[str], target: str, shown: list[str]) -> None:
         with written(name, table, damage) as path, contextlib.chdir(path.parent):
             before = content_of(path)
             ledger = ["--ledger", "book.json"] if table.seed % 3 == 0 else []
-            code, _ = command("fit", path.name, *options, *ledger, "-o", "fitted.npz")
+            piped = name == "table.csv" and table.seed % 2 == 0
+            file, stdin = ("-", path.read_bytes()) if piped else (path.name, b"")
+            code, _ = command("fit", file, *options, *ledger, "-o", "fitted.npz", stdin=stdin)
             assert Path("fitted.npz").exists() == (code == 0)
-            command("show", "fitted.npz")
+            command("show", "fitted.npz", *shown)
             command("relations", "fitted.npz", "--json")
             command("compare", "fitted.npz", "fitted.npz")
-            command("transform", "fitted.npz", path.name, "-o", target)
+            command("transform", "fitted.npz", file, "-o", target, stdin=stdin)
             if ledger and Path("book.json").exists():
                 assert command("ledger", "show", "book.json")[0] == 0
                 assert len(next(iter(Ledger("book.json").accounts().values())).entries) <= 1
@@ -252,14 +288,54 @@ def fuzz_commands(cases: int) -> None:
 
 def fuzz_other_commands(cases: int) -> None:
     sizes = mostly(st.sampled_from(["100", "1e4", "12"]), "0", "x", "1e13", "-3")
+    plain = [[], ["--json"], ["--exact"], ["--error", "0.2"]]
+    pictures = (
+        targets("png", "svg").map(lambda target: ["--plot", target]),
+        targets("html").map(lambda target: ["--html", target]),
+    )
 
     @settings(max_examples=cases)
-    @given(sizes, sizes, counts, numbers, numbers, st.sampled_from([[], ["--json"], ["--exact"], ["--error", "0.2"]]))
+    @given(sizes, sizes, counts, numbers, numbers, st.one_of(st.sampled_from(plain), *pictures))
     def run(n: str, d: str, k: str, epsilon: str, delta: str, more: list[str]) -> None:
-        command("plan", "--n", n, "--d", d, "--k", k, "--epsilon", epsilon, "--delta", delta, *more)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            code, _ = command("plan", "--n", n, "--d", d, "--k", k, "--epsilon", epsilon, "--delta", delta, *more)
+            assert len(os.listdir()) == (code == 0 and more[:1] in (["--plot"], ["--html"]))
             command("ledger", "limit", "book.json", "--dataset", k, "--limit-epsilon", epsilon)
             command("ledger", "show", "book.json")
+
+    run()
+
+
+# Commands that run for minutes: drawn with one mistake at least, at which they must stop before they begin.
+SOUND = {
+    "audit": (["--runs", "8"], ["--seed", "1"], ["--json"], ["--workers", "1"], ["--output", "a.json"]),
+    "bench": (["--quick"], ["--full"], ["--suite", "map"], ["--jobs", "1"], ["--output", "out"], ["--fresh"]),
+    "demo": (["--open"], ["--output", "out"]),
+}
+MISTAKES = {
+    "audit": (["--runs", "0"], ["--runs", "x"], ["--seed", "-1"], ["--workers", "0"], ["--output", "."], ["nobody"]),
+    "bench": (
+        ["--suite", "nobody"],
+        ["--jobs", "0"],
+        ["--jobs", "x"],
+        ["--retry", "--fresh"],
+        ["nobody"],
+        ["--suite"],
+    ),
+    "demo": (["--output"], ["nobody"]),
+}
+
+
+def fuzz_long_commands(cases: int) -> None:
+    @settings(max_examples=cases)
+    @given(st.data(), st.sampled_from(sorted(SOUND)), st.sampled_from([["--nonsense"], ["--", "-x"], ["\u202e"]]))
+    def run(data: st.DataObject, name: str, odd: list[str]) -> None:
+        sound = data.draw(st.lists(st.sampled_from(SOUND[name]), max_size=2, unique_by=tuple))
+        mistake = data.draw(st.one_of(st.sampled_from(MISTAKES[name]), st.just(odd)))
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            code, said = command(name, *(word for words in sound for word in words), *mistake)
+            assert code == ExitCode.USAGE, said
+            assert os.listdir() == []
 
     run()
 
@@ -267,6 +343,10 @@ def fuzz_other_commands(cases: int) -> None:
 def test_a_sample_of_commands() -> None:
     fuzz_commands(25)
     fuzz_other_commands(10)
+
+
+def test_a_sample_of_long_commands() -> None:
+    fuzz_long_commands(25)
 
 
 @pytest.mark.slow
@@ -277,3 +357,8 @@ def test_many_fits() -> None:
 @pytest.mark.slow
 def test_many_other_commands() -> None:
     fuzz_other_commands(200)
+
+
+@pytest.mark.slow
+def test_many_long_commands() -> None:
+    fuzz_long_commands(300)

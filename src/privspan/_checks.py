@@ -49,6 +49,12 @@ def positive(**parameters: object) -> None:
         _finite_number(name, value, "a positive finite number", lambda number: number > 0)
 
 
+def moderate(**parameters: object) -> None:
+    """Refuse every keyword argument that is not a number whose square, and quotients with others, stay in range."""
+    for name, value in parameters.items():
+        _finite_number(name, value, "between 2**-500 and 2**500", lambda number: 2.0**-500 <= number <= 2.0**500)
+
+
 def non_negative(**parameters: object) -> None:
     """Refuse every keyword argument that is not a finite number, zero or above."""
     for name, value in parameters.items():

@@ -110,7 +110,7 @@ def private_regression(
     [1.0, -2.0, 0.0]
     """
     budget = Budget(epsilon, delta)
-    _checks.positive(norm_bound=norm_bound, target_bound=target_bound)
+    _checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
     source = as_rows_input(X, accept_partitions=True)
     n = int(source.shape[0])
     targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))

@@ -40,7 +40,6 @@ __all__ = ["explained_variance", "second_moments", "typical_length"]
 
 Array = NDArray[np.float64]
 
-_BOUNDS = (2.0**-500, 2.0**500)
 _LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
 _OCTAVES = (-40, 40)  # of the lengths that are told apart
@@ -85,9 +84,7 @@ def explained_variance(
     """
     budget = Budget(epsilon, delta)
     if norm_bound is not None:
-        _checks.positive(norm_bound=norm_bound)
-        if not _BOUNDS[0] <= norm_bound <= _BOUNDS[1]:
-            raise ValueError(f"`norm_bound` must be between 2**-500 and 2**500, to be squared; got {norm_bound!r}.")
+        _checks.moderate(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     if d != subspace.ambient_dimension:

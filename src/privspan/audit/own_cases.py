@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,15 @@ from privspan.algorithms.regression import PrivateRegression, private_regression
 from privspan.algorithms.spectrum import explained_variance
 from privspan.algorithms.stable import stable_subspace
 from privspan.audit.cases import Case, Outcome, Pair, register
-from privspan.audit.tables import HUGE, last_replaced, line_pairs, moment_pairs, near_axis_pairs, slope_pairs
+from privspan.audit.tables import (
+    HUGE,
+    affine_line_pairs,
+    last_replaced,
+    line_pairs,
+    moment_pairs,
+    near_axis_pairs,
+    slope_pairs,
+)
 from privspan.privacy import Release
 from privspan.randomness import RandomLike, open_streams
 from privspan.subspace import Subspace
@@ -63,6 +71,7 @@ _add(
     method="gap-max",
     release="truncated-laplace",
 )
+_add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EXACT_DELTA, affine=True)
 
 # ---- Close to a subspace ---------------------------------------------------------------------------------------
 
@@ -108,6 +117,16 @@ def _rank_pairs() -> dict[str, Pair]:
     }
 
 
+def _one_block_pairs() -> dict[str, Pair]:
+    """Six rows, which are one block when there are two dimensions to choose from; its vote is all there is."""
+    flat = np.tile([[1.0, 0.0, 0.0]], (6, 1))
+    return {
+        "only ballot": last_replaced(flat, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+        "zero row, huge row": last_replaced(flat, (0.0, 0.0, 0.0), (0.0, HUGE, 0.0)),
+        "NaN row, unit row": last_replaced(flat, (np.nan, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    }
+
+
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
     return choose_dimension(table, 2, epsilon=_EPSILON, bits=open_streams(rng).noise, block_size=3)
 
@@ -148,30 +167,30 @@ _add("private_mean (in a subspace)", private_mean, _mean_pairs(), _FIRST_AXIS, n
 
 
 def _regression_pairs() -> dict[str, Pair]:
-    """Rows with the target in the last column; the first pair attains the sensitivity."""
+    """Rows with the target in the last column; the first pair attains the sensitivity, the second that on a line."""
     table = np.zeros((3, 3))
     return {
         "opposite targets": last_replaced(table, (1.0, 0.0, -1.0), (0.5, 0.75**0.5, 1.0)),
+        "target turned round": last_replaced(table, (1.0, 0.0, -1.0), (1.0, 0.0, 1.0)),
         "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (HUGE, 0.0, HUGE)),
         "NaN target, unit row": last_replaced(table, (1.0, 0.0, np.nan), (1.0, 0.0, 1.0)),
     }
 
 
-def _regressed(table: NDArray[Any], *, rng: RandomLike, epsilon: float, delta: float) -> PrivateRegression:
-    return private_regression(
-        table[:, :-1], table[:, -1], epsilon=epsilon, delta=delta, norm_bound=1.0, target_bound=1.0, rng=rng
-    )
+def _regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
+    return private_regression(table[:, :-1], table[:, -1], subspace, norm_bound=1.0, target_bound=1.0, **options)
 
 
 _add("private_regression", _regressed, _regression_pairs())
+_add("private_regression (in a subspace)", _regressed, _regression_pairs(), _FIRST_AXIS)
 
 
-def _fitted(table: NDArray[Any], *, rng: RandomLike, epsilon: float, delta: float, center: bool) -> Release:
+def _fitted(table: NDArray[Any], n_components: int | Literal["auto"], *, rng: RandomLike, **options: Any) -> Release:
     from privspan.estimators import PrivatePCA  # scikit-learn is an extra
 
-    model = PrivatePCA(1, epsilon=epsilon, delta=delta, center=center, random_state=rng).fit(table)
-    return model.release_
+    return PrivatePCA(n_components, random_state=rng, **options).fit(table).release_
 
 
-_add("PrivatePCA", _fitted, moment_pairs(padding=5), share=0.25, center=True)
-_add("PrivatePCA (not centred)", _fitted, moment_pairs(), share=0.25, center=False)
+_add("PrivatePCA", _fitted, moment_pairs(padding=5), 1, share=0.25)
+_add("PrivatePCA (not centred)", _fitted, moment_pairs(), 1, share=0.25, center=False)
+_add("PrivatePCA (k chosen)", _fitted, _one_block_pairs(), "auto", share=0.5, center=False, max_components=2)

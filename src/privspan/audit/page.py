@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privspan._whole_file import whole_file
+
 __all__ = ["PASSAGE", "STORED", "render", "write_passage"]
 
 PASSAGE = Path("howto/audit-results.md")
 STORED = Path("_static/audit.json")
 
 _TEXT = """\
-A run of the whole set gave this ({{download}}`all results as JSON <../_static/audit.json>`): {audits} audits
+The whole set has been run ({{download}}`all results as JSON <../_static/audit.json>`): {audits} audits
 ({kinds}), **{refuted} refuted**. The chance that any of them would refute a true claim is at most {false_alarm:.2g}.
-It took {minutes:.0f} minutes of processor time. The largest δ found by enumeration was {delta:.4g}, where
+It took {minutes:.0f} minutes of processor time{made_with}. The largest δ found by enumeration was {delta:.4g}, where
 {claimed:.4g} is claimed; the smallest p-value of a sampler was {p_value:.2g}. For every mechanism, the pair of
 neighbours on which most was seen:
 
@@ -46,6 +48,7 @@ def render(whole: Mapping[str, Any]) -> str:
         refuted=whole["refuted"],
         false_alarm=whole["false_alarm"],
         minutes=whole["seconds"] / 60.0,
+        made_with=_made_with(whole),
         delta=closest["found"],
         claimed=closest["delta"],
         p_value=min(result["found"] for result in samplers),
@@ -53,6 +56,14 @@ def render(whole: Mapping[str, Any]) -> str:
         blind=sum(result["found"] == 0.0 for result in sampled),
         sampled=len(sampled),
     )
+
+
+def _made_with(whole: Mapping[str, Any]) -> str:
+    """Return what the run was made with; results that were put together from several runs do not say."""
+    if "versions" not in whole:
+        return ""
+    versions = ", ".join(f"{name} {version}" for name, version in whole["versions"].items())
+    return f" on {whole['date'][:10]} ({versions}, Python {whole['python']}, {whole['system']} {whole['machine']})"
 
 
 def _largest_of_each(sampled: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -80,6 +91,8 @@ def write_passage(results: Path, docs: Path) -> str:
         The root of the documentation.
     """
     text = results.read_text("utf-8")
-    (docs / STORED).write_text(text, "utf-8")
-    (docs / PASSAGE).write_text(render(json.loads(text)), "utf-8")
+    passage = render(json.loads(text))
+    for path, content in ((docs / STORED, text), (docs / PASSAGE, passage)):
+        with whole_file(path) as handle:
+            handle.write(content.encode())
     return f"{docs / PASSAGE} is written."

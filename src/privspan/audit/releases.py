@@ -1,7 +1,7 @@
 """Every number that leaves a private algorithm, by name, for `scalar_audit` to search through.
 
 An audit that looks at one number may look past the leak. So everything in a release is turned into numbers: entries
-of the projector, parameters, extras, and which words occur.
+of the projector and of the offset, parameters, extras, and which words occur.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privspan.subspace import Subspace
 
 __all__ = ["released_numbers"]
 
-_MOST_ENTRIES = 3  # leading coordinates whose entries of the projector are looked at
+_MOST_ENTRIES = 3  # leading coordinates whose entries of the projector and of the offset are looked at
 
 
 def released_numbers(released: Release | PrivateMean | PrivateRegression | int) -> dict[str, float]:
@@ -33,7 +33,8 @@ def released_numbers(released: Release | PrivateMean | PrivateRegression | int) 
     Returns
     -------
     dict of str to float
-        Entries of the projector, parameters and extras by path. A word becomes a name of its own, present or absent.
+        Entries of the projector and of the offset, parameters and extras by path. A word becomes a name of its own,
+        present or absent.
 
     Examples
     --------
@@ -50,12 +51,14 @@ def released_numbers(released: Release | PrivateMean | PrivateRegression | int) 
 
 
 def _projector(subspace: Subspace) -> Iterator[tuple[str, float]]:
-    """Entries of the projector in the leading coordinates, upper triangle."""
+    """Entries of the projector in the leading coordinates, upper triangle, and of the offset."""
     leading = subspace.basis[:_MOST_ENTRIES]
     projector = leading @ leading.T  # (3, 3) or smaller
     for i in range(len(projector)):
         for j in range(i, len(projector)):
             yield f"projector[{i},{j}]", float(projector[i, j])
+    if subspace.offset is not None:
+        yield from _walk("offset", subspace.offset[:_MOST_ENTRIES])
 
 
 def _walk(path: str, value: Any) -> Iterator[tuple[str, float]]:

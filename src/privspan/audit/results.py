@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-__all__ = ["AuditResult", "summary"]
+import numpy
+import scipy
+
+from privspan._version import __version__
+
+__all__ = ["AuditResult", "run_facts", "summary"]
 
 Kind = Literal["exact", "sampler", "sampled"]
 
@@ -71,4 +78,23 @@ def summary(results: Sequence[AuditResult]) -> dict[str, Any]:
         "false_alarm": sum(result.false_alarm for result in results),
         "seconds": sum(result.seconds for result in results),
         "results": [result.to_dict() for result in results],
+    }
+
+
+def run_facts(*, runs: int, seed: int | None) -> dict[str, Any]:
+    """Tell what a run was made with and when, and of the machine only what its kind is.
+
+    Examples
+    --------
+    >>> sorted(run_facts(runs=2000, seed=None))
+    ['date', 'machine', 'python', 'runs', 'seed', 'system', 'versions']
+    """
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": runs,
+        "seed": seed,
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": {"privspan": __version__, "numpy": numpy.__version__, "scipy": scipy.__version__},
     }

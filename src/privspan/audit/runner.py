@@ -187,7 +187,7 @@ def _run_exact(task: Task, runs: int, seed: int | None, clock: Callable[[], floa
 
 def _run_sampler(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
     sampler = next(each for each in SAMPLERS if (each.name, each.case) == (task.name, task.case))
-    draws = max(200, min(sampler.draws, sampler.draws * runs // DEFAULT_RUNS))
+    draws = max(sampler.fewest_draws, min(sampler.draws, sampler.draws * runs // DEFAULT_RUNS))
     p_value = sampler.p_value(draws, open_streams(_seed(task, seed, 0)))
     return AuditResult(
         task.name,

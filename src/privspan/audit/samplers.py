@@ -41,6 +41,7 @@ FALSE_ALARM = 1e-6
 """P-value below which a sampler is refuted."""
 
 _FEWEST_EXPECTED = 20.0
+_FEWEST_DRAWS = 300
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class Sampler:
     test: str
     draws: int
     p_value: Callable[[int, Streams], float]
+
+    @property
+    def fewest_draws(self) -> int:
+        """Draws that a short audit makes: below about this many, cells are pooled and no sampler could be refuted."""
+        return max(_FEWEST_DRAWS, self.draws // 20)
 
 
 def chi_square(drawn: Sequence[Hashable], law: Mapping[Any, float]) -> float:

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from privspan.audit.cases import Pair
 
-__all__ = ["last_replaced", "line_pairs", "moment_pairs", "near_axis", "near_axis_pairs", "slope_pairs"]
+__all__ = [
+    "affine_line_pairs",
+    "last_replaced",
+    "line_pairs",
+    "moment_pairs",
+    "near_axis",
+    "near_axis_pairs",
+    "slope_pairs",
+]
 
 Array = NDArray[np.float64]
 
@@ -70,6 +78,25 @@ def line_pairs(n: int = 10) -> dict[str, Pair]:
         "outlier becomes inlier": last_replaced(lines(n - 2), (1.0, 2.0), first),
         "zero row, huge row": last_replaced(lines(half + 1), (0.0, 0.0), (HUGE, 0.0)),
         "NaN row, inlier": last_replaced(lines(half + 1), (np.nan, 0.0), first),
+    }
+
+
+def affine_line_pairs(n: int = 10) -> dict[str, Pair]:
+    """Return pairs (n, 2) for algorithms that look for the line, through the origin or not, that holds most."""
+    last = float(n - 1)
+
+    def levels(inside: int) -> Array:
+        heights = np.where(np.arange(n) < inside, 1.0, 2.0)
+        return np.column_stack([np.arange(n, dtype=float), heights])
+
+    half = n // 2
+    return {
+        "tie": last_replaced(levels(half), (last, 1.0), (last, 2.0)),
+        "threshold": last_replaced(levels(half + 1), (last, 1.0), (last, 3.0)),
+        "middle of the ramp": last_replaced(levels(half + 2), (last, 1.0), (last, 3.0)),
+        "outlier becomes inlier": last_replaced(levels(n - 2), (last, 3.0), (last, 1.0)),
+        "zero row, huge row": last_replaced(levels(half + 2), (0.0, 0.0), (HUGE, 1.0)),
+        "NaN row, inlier": last_replaced(levels(half + 2), (np.nan, 1.0), (last, 1.0)),
     }
 
 

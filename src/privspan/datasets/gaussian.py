@@ -82,6 +82,9 @@ def gaussian_subspace(
     _checks.integer_at_least(1, n=n)
     _checks.dimension(k=k, d=d)
     _checks.one_of(TAILS, tail=tail)
+    _checks.non_negative(
+        **{name: value for name, value in (("gamma", gamma), ("gamma_w", gamma_w)) if value is not None}
+    )
     if (gamma is None) == (gamma_w is None):
         raise ValueError("Give exactly one of `gamma` and `gamma_w`.")
     generator = np.random.default_rng(rng)

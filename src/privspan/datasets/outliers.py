@@ -46,7 +46,7 @@ def with_outliers(
     if share >= 1.0:
         raise ValueError(f"`share` must be below 1; got {share!r}.")
     generator = np.random.default_rng(rng)
-    spoilt = np.array(X, dtype=np.float64)
+    spoilt = np.array(_checks.matrix(X), dtype=np.float64)
     n, d = spoilt.shape
     chosen = generator.choice(n, int(share * n), replace=False)
     length = float(np.median(np.linalg.norm(spoilt, axis=1)))

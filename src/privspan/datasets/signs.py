@@ -16,6 +16,8 @@ from privspan import _checks
 from privspan.rows import RowSource
 from privspan.subspace import Subspace
 
+_SMALLEST_TAU = 1e-15
+
 
 class SignRows(RowSource):
     """Records (u + ν)/‖u + ν‖ with u one of k sign vectors and ν of entries ±1/τ, made when they are asked for.
@@ -98,6 +100,10 @@ def sign_subspace(
     _checks.dimension(k=k, d=d)
     tau = 10.0 * d if tau is None else tau
     _checks.positive(tau=tau)
+    if tau < _SMALLEST_TAU:
+        raise ValueError(
+            f"`tau` must be at least {_SMALLEST_TAU}, or float32 could not hold the records; got {tau!r}."
+        )
     generator = np.random.default_rng(rng)
     signs = generator.choice(np.array([-1, 1], dtype=np.int8), (k, d))
     choices = generator.integers(0, k, n)

@@ -45,7 +45,6 @@ _SHARES = {
     "none": {"subspace": 0.94, "variances": 0.06},
 }
 _SMALLEST_MU = 1e-12  # with less, noise would leave the range of float64, and tell nothing long before
-_BOUNDS = (2.0**-500, 2.0**500)  # of `norm_bound`, which is multiplied by the noise
 _LARGEST_MEAN_ERROR = 0.3  # of a component's standard deviation
 _STEPS = ("pairing", "dimension", "subspace", "variances", "mean")
 
@@ -189,9 +188,7 @@ class PrivatePCA(SubspaceEstimator):
                 f"`epsilon` or `delta` must be larger: mu is {budget.mu:.1e}, and nothing could be learnt."
             )
         if self.norm_bound is not None:
-            _checks.positive(norm_bound=self.norm_bound)
-            if not _BOUNDS[0] <= self.norm_bound <= _BOUNDS[1]:
-                raise ValueError(f"`norm_bound` must be between 2**-500 and 2**500; got {float(self.norm_bound)!r}.")
+            _checks.moderate(norm_bound=self.norm_bound)
         if self.gamma is not None:
             _checks.probability(gamma=self.gamma)
         pairs = _shape_of_pairs(X) if self.center else X
