@@ -77,14 +77,17 @@ class Group:
 
 
 def groups(suite: Suite, rows: Iterable[Row]) -> list[Group]:
-    """Gather the runs of the same method and setting, in the order in which they first came."""
+    """Gather the runs of the same method and setting, in the order of the grid: cells that run at once end in any."""
     found: dict[tuple[str, ...], Group] = {}
     for row in rows:
         key = (row["method"], *(row[name] for name in suite.settings))
         if key not in found:
             found[key] = Group(row["method"], {name: row[name] for name in suite.settings})
         found[key].rows.append(row)
-    return list(found.values())
+    places: dict[tuple[str, ...], int] = {}
+    for place, cell in enumerate(suite.cells(False)):
+        places.setdefault(cell.key[:-1], place)  # the last entry is the seed
+    return [found[key] for key in sorted(found, key=lambda key: places.get(key, len(places)))]
 
 
 def where(some: Iterable[Group], **setting: object) -> list[Group]:
