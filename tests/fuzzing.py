@@ -211,7 +211,7 @@ def _shaped(cells: Any, shape: str) -> Any:
         case "cube":
             return cells[None]
         case "number":
-            return cells[0, 0]
+            return cells[:1, :1].reshape(())
     return cells
 
 
