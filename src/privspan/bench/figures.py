@@ -255,7 +255,7 @@ def times(rows: list[Row]) -> Any:
     axes.set_yscale("log")
     axes.set_xticks(range(len(shapes)), [f"{int(n):,}\n× {int(d):,}" for n, d in shapes])
     axes.set(ylabel="seconds, one thread", xlabel="records × columns")
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))  # above all bars
     return figure
 
 
