@@ -523,8 +523,10 @@ def test_ledger_show_for_people_and_programs(folder: Path, capsys) -> None:
 # --- Interruptions ---------------------------------------------------------------------------------------
 
 SLOW = """
-    import sys, time
+    import signal, sys, time
     from privspan.cli import _task, main
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite that runs in the background ignores it
 
     def run(task, source):
         print("running", flush=True)
