@@ -238,7 +238,7 @@ def _piece_sums(
 
 
 def _row_results(function: Callable[[Piece], Any], rows: Rows) -> Array:
-    return np.concatenate([np.asarray(function(piece)) for _, piece in rows.pieces()])
+    return rows.results(function)
 
 
 def _results_and_lengths(function: Callable[[Piece], Any], rows: Rows) -> tuple[Array, Array]:

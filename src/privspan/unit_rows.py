@@ -220,6 +220,10 @@ class Rows:
         if self._squares is None:
             results, self._squares = self.results_and_lengths(function)
             return results
+        return self.results(function)
+
+    def results(self, function: Callable[[Piece], Any]) -> Array:
+        """Return one result per row, and remember nothing."""
         return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
 
     def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
@@ -231,7 +235,7 @@ class Rows:
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
         if self._squares is None:
-            self._squares = np.concatenate([_squared_lengths(piece) for _, piece in self.pieces()])  # (n,)
+            self._squares = self.results(_squared_lengths)  # (n,)
         return self._squares
 
 

@@ -79,7 +79,10 @@ class RowSource(ABC):
             return self._run(start, max(start, stop)) if step == 1 else self._take(np.arange(start, stop, step))
         if np.ndim(rows) != 1 or np.asarray(rows).dtype.kind not in "iu":
             raise TypeError("Rows are taken by a slice or by an array of row numbers.")
-        return self._take(np.asarray(rows, dtype=np.intp))
+        numbers = np.asarray(rows, dtype=np.intp)
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < self.shape[0]):
+            raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
+        return self._take(numbers)
 
     def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
         """Return ``function(rows)`` without a copy where possible; it must neither change nor keep its argument."""
@@ -161,8 +164,6 @@ class WindowedSource(RowSource):
         """Take rows window by window, in ascending order, and put them in the order asked for."""
         order = np.argsort(numbers, kind="stable")
         ascending = numbers[order]
-        if len(numbers) and not 0 <= ascending[0] <= ascending[-1] < self.shape[0]:
-            raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
         owner = np.searchsorted(self.edges, ascending, side="right") - 1  # window of each row
         parts = []
         dense = np.empty((0 if self.is_sparse else len(numbers), self.shape[1]), dtype=self.dtype)

@@ -56,8 +56,6 @@ class MappedRows(RowSource):
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
         ascending = numbers[order]
-        if len(numbers) and not 0 <= ascending[0] <= ascending[-1] < self.shape[0]:
-            raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
         out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
         forwards = bool((order[1:] > order[:-1]).all())
         for part in self._parts(ascending):
