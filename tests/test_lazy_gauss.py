@@ -171,7 +171,7 @@ def test_strengthening_halves_the_variance():
     assert lazy.image.std() == pytest.approx(lazy.noise, rel=0.12)
 
 
-# ---- Every way through the matrix: one symmetric matrix, seen in one basis -------------------------------------------
+# ---- Every way through the matrix: one symmetric matrix, seen in one basis ---------------------------------------
 
 
 def first_half(lazy):

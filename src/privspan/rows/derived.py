@@ -152,7 +152,7 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     out : (m, d) array, optional
         Where to put the result of dense rows.
     """
-    if sparse.issparse(rows):
+    if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
     with np.errstate(all="ignore"):
         return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
