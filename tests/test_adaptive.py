@@ -13,6 +13,7 @@ from scipy import sparse
 from privspan import planner_adaptive as planner
 from privspan.algorithms import adaptive, localised
 from privspan.algorithms.adaptive import adaptive_subspace
+from privspan.algorithms.estimate import Estimate, joined, turned
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import (
     INNER_CAP,
@@ -397,6 +398,145 @@ def test_gain_over_analyze_gauss(shape, gain):
     assert plain / ours > gain
 
 
+def overlap(subspace, truth):
+    """Mean squared cosine of the angles between two subspaces."""
+    return float(np.linalg.norm(truth.T @ subspace.basis) ** 2 / truth.shape[1])
+
+
+# (d, k), what is known of the matrix when it is strengthened and in the end, and the data.
+BRANCHES = [
+    pytest.param(256, 12, ("whole", "whole"), {}, id="whole matrix by d"),
+    pytest.param(257, 12, ("part", "part"), {}, id="never complete"),
+    pytest.param(270, 37, ("part", "part"), {}, id="nearly complete in the end"),
+    pytest.param(270, 38, ("part", "turned"), {}, id="completed after strengthening"),
+    pytest.param(270, 40, ("turned", "turned"), {"n": 20_000, "spread": 1.6, "epsilon": 4.0}, id="completed before"),
+    pytest.param(270, 261, ("turned", "turned"), {}, id="complete in two blocks"),
+    pytest.param(270, 262, ("whole", "whole"), {}, id="whole matrix by k"),
+]
+
+
+def known_of(lazy):
+    """Tell what is known: a part, all in standard coordinates, or all in others."""
+    if not lazy.complete:
+        return "part"
+    return "whole" if np.array_equal(lazy.basis, np.eye(len(lazy.basis))) else "turned"
+
+
+@pytest.mark.parametrize(("d", "k", "known", "data"), BRANCHES)
+def test_every_branch_is_as_good_as_the_dense_matrix(d, k, known, data, monkeypatch):
+    """Same budget, same law of the noise: strengthened, at once, and dense Analyze Gauss find the same subspace."""
+    seen = []
+
+    class Watched(adaptive.LazyGauss):
+        def strengthen(self, mu):
+            seen.extend([known_of(self), self])
+            super().strengthen(mu)
+
+    monkeypatch.setattr(adaptive, "LazyGauss", Watched)
+    n, epsilon = data.get("n", 6_000), data.get("epsilon", 12.0)
+    X = np.random.default_rng(0).standard_normal((n, d))
+    X[:, :k] *= data.get("spread", 2.5)
+    budget, truth = {"epsilon": epsilon, "delta": 1e-6, "rng": 1}, np.eye(d, k)
+    strengthened = adaptive_subspace(X, k, **budget)
+    assert strengthened.parameters["course"] == "Analyze Gauss"
+    assert (seen[0], known_of(seen[1])) == known
+    dense = overlap(analyze_gauss(X, k, **budget).subspace, truth)
+    assert dense > 0.9
+    assert overlap(strengthened.subspace, truth) == pytest.approx(dense, abs=0.01)
+    at_once = adaptive_subspace(X, k, **budget, robust=False)
+    assert overlap(at_once.subspace, truth) == pytest.approx(dense, abs=0.01)
+
+
+# ---- Noise: the covariance of what is released is what is said ---------------------------------------------------
+
+
+def worst_moment(draws):
+    """Return how far second moments of (draws, entries) are from the identity, in standard deviations at most."""
+    draws = np.array(draws)
+    return float(np.abs(draws.T @ draws / len(draws) - np.eye(draws.shape[1])).max() / math.sqrt(2.0 / len(draws)))
+
+
+def symmetric_entries(matrix):
+    """Return the entries of a symmetric matrix, those on the diagonal divided by sqrt(2)."""
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max())
+    rows, columns = np.triu_indices(len(matrix))
+    return matrix[rows, columns] / np.where(rows == columns, math.sqrt(2.0), 1.0)
+
+
+WORST = 6.5  # standard deviations: below 1e-6 for one moment of 200 draws, and there are fewer than 200; seeded
+
+
+def test_the_noise_of_a_localised_round_is_what_it_says():
+    rows, basis = Rows(np.zeros((3, 4))), np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0]
+    draws = []
+    for seed in range(400):
+        found = localised.localised_sums(
+            rows, local_view(rows, basis), np.ones(2), 0.5, 1.0, 0.7, open_streams(seed).noise
+        )
+        draws.append(
+            np.append(found.cross.ravel() / found.cross_noise, symmetric_entries(found.inner) / found.inner_noise)
+        )
+    assert worst_moment(draws) < WORST
+    assert (found.cross_noise, found.inner_noise) == (
+        pytest.approx(2.0 * 0.5, rel=1e-3),
+        pytest.approx(INNER_CAP / 0.7, rel=1e-3),
+    )
+
+
+def test_the_noise_of_second_moments_is_what_it_says():
+    rows, basis, draws = Rows(np.zeros((3, 4))), np.eye(4, 2), []
+    for seed in range(400):
+        inside, outside = second_moments(rows, basis, 2.0, open_streams(seed).noise)
+        draws.append(2.0 * np.append(symmetric_entries(inside), outside / math.sqrt(2.0)))
+    assert worst_moment(draws) < WORST
+
+
+def test_the_noise_of_several_preconditioned_looks_together_is_what_it_says():
+    """Two looks with bases, clips and budgets of their own, averaged: a symmetric matrix off the known directions."""
+    n, d = 10**7, 5  # so many rows that the correction for known directions, noise times noise over n, is negligible
+    rng, draws = np.random.default_rng(0), []
+    basis = np.linalg.qr(rng.standard_normal((d, 2)))[0]
+    rest = np.linalg.qr(np.hstack([basis, rng.standard_normal((d, d - 2))]))[0][:, 2:]
+    for seed in range(200):
+        bits = open_streams(seed).noise
+        looks = []
+        for known, mu in ((1, 0.5), (2, 1.0)):
+            view = local_view(Rows(np.zeros((2, d))), basis[:, :known])
+            source = PreconditionedGram(Rows(np.zeros((2, d))), view, np.full(known, 0.5), 0.3 * known)
+            lazy = adaptive.LazyGauss(source, mu, bits, most_columns=d, most_passes=20)
+            image = lazy.product(basis[:, :known])
+            mixed = image - basis[:, :known] @ (basis[:, :known].T @ image)
+            looks.append(adaptive.Look(lazy, basis[:, :known], mixed, mixed.T / n, 0.4 * known))
+        start = rng.standard_normal((d, 1))
+        values, directions, noise = adaptive.leading_directions(looks, basis, d - 2, start, d)
+        turned = rest.T @ directions
+        draws.append(symmetric_entries((turned * values) @ turned.T) / noise)
+    assert worst_moment(draws) < WORST
+    # Noise c²/mu over the mean weight, joined by precision: .09/.5/.4 and .36/1/.8.
+    assert noise == pytest.approx(0.45 / math.sqrt(2.0), rel=1e-3)
+
+
+def test_joined_estimates_are_as_precise_as_they_say():
+    """Errors of two independent measurements of one basis, in coordinates that are turned afterwards."""
+    d, k, rng = 40, 2, np.random.default_rng(0)
+    basis, first = np.eye(d, k), np.array([[9.0, 3.0], [3.0, 4.0]]) * 1e4
+    second, moment = np.array([[2.0, -1.0], [-1.0, 6.0]]) * 1e4, np.array([[1.0, 0.7], [0.7, 2.0]])
+    whitened = []
+    for _ in range(60):
+        off = np.vstack(
+            [np.zeros((k, k)), rng.standard_normal((d - k, k)) @ np.linalg.cholesky(np.linalg.inv(first)).T]
+        )
+        noise = np.vstack(
+            [np.zeros((k, k)), rng.standard_normal((d - k, k)) @ np.linalg.cholesky(np.linalg.inv(second)).T]
+        )
+        # The truth is the basis plus `off`; the round measures `off` with its own noise.
+        found = turned(joined(Estimate(basis, first, np.ones(k)), off + noise, second, 0.0), moment)
+        truth = basis + off
+        error = truth @ np.linalg.inv(found.basis.T @ truth) - found.basis  # (d, k), off the found basis
+        whitened.append(error[k:] @ np.linalg.cholesky(found.precision))
+    assert worst_moment(np.vstack(whitened)) < WORST
+
+
 def test_predictions_are_near():
     for gamma_w in (1.0, 0.1):
         ours, _ = median_errors(10_000, 50, 3, 5, gamma_w=gamma_w)
@@ -408,6 +548,33 @@ def test_the_self_report_is_near():
     release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=0)
     assert release.parameters["found"] == 3
     assert 0.5 < release.parameters["expected_error"] / release.subspace.distance(truth) < 2.0
+
+
+@pytest.mark.parametrize("robust", [True, False])
+@pytest.mark.parametrize(("equal", "spread"), [(20, 1.0), (10, 5.0)], ids=["no subspace", "ten alike"])
+def test_directions_that_nothing_sets_apart_are_not_found(robust, equal, spread):
+    """Well above the noise, and yet arbitrary: three of many directions with the same variance."""
+    X = np.random.default_rng(0).standard_normal((20_000, 20))
+    X[:, :equal] *= spread
+    release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=1, robust=robust)
+    assert release.parameters["found"] < 3
+    assert release.parameters["expected_error"] > 0.5
+
+
+@pytest.mark.parametrize("k", [2, 6])
+def test_the_self_report_of_analyze_gauss_counts_the_tail(k):
+    """A flat tail below the components: the error grows as the gap shrinks, and the report with it."""
+    reported, measured = [], []
+    for seed in range(5):
+        X = np.random.default_rng(seed).standard_normal((20_000, 60))
+        X[:, :k] *= 1.6
+        unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+        best = Subspace.from_spanning(np.linalg.eigh(unit.T @ unit)[1][:, -k:])
+        release = adaptive_subspace(X, k, epsilon=1.0, delta=1e-6, rng=seed, robust=False)
+        reported.append(release.parameters["expected_error"])
+        measured.append(release.subspace.distance(best))
+    assert release.parameters["found"] == k
+    assert 0.8 < np.median(reported) / np.median(measured) < 2.0
 
 
 def test_outliers_hurt_less_than_they_hurt_analyze_gauss():

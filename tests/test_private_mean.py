@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from scipy import sparse, stats
 from privspan.algorithms import mean as mean_module
 from privspan.algorithms.mean import mean_bounds, pair_differences, private_mean
 from privspan.privacy import Budget
+from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.partitions import LocalPlace
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds
 from privspan.unit_rows import Rows
@@ -156,22 +159,139 @@ def test_differences_forget_the_mean_and_double_the_covariance():
     np.testing.assert_allclose(pair_differences(X + 7.0, 0), differences, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("given_dtype", "kept"),
-    [
-        (np.float32, np.float32),
-        (np.float64, np.float64),
-        (np.uint8, np.float32),
-        (np.int64, np.float64),
-        (bool, np.float32),
-    ],
-)
-def test_unsigned_and_narrow_numbers_do_not_wrap(given_dtype, kept):
-    X = np.array([[0, 1], [1, 0], [0, 1], [1, 1]]).astype(given_dtype)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, bool])
+def test_unsigned_and_narrow_numbers_do_not_wrap(dtype):
+    X = np.array([[0, 1], [1, 0], [0, 1], [1, 1]]).astype(dtype)
     differences = pair_differences(X, 1)
-    assert differences.dtype == kept
+    assert differences.dtype == np.float64
     assert set(np.unique(differences)) <= {-1.0, 0.0, 1.0}
     np.testing.assert_array_equal(pair_differences(sparse.csr_array(X), 1).toarray(), differences)
+
+
+class HeldRows(RowSource):
+    """An array as a source that is read in windows of three rows."""
+
+    def __init__(self, values):
+        self._values, self.shape, self.dtype = values, values.shape, values.dtype
+        self.edges = np.append(np.arange(0, len(values), 3), len(values))
+
+    def _run(self, start, stop):
+        return self._values[start:stop].copy()
+
+    def _take(self, numbers):
+        return self._values[numbers]
+
+
+def in_partitions(X, index):
+    """Partitions of two rows, two rows and the rest."""
+    pieces = np.split(X, [2, 4])
+    return PartitionedTable(
+        LocalPlace(), [partial(np.copy, piece) for piece in pieces], tuple(map(len, pieces)), X.shape[1], X.dtype
+    )
+
+
+def shuffled_csr(X, index):
+    """Row `index` is stored backwards, its first cell in two parts; the others as usual."""
+    rows = []
+    for number, row in enumerate(X):
+        columns = np.arange(len(row))[:: -1 if number == index else 1]
+        data = row[columns]
+        if number == index:
+            columns, data = np.append(columns, 0), np.append(data, data.dtype.type(1))
+        rows.append((columns, data))
+    starts = np.concatenate([[0], np.cumsum([len(columns) for columns, _ in rows])])
+    return sparse.csr_array(
+        (np.concatenate([data for _, data in rows]), np.concatenate([columns for columns, _ in rows]), starts),
+        shape=X.shape,
+    )
+
+
+TABLES = {  # how a table is held, whose row `index` is another and may need another type
+    "array": lambda X, index: X,
+    "columns together": lambda X, index: np.asfortranarray(X),
+    "sparse": lambda X, index: sparse.csr_array(X),
+    "sparse, one row in disorder": shuffled_csr,
+    "windows": lambda X, index: HeldRows(X),
+    "partitions": in_partitions,
+}
+
+
+def difference_bits(table, seed):
+    """Return the differences as bit patterns, one row per pair; NaN counts as NaN, whatever its digits."""
+    differences = pair_differences(table, seed)
+    if isinstance(differences, PartitionedTable):
+        differences = np.concatenate([part() for part in differences.parts])
+    elif sparse.issparse(differences):
+        differences = differences.toarray()
+    differences = np.asarray(differences)
+    values = np.where(np.isnan(differences), np.nan, differences + 0.0)  # one NaN, one zero
+    return values.astype(np.float64).view(np.uint64)
+
+
+def changed_pairs(kind, X, index, row, seed):
+    """Count the differences that change when one row is replaced by one that needs float64."""
+    if kind.startswith("sparse") and X.dtype == np.float16:
+        X = X.astype(np.float32)  # SciPy has no narrower floats
+    wide = X.astype(np.float64)
+    wide[index] = row
+    with np.errstate(all="ignore"):
+        before, after = (
+            difference_bits(TABLES[kind](X, -1), seed),
+            difference_bits(TABLES[kind](wide, index), seed),
+        )
+    return int((before != after).any(axis=1).sum())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(TABLES)),
+    st.sampled_from([np.float16, np.float32, np.float64, np.int8, np.uint16, np.int64, np.uint64, bool]),
+    st.data(),
+)
+def test_the_bits_of_a_difference_depend_on_its_two_rows_alone(kind, dtype, data):
+    """Lemma 2 of private-mean.md, arithmetic included: whatever the other rows hold, and whatever type they need."""
+    n = data.draw(st.integers(2, 9))
+    X = data.draw(hnp.arrays(dtype, (n, 3)))
+    index, seed = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, 2**32 - 1))
+    row = data.draw(hnp.arrays(np.float64, 3, elements=NUMBERS))
+    assert changed_pairs(kind, X, index, row, seed) <= 1
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_columns_near_the_limit_of_float32(kind):
+    """The same where it used to fail: in float32 these differences overflow, in float64 they are numbers."""
+    X = np.full((9, 3), 3e38, dtype=np.float32)
+    X[::2] *= -1.0
+    assert max(changed_pairs(kind, X, index, [0.1, 0.2, 0.3], 5) for index in range(9)) == 1
+
+
+def test_differences_in_the_type_of_the_table_are_seen(monkeypatch):
+    """The planted fault: one row's type for everybody's arithmetic."""
+
+    def narrow(rows, subtrahend, out=None):
+        kind = np.result_type(rows.dtype, np.float32)
+        return np.subtract(rows, subtrahend, out=out, dtype=kind, casting="unsafe")
+
+    monkeypatch.setattr(mean_module, "less", narrow)
+    X = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
+    assert changed_pairs("array", X, 4, np.ones(3), 5) > 1
+
+
+@pytest.mark.parametrize("step", [1, 3, 7])
+def test_differences_do_not_depend_on_the_pieces_they_are_formed_in(step, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((101, 5)).astype(np.float32)
+    whole = pair_differences(X, 2)
+    monkeypatch.setattr(mean_module, "piece_rows", lambda d: step)
+    assert np.array_equal(pair_differences(X, 2), whole)
+
+
+def test_a_released_mean_is_taken_away_without_a_word_about_values():
+    X = np.full((4, 2), 1.7e308)
+    mean = np.array([-1.7e308, 0.0])
+    for table in (X, HeldRows(X)):
+        with np.errstate(all="raise"):
+            shifted = np.asarray(mean_module.less_mean(table, mean))
+        assert np.isinf(shifted[:, 0]).all()
 
 
 def test_the_error_of_a_private_mean_follows_its_formula():

@@ -465,8 +465,8 @@ def test_memory_maps_are_read_without_keeping_their_pages(tmp_path, values):
 def test_derived_sources_compute_row_by_row(written, values):
     rows = open_rows(written)
     pairs = np.random.default_rng(4).permutation(N)[: N // 2 * 2].reshape(-1, 2)
-    differences = RowDifferences(rows, pairs, np.dtype(np.float32))
-    expected = values[pairs[:, 0]] - values[pairs[:, 1]]
+    differences = RowDifferences(rows, pairs)
+    expected = values[pairs[:, 0]].astype(np.float64) - values[pairs[:, 1]]
     np.testing.assert_array_equal(dense(differences[:]), expected)
     np.testing.assert_array_equal(dense(differences[np.array([7, 3])]), expected[[7, 3]])
     assert differences.shape == expected.shape

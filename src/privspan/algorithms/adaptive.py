@@ -26,7 +26,7 @@ from privspan.algorithms.estimate import (
     whitening,
     widened,
 )
-from privspan.algorithms.krylov import leading_pairs, spiked_eigenvalues
+from privspan.algorithms.krylov import leading_pairs, separation_errors, spiked_eigenvalues
 from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram, within_memory
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import (
@@ -100,8 +100,9 @@ def adaptive_subspace(
     Returns
     -------
     Release
-        Never abstains.  ``parameters`` tells the shares, the number of directions told from noise (``found``, the
-        others are guesses) and the error to be expected from the private noise (``expected_error``).
+        Never abstains.  ``parameters`` tells the shares, the number of directions told from noise and from directions
+        that are left out (``found``, the others are guesses) and the error to be expected from the private noise
+        (``expected_error``).
 
     Guarantee
     ---------
@@ -164,8 +165,16 @@ class _FirstLook:
     lazy: LazyGauss
     vectors: Array  # (d, k)
     eigenvalues: Array  # (k,)
+    values: Array  # (k + 1,), of the noisy sum as they are
     found: int
     no_gap: bool
+
+
+def _found(errors: Array, eigenvalues: Array) -> int:
+    """Count the directions whose expected errors, which rise, are small; a little more is allowed to all of them."""
+    if errors.max() < _FOUND_LATE and eigenvalues[-1] > 0.4 * eigenvalues[0]:
+        return len(errors)
+    return int((errors < _FOUND).sum())
 
 
 class _Run:
@@ -215,12 +224,10 @@ class _Run:
         values, vectors = leading_pairs(lazy, k, self._block, passes, self._streams.public)
         eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
         next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
-        errors = lazy.noise * math.sqrt(d) / (eigenvalues * n)  # (k,)
-        found = int((errors < _FOUND).sum())
-        if errors.max() < _FOUND_LATE and eigenvalues[-1] > 0.4 * eigenvalues[0]:
-            found = k
+        found = _found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues)
         above = values[k] > 1.15 * 2.0 * lazy.noise * math.sqrt(d)
-        return _FirstLook(lazy, vectors, eigenvalues, found, bool(above and next_value > 0.25 * eigenvalues[-1]))
+        no_gap = bool(above and next_value > 0.25 * eigenvalues[-1])
+        return _FirstLook(lazy, vectors, eigenvalues, values, found, no_gap)
 
     def _finish(self, look: _FirstLook) -> _Outcome:
         """Give the rest of the budget to the matrix of the first look."""
@@ -228,9 +235,11 @@ class _Run:
         return self._plain_outcome(self._pairs(look.lazy, _FINISH_PASSES))
 
     def _plain_outcome(self, look: _FirstLook) -> _Outcome:
-        spread = math.sqrt(self._d) + math.sqrt(self._k)
-        error = min(1.0, look.lazy.noise * spread / (self._n * float(look.eigenvalues[-1])))
-        return _Outcome(look.vectors, look.found, error, "Analyze Gauss")
+        """Report what was found: a direction that stands out of the noise must also stand out of the others."""
+        errors = separation_errors(look.values, look.lazy.noise, self._n, self._d)  # (k,)
+        spread = 1.0 + math.sqrt(self._k / self._d)  # of the largest angle over that of one direction
+        found = _found(errors, look.eigenvalues)
+        return _Outcome(look.vectors, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
 
     def _off(self, eigenvalues: Array) -> float:
         """Return the root mean square residual of a unit row, given what is explained."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privspan.algorithms.lazy_gauss import WIDEST_DENSE, LazyGauss
 
-__all__ = ["leading_pairs", "spiked_eigenvalues"]
+__all__ = ["leading_pairs", "separation_errors", "spiked_eigenvalues"]
 
 Array = NDArray[np.float64]
 
@@ -81,3 +81,33 @@ def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
     edge = 2.0 * noise * math.sqrt(d)
     root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
     return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
+
+
+def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
+    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction.
+
+    Noise turns direction i towards j by noise / (lambda_i - lambda_j).  The d - k others are taken to lie at their
+    mean, and the next one where it shows: a gap of twice the noise is what the noise makes of none.
+
+    Parameters
+    ----------
+    values : (k + 1,) array
+        Eigenvalues of the noisy matrix, largest first.
+    noise : float
+        Standard deviation of an off-diagonal entry.
+    trace : float
+        Bound on the trace of the matrix without noise, from public numbers.
+    d : int
+        Its size, above k.
+
+    Returns
+    -------
+    (k,) array
+        Sines, rising; 1 and more where nothing tells a direction from the rest.
+    """
+    k = len(values) - 1
+    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
+    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
+    above = spiked_eigenvalues(values[:k] - rest, noise, d)
+    gaps = np.maximum(values[:k] - values[k], noise)
+    return np.asarray(np.hypot(noise * math.sqrt(d) / above, 2.0 * noise / gaps))

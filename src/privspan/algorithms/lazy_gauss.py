@@ -193,8 +193,7 @@ class LazyGauss:
         if self._passes_left < 1 or self._most_columns < d or self.basis.shape[1]:
             return
         self._passes_left -= 1
-        total = grid_total(self._source.products(None), (d, d), self._level.grid)
-        self._append(np.eye(d), gaussian_symmetric(total, self._level, self._bits))
+        self._append(np.eye(d), self._whole(self._level))
 
     def extend(self, block: Array) -> bool:
         """Reveal A + N on the directions of `block` that are new.
@@ -252,11 +251,8 @@ class LazyGauss:
         self._passes_left -= 1
         # One grid for all levels: then they share one charge, which lemma 5 needs.
         level = noise_level(self._bounds, mu, grid=self._level.grid)
-        if self.complete:
-            total = grid_total(self._source.products(None), self.image.shape, level.grid)
-            again = gaussian_symmetric(total, level, self._bits)
-        else:
-            again = self._reveal(self.basis, level)
+        # What is known are images of the basis, which need not be the standard one even if it is complete.
+        again = self._whole(level) @ self.basis if self.complete else self._reveal(self.basis, level)
         weight = mu * mu / (self._mu_square + mu * mu)
         self.image[...] *= 1.0 - weight
         again *= weight
@@ -265,6 +261,12 @@ class LazyGauss:
         # The joint mu is rounded down by more than these float operations can be off.
         joint = math.sqrt(self._mu_square) * (1.0 - 2.0**-48)
         self._level = noise_level(self._bounds, joint, grid=self._level.grid)
+
+    def _whole(self, level: NoiseLevel) -> Array:
+        """Release A itself, (d, d), in standard coordinates."""
+        d = self._source.shape[1]
+        total = grid_total(self._source.products(None), (d, d), level.grid)
+        return gaussian_symmetric(total, level, self._bits)
 
     def _reveal(self, block: Array, level: NoiseLevel) -> Array:
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""

@@ -24,6 +24,7 @@ from privspan.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.privacy import Budget, PrivacyCost
 from privspan.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
+from privspan.rows.derived import less
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_sum, relative_error
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
@@ -141,9 +142,9 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     Returns
     -------
     (n // 2, d) array, CSR array, RowSource or PartitionedTable
-        float32 where that holds every entry of the dtype of `X` (float32 itself, and integers up to 16 bits), else
-        float64.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read;
-        where a source is read by windows, or a table is in partitions, pairs are drawn within these.
+        float64, whatever the dtype of `X`: what a difference is must not depend on the type that another row needs.
+        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a source
+        is read by windows, or a table is in partitions, pairs are drawn within these.
 
     Guarantee
     ---------
@@ -152,40 +153,37 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     """
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
     public = open_streams(rng).public
-    dtype = np.result_type(source.dtype, np.float32)
     if isinstance(source, PartitionedTable):
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
-        return source.then(_differences_within, seeds, lengths=halves, dtype=dtype)
+        return source.then(_differences_within, seeds, lengths=halves, dtype=np.dtype(np.float64))
     source = source.dealt(public) if isinstance(source, RowSource) else source
     pairs = _public_pairs(source, public)  # (n // 2, 2)
     if isinstance(source, RowSource):
-        return RowDifferences(source, pairs, dtype)
+        return RowDifferences(source, pairs)
     if is_sparse(source):
-        return source[pairs[:, 0]].astype(dtype) - source[pairs[:, 1]].astype(dtype)
-    return _paired(source, pairs, dtype)
+        return less(source[pairs[:, 0]], source[pairs[:, 1]])
+    return _paired(source, pairs)
 
 
-def _paired(rows: NDArray[Any], pairs: NDArray[np.intp], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _paired(rows: NDArray[Any], pairs: NDArray[np.intp]) -> Array:
     """Return the differences of pairs of rows of an array, a few at a time."""
-    differences = np.empty((len(pairs), int(rows.shape[1])), dtype=dtype)
+    differences = np.empty((len(pairs), int(rows.shape[1])))
     step = piece_rows(int(rows.shape[1]))
-    with np.errstate(all="ignore"):
-        for start in range(0, len(pairs), step):
-            part = slice(start, start + step)
-            minuend, subtrahend = rows[pairs[part, 0]], rows[pairs[part, 1]]
-            np.subtract(minuend, subtrahend, out=differences[part], dtype=dtype, casting="unsafe")
+    for start in range(0, len(pairs), step):
+        part = slice(start, start + step)
+        less(rows[pairs[part, 0]], rows[pairs[part, 1]], out=differences[part])
     return differences
 
 
-def _differences_within(part: NDArray[Any], seed: int) -> NDArray[Any]:
+def _differences_within(part: NDArray[Any], seed: int) -> Array:
     """Return the differences of pairs within one partition, drawn by a public seed.
 
     Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
     draw the same pairs.
     """
     public = open_streams(seed).public
-    return _paired(part, _public_pairs(part, public), np.result_type(part.dtype, np.float32))
+    return _paired(part, _public_pairs(part, public))
 
 
 def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
@@ -208,13 +206,8 @@ def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
     source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
     if isinstance(source, PartitionedTable):
-        return source.then(partial(_shifted, mean), dtype=np.result_type(source.dtype, mean.dtype))
-    return ShiftedRows(source, mean) if isinstance(source, RowSource) else source - mean
-
-
-def _shifted(mean: Array, part: NDArray[Any]) -> NDArray[Any]:
-    with np.errstate(all="ignore"):
-        return np.asarray(part - mean)
+        return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
+    return ShiftedRows(source, mean) if isinstance(source, RowSource) else less(source, mean)
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from privspan.rows._source import LeftOut, RowSource, WindowedSource, window_rows
 
-__all__ = ["DealtRows", "RowDifferences", "SelectedColumns", "ShiftedRows"]
+__all__ = ["DealtRows", "RowDifferences", "SelectedColumns", "ShiftedRows", "less"]
 
 
 class _Derived(RowSource):
@@ -46,11 +46,10 @@ class ShiftedRows(_Derived):
     def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
         super().__init__(source)
         self._shift = shift
-        self.dtype = np.result_type(source.dtype, shift.dtype)
+        self.dtype = np.dtype(np.float64)
 
-    def _made(self, rows: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(all="ignore"):
-            return np.asarray(rows - self._shift)
+    def _made(self, rows: NDArray[Any]) -> Any:
+        return less(rows, self._shift)
 
 
 class SelectedColumns(_Derived):
@@ -113,21 +112,19 @@ class DealtRows(WindowedSource):
 
 
 class RowDifferences(RowSource):
-    """Differences of pairs of rows.
+    """Differences of pairs of rows, in float64.
 
     Parameters
     ----------
     source : RowSource
     pairs : (m, 2) int array
         Row numbers; no row in two pairs.
-    dtype : numpy.dtype
-        In which the differences are computed.
     """
 
-    def __init__(self, source: RowSource, pairs: NDArray[np.intp], dtype: np.dtype[Any]) -> None:
+    def __init__(self, source: RowSource, pairs: NDArray[np.intp]) -> None:
         self._source, self._pairs = source, pairs
         self.shape = (len(pairs), source.shape[1])
-        self.dtype, self.is_sparse, self.names = dtype, source.is_sparse, source.names
+        self.dtype, self.is_sparse, self.names = np.dtype(np.float64), source.is_sparse, source.names
         if source.edges is not None:  # a pair is read when its later row is
             window = np.searchsorted(source.edges, pairs.max(axis=1), side="right")
             self.edges = np.concatenate([[0], np.flatnonzero(np.diff(window)) + 1, [len(pairs)]])
@@ -139,7 +136,23 @@ class RowDifferences(RowSource):
         m = len(numbers)
         # One request for both ends, so that the file is read once, forwards.
         both = self._source[self._pairs[numbers].T.ravel()]
-        if self.is_sparse:
-            return sparse.csr_array(both[:m].astype(self.dtype) - both[m:].astype(self.dtype))
-        with np.errstate(all="ignore"):
-            return np.subtract(both[:m], both[m:], dtype=self.dtype, casting="unsafe")
+        return less(both[:m], both[m:])
+
+
+def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> Any:
+    """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
+
+    The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
+    goes to float64 value by value, so a result depends on the two numbers behind it and on nothing else.
+
+    Parameters
+    ----------
+    rows : (m, d) array or CSR array
+    subtrahend : (m, d) array or CSR array, or (d,) array
+    out : (m, d) array, optional
+        Where to put the result of dense rows.
+    """
+    if not isinstance(rows, np.ndarray):
+        return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
+    with np.errstate(all="ignore"):
+        return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
