@@ -1,8 +1,8 @@
-"""``python -m privspan.bench``."""
+"""``python -m benchmarks``, from the root of a checkout."""
 
 import sys
 
-from privspan.bench import main
+from privspan.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(["bench", *sys.argv[1:]]))

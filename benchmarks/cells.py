@@ -43,7 +43,7 @@ class Cell:
     Attributes
     ----------
     suite, method : str
-        Names in `privspan.bench.suites.SUITES` and, mostly, in `privspan.bench.methods.METHODS`.
+        Names in `benchmarks.suites.SUITES` and, mostly, in `benchmarks.methods.METHODS`.
     setting : dict
         The numbers of the setting, under the names that the suite declares, in that order.
     seed : int

@@ -2,125 +2,145 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from privspan.bench.cells import OK, STATUSES, WORTH_ANOTHER_TRY, Outcome, Suite
+import typer
 
-_NEEDED = ("filelock", "matplotlib", "rich")
+from benchmarks.cells import FAILED, OK, STATUSES, WORTH_ANOTHER_TRY, Outcome, Suite
+from benchmarks.machine import machine_facts
+from benchmarks.runner import run_cells
+from benchmarks.store import Store, StoreError
+from benchmarks.suites import SUITES
+from privspan.cli import _console
+from privspan.cli.exits import Complaint, ExitCode
+
+__all__ = ["app"]
+
+_NEEDED = ("filelock", "matplotlib")
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_HELP = """Measure every method and every rival.
 
-_EPILOG = """\
 A run that is interrupted or killed continues where it stopped when the same command is given again.
-`privspan bench page` writes the results page of the documentation from stored results."""
+
+Suites:
+
+"""
+
+app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
 
-def run(arguments: list[str]) -> int:
-    """Do what the arguments say; see `privspan.bench.main`."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+@dataclass(frozen=True)
+class _Choice:
+    """What of a suite is run, and how."""
+
+    quick: bool
+    methods: list[str]
+    jobs: int
+    again: tuple[str, ...]
+
+
+def _suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise Complaint(f"there is no suite {name!r}; choose one of {', '.join(SUITES)}.")
+    return SUITES[name]
+
+
+@app.callback(
+    invoke_without_command=True,
+    help=_HELP + "\n\n".join(f"{name}: {suite.question}" for name, suite in SUITES.items()),
+)
+def bench(
+    context: typer.Context,
+    quick: Annotated[bool, typer.Option("--quick", help="Every method once, in minutes.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The full grid, an hour or two; the default.")] = False,
+    suite: Annotated[
+        list[Suite] | None,
+        typer.Option("--suite", parser=_suite, metavar="NAME", help="Only this one; may be repeated."),
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Folder of results (bench-quick or bench-results).")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Cells at once; by default one per core.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or ran out of time, too.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results of what is chosen.")] = False,
+) -> int:
+    """Measure every method and every rival."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        print(f"The benchmark needs {', '.join(missing)}: type `pip install 'privspan[bench]'`.", file=sys.stderr)
-        return 2
-    if arguments[:1] == ["page"]:
-        return _page(arguments[1:])
-    try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as stop:  # argparse has said why
-        return int(stop.code or 0)
+        raise Complaint(f"the benchmarks need {' and '.join(missing)}; type: pip install --group bench")
+    if context.invoked_subcommand is not None:
+        return 0
+    if (quick and full) or (retry and fresh):
+        raise Complaint("choose one of --quick and --full, and one of --retry and --fresh.")
+    again = STATUSES if fresh else WORTH_ANOTHER_TRY if retry else ()
+    folder = output or Path("bench-quick" if quick else "bench-results")
     for variable in _THREADS:
         os.environ.setdefault(variable, "1")  # read by the workers: one thread each
-    return _bench(options)
+    choice = _Choice(quick, method or [], jobs or os.cpu_count() or 1, again)
+    return _bench(folder, suite or list(SUITES.values()), choice)
 
 
-def _parser() -> argparse.ArgumentParser:
-    from privspan.bench.suites import SUITES
+@app.command("page")
+def page(
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder of results.")] = Path(
+        "benchmarks/results"
+    ),
+    docs: Annotated[Path, typer.Option("--docs", metavar="DIR", help="Folder of the documentation.")] = Path("docs"),
+) -> None:
+    """Write the results page of the documentation from stored results."""
+    from benchmarks.page import write_page
 
-    questions = "\n".join(f"  {name:<11} {suite.question}" for name, suite in SUITES.items())
-    parser = argparse.ArgumentParser(
-        prog="privspan bench",
-        description=f"Measure every method and every rival.\n\nsuites:\n{questions}",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="every method once, in minutes")
-    size.add_argument("--full", action="store_true", help="the full grid, an hour or two (the default)")
-    parser.add_argument(
-        "--suite", action="append", choices=list(SUITES), metavar="NAME", help="only this one; may be repeated"
-    )
-    parser.add_argument("--method", action="append", metavar="NAME", help="only this one; may be repeated")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="folder of results (bench-quick or bench-results)")
-    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="cells at once (all cores)")
-    again = parser.add_mutually_exclusive_group()
-    again.add_argument("--retry", action="store_true", help="also run again what failed or ran out of time")
-    again.add_argument("--fresh", action="store_true", help="forget earlier results of these suites and methods")
-    return parser
+    _console.print_lines(write_page(output, docs))
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+def _bench(folder: Path, suites: list[Suite], choice: _Choice) -> int:
+    from benchmarks.outputs import write_outputs
 
-
-def _bench(options: argparse.Namespace) -> int:
-    from privspan.bench.store import Store, StoreError
-    from privspan.bench.suites import SUITES
-
-    folder: Path = options.output or Path("bench-quick" if options.quick else "bench-results")
-    chosen = [SUITES[name] for name in options.suite or SUITES]
-    again = STATUSES if options.fresh else WORTH_ANOTHER_TRY if options.retry else ()
     try:
         with Store(folder) as store:
-            failures = sum(_run_suite(suite, store, options, again) for suite in chosen)
+            failures = sum(_run_suite(suite, store, choice) for suite in suites)
     except StoreError as refusal:
-        print(refusal, file=sys.stderr)
-        return 2
+        raise Complaint(str(refusal)) from refusal
     except KeyboardInterrupt:
-        print("\nInterrupted; the same command goes on from here.", file=sys.stderr)
-        return 130
-    from privspan.bench.outputs import write_outputs
-
-    print(write_outputs(folder))
+        raise Complaint("interrupted; the same command goes on from here.", ExitCode.INTERRUPTED) from None
+    _console.print_lines(write_outputs(folder))
     if failures:
-        print(f"{failures} cells failed; their notes say why, and --retry runs them again.", file=sys.stderr)
-    return 1 if failures else 0
+        _console.warn(f"{failures} cells failed; their notes say why, and --retry runs them again.")
+    return int(failures > 0)
 
 
-def _run_suite(suite: Suite, store: Any, options: argparse.Namespace, again: tuple[str, ...]) -> int:
+def _run_suite(suite: Suite, store: Store, choice: _Choice) -> int:
     """Run what is missing of one suite; return how many cells failed."""
-    from privspan.bench.machine import machine_facts
-    from privspan.bench.runner import run_cells
-
-    cells = suite.cells(options.quick)
-    wanted = [cell for cell in cells if not options.method or cell.method in options.method]
-    missing = store.missing(suite, wanted, again)
+    cells = suite.cells(choice.quick)
+    wanted = [cell for cell in cells if not choice.methods or cell.method in choice.methods]
+    missing = store.missing(suite, wanted, choice.again)
     if not missing:
         return 0
     if suite.prepare is not None:
         suite.prepare()
-    jobs = 1 if suite.alone else options.jobs
+    jobs = 1 if suite.alone else choice.jobs
     store.record_machine(suite, machine_facts(jobs))
     failures = 0
     with _progress(suite.name, len(wanted), len(wanted) - len(missing)) as advance:
-        for cell, outcome in run_cells(missing, jobs=jobs, limit=suite.limit(options.quick)):
+        for cell, outcome in run_cells(missing, jobs=jobs, limit=suite.limit(choice.quick)):
             store.add(suite, cell, outcome)
             advance(outcome)
-            failures += outcome.status == "failed"
+            failures += outcome.status == FAILED
     return failures
 
 
 @contextmanager
 def _progress(name: str, total: int, done: int) -> Iterator[Any]:
     """Show a bar with the time left on standard error; yield what moves it on."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -131,7 +151,7 @@ def _progress(name: str, total: int, done: int) -> Iterator[Any]:
         TextColumn("{task.fields[odd]}"),
     )
     odd: dict[str, int] = {}
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=_console.stderr()) as bar:
         task = bar.add_task(name, total=total, completed=done, odd="")
 
         def advance(outcome: Outcome) -> None:
@@ -140,18 +160,3 @@ def _progress(name: str, total: int, done: int) -> Iterator[Any]:
             bar.update(task, advance=1, odd=", ".join(f"{count} {status}" for status, count in odd.items()))
 
         yield advance
-
-
-def _page(arguments: list[str]) -> int:
-    """Write the results page of the documentation."""
-    from privspan.bench.page import write_page
-
-    parser = argparse.ArgumentParser(prog="privspan bench page", description="Write the results page.")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results"), help="folder of results")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the documentation")
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    print(write_page(options.output, options.docs))
-    return 0

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from privspan.bench.cells import NotAvailableError
+from benchmarks.cells import NotAvailableError
 
 PEERS = {
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.9", "setuptools"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from privspan.bench.store import Row
-from privspan.bench.suites import SUITES, accuracy, peers, real
-from privspan.bench.summary import TIE, USELESS, Group, best, groups, is_ours, is_prior, label, where
+from benchmarks.store import Row
+from benchmarks.suites import SUITES, accuracy, peers, real
+from benchmarks.summary import TIE, USELESS, Group, best, groups, is_ours, is_prior, label, where
 
 COLOURS = {
     "adaptive": "tab:blue", "stable": "tab:orange", "approximate": "tab:green", "histogram": "tab:purple",

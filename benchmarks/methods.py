@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.cells import AbstainedError, NotApplicableError
 from privspan import baselines
 from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.private import UselessPlanWarning, private_subspace
 from privspan.algorithms.stable import stable_subspace
 from privspan.baselines._common import WIDEST_MATRIX
-from privspan.bench.cells import AbstainedError, NotApplicableError
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 

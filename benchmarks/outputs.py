@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privspan.bench.figures import FIGURES
-from privspan.bench.store import read_rows, replace_file
-from privspan.bench.suites import SUITES
-from privspan.bench.summary import suite_table
+from benchmarks.figures import FIGURES
+from benchmarks.store import read_rows, replace_file
+from benchmarks.suites import SUITES
+from benchmarks.summary import suite_table
 
 
 def write_outputs(folder: Path) -> str:

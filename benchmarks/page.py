@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from privspan.bench import sections
-from privspan.bench.cells import Suite
-from privspan.bench.outputs import draw
-from privspan.bench.store import Row, read_rows, replace_file
-from privspan.bench.suites import SUITES
-from privspan.bench.summary import USELESS
+from benchmarks import sections
+from benchmarks.cells import Suite
+from benchmarks.outputs import draw
+from benchmarks.store import Row, read_rows, replace_file
+from benchmarks.suites import SUITES
+from benchmarks.summary import USELESS
 
 PAGE = Path("explanation/results.md")
 FIGURES = Path("_static/results")
@@ -18,7 +18,7 @@ FIGURES = Path("_static/results")
 _HEAD = """\
 # Results
 
-What was measured, on which machine, and where we lose. This page is written by `privspan bench page` from the files
+What was measured, on which machine, and where we lose. This page is written by `make results-page` from the files
 in `benchmarks/results/`; no number on it was typed by hand. `make bench` measures everything again, and
 `make bench-quick` runs every method once.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from typing import Any
 
-from privspan.bench.cells import (
+from benchmarks.cells import (
     ABSTAINED,
     FAILED,
     NOT_APPLICABLE,
@@ -54,7 +54,7 @@ def run_cells(cells: Iterable[Cell], *, jobs: int, limit: float) -> Iterator[tup
     """
     context = multiprocessing.get_context(_START_METHOD)
     if _START_METHOD == "forkserver":
-        context.set_forkserver_preload(["privspan.bench.suites"])
+        context.set_forkserver_preload(["benchmarks.suites"])
     waiting, running = deque(cells), dict[Any, _Running]()
     try:
         while waiting or running:
@@ -102,7 +102,7 @@ def _finish(one: _Running, receiver: Any, limit: float) -> Outcome:
 
 def _work(cell: Cell, sender: Any) -> None:
     """Measure one cell; the body of a worker process."""
-    from privspan.bench.suites import SUITES
+    from benchmarks.suites import SUITES
 
     with suppress(BrokenPipeError):  # the main process is gone: nobody wants the outcome
         sender.send(outcome_of(cell, SUITES[cell.suite].measure))

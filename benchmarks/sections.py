@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privspan.baselines._common import WIDEST_MATRIX
-from privspan.bench.cells import ABSTAINED, FAILED, NOT_APPLICABLE, OUT_OF_TIME
-from privspan.bench.methods import METHODS
-from privspan.bench.store import Row
-from privspan.bench.suites import SUITES, accuracy, peers, real
-from privspan.bench.summary import (
+from benchmarks.cells import ABSTAINED, FAILED, NOT_APPLICABLE, OUT_OF_TIME
+from benchmarks.methods import METHODS
+from benchmarks.store import Row
+from benchmarks.suites import SUITES, accuracy, peers, real
+from benchmarks.summary import (
     TIE,
     USELESS,
     Group,
@@ -23,6 +22,7 @@ from privspan.bench.summary import (
     shown,
     where,
 )
+from privspan.baselines._common import WIDEST_MATRIX
 
 
 @dataclass(frozen=True)

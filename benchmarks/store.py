@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from benchmarks.cells import Cell, Outcome, Suite
 from privspan._whole_file import whole_file
-from privspan.bench.cells import Cell, Outcome, Suite
 
 Row = dict[str, str]
 
@@ -109,7 +109,7 @@ class Store:
             replace_file(path, text)
 
     def record_machine(self, suite: Suite, facts: dict[str, Any]) -> None:
-        """Note on which machine, with which versions, cells of a suite were run; see `privspan.bench.machine`."""
+        """Note on which machine, with which versions, cells of a suite were run; see `benchmarks.machine`."""
         path = self.folder / "machine.json"
         runs = json.loads(path.read_text("utf-8")) if path.exists() else {}
         earlier = runs.get(suite.name, [])

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from privspan.bench import environments
-from privspan.bench.cells import ABSTAINED, NOT_APPLICABLE, OK, Suite
-from privspan.bench.methods import METHODS
-from privspan.bench.store import Row
+from benchmarks import environments
+from benchmarks.cells import ABSTAINED, NOT_APPLICABLE, OK, Suite
+from benchmarks.methods import METHODS
+from benchmarks.store import Row
 
 USELESS = 0.5
 """An error from here on tells next to nothing: half of some direction, or more, is noise."""

@@ -1,6 +1,6 @@
 """Draw docs/_static/first-report.png: run the tutorial, open its report in headless Chromium, take a picture.
 
-Run ``python benchmarks/_report_picture.py`` where a ``chromium`` is installed.
+Run ``python benchmarks/scripts/_report_picture.py`` where a ``chromium`` is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """How much closer to the truth is the adaptive subspace than Analyze Gauss at its best calibration?
 
-Run ``python benchmarks/adaptive_accuracy.py`` for the whole table (about a quarter of an hour on one core), or with
-``--quick`` for small tables and three repetitions. Errors are medians of the sine of the largest angle to the
+Run ``python benchmarks/scripts/adaptive_accuracy.py`` for the whole table (about a quarter of an hour on one core),
+or with ``--quick`` for small tables and three repetitions. Errors are medians of the sine of the largest angle to the
 subspace that the data were drawn around; both algorithms see the same data, delta is 1e-6. The column "asked" is the
 gain that the project promises for the row; a star marks a row that misses it.
 """

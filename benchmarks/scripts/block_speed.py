@@ -1,7 +1,7 @@
 """How long does the block stage take, next to scikit-learn's randomized PCA on the same matrix?
 
-Run ``python benchmarks/block_speed.py`` (all cores, 10 GB of memory, two minutes), or with ``--quick`` for matrices a
-tenth as tall. The first table compares; the second shows how the time grows with n and with d.
+Run ``python benchmarks/scripts/block_speed.py`` (all cores, 10 GB of memory, two minutes), or with ``--quick`` for
+matrices a tenth as tall. The first table compares; the second shows how the time grows with n and with d.
 """
 
 from __future__ import annotations

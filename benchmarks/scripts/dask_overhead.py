@@ -1,7 +1,7 @@
 """What does Dask cost, next to the same run in one process, and what would a billion rows on a hundred workers take?
 
-Run ``python benchmarks/dask_overhead.py`` (a table of 80 MB, under two minutes), or with ``--full`` for 800 MB.
-Both sides run on the same cores: one process whose BLAS has as many threads as there are workers, and a
+Run ``python benchmarks/scripts/dask_overhead.py`` (a table of 80 MB, under two minutes), or with ``--full`` for 800
+MB. Both sides run on the same cores: one process whose BLAS has as many threads as there are workers, and a
 ``LocalCluster`` of single-threaded workers with the table persisted in them.  They take turns; the least time of each
 counts.  Then the parameters of the model on docs/explanation/scaling.md are measured, and its prediction is printed.
 """

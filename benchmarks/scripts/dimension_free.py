@@ -4,8 +4,8 @@ The tail energy gamma_w² is spread over d columns and the noise has d rows, so 
 of the dimension. Analyze Gauss, whose noise is a d × d matrix, is measured up to 10,000 columns; its first-order
 error (√d + √k) k / (mu n), capped at 1, is drawn as a dashed line.
 
-Run ``python benchmarks/dimension_free.py --figure dimension_free.png`` (7 GB of memory for the largest d). The
-numbers go to ``benchmarks/results/dimension_free.json``; ``--replot`` draws them again without measuring.
+Run ``python benchmarks/scripts/dimension_free.py --figure dimension_free.png`` (7 GB of memory for the largest d).
+The numbers go to ``benchmarks/results/dimension_free.json``; ``--replot`` draws them again without measuring.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METHODS = {"Analyze Gauss": analyze_gauss, "approximate": approximate_subspace, 
 LARGEST = {"Analyze Gauss": 10_000}  # columns for which a d × d matrix is drawn
 NAMES = {"Analyze Gauss": "Analyze Gauss", "approximate": "stable groups", "stable": "stable leverage"}
 COLOURS = {"Analyze Gauss": "0.35", "approximate": "#4b9a6f", "stable": "#2a62a8"}
-RESULTS = Path(__file__).parent / "results" / "dimension_free.json"
+RESULTS = Path(__file__).parents[1] / "results" / "dimension_free.json"
 
 Row = tuple[int, str, float, int, float]
 

@@ -22,7 +22,7 @@ from privspan.privacy import Budget
 N, K, TAIL = 10_000, 3, 0.05
 BOUND = 4.0
 BUDGET = Budget(1.0, 1e-6)
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def once(d: int, seed: int) -> tuple[float, float]:

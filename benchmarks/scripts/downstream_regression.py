@@ -27,7 +27,7 @@ N, K, TAIL = 10_000, 3, 0.05
 BOUNDS = {"norm_bound": 4.0, "target_bound": 5.0}
 BUDGET = Budget(1.0, 1e-6)
 LARGEST_SYSTEM = 3_000
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def fitted(X: np.ndarray, y: np.ndarray, within: Subspace | None, budget: Budget, seed: int) -> PrivateRegression:

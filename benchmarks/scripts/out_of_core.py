@@ -1,13 +1,13 @@
 """How much memory and time do tables on disk take, next to plain NumPy reading and multiplying the same chunks?
 
-Run ``python benchmarks/out_of_core.py`` (small tables, two minutes), or with ``--full`` for tables of 8 GB (written
-one at a time and removed again; about an hour).  Every line is a process of its own.  "above" is its peak resident
-memory less what the interpreter and its imports take.  "plain" reads the file chunk by chunk, turns chunks into
-float64 and does the matrix products that the run did (for blocks: the block kernel), and nothing else; the two take
-turns, twice.  "ratio" is our time over that, "processor" the same for the processor's time, which other work on the
-machine disturbs less.  No ratio is given for the wide tables, where drawing the noise, which plain NumPy does not do,
-is most of the work.  For small tables the block method spends most of its time on aggregating, which "plain" leaves
-out.
+Run ``python benchmarks/scripts/out_of_core.py`` (small tables, two minutes), or with ``--full`` for tables of 8 GB
+(written one at a time and removed again; about an hour).  Every line is a process of its own.  "above" is its peak
+resident memory less what the interpreter and its imports take.  "plain" reads the file chunk by chunk, turns chunks
+into float64 and does the matrix products that the run did (for blocks: the block kernel), and nothing else; the two
+take turns, twice.  "ratio" is our time over that, "processor" the same for the processor's time, which other work on
+the machine disturbs less.  No ratio is given for the wide tables, where drawing the noise, which plain NumPy does not
+do, is most of the work.  For small tables the block method spends most of its time on aggregating, which "plain"
+leaves out.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """How do weak scaling and a billion rows look when tasks wait for the scheduler and for slow workers?
 
-Run ``python benchmarks/scaling_simulation.py`` (a minute).  The formula on docs/explanation/scaling.md adds up costs;
-this script plays a pass event by event: one scheduler hands out one task at a time, a worker takes the next task that
-it may when it has finished one, and the last total is waited for.  Costs are those that ``dask_overhead.py`` prints
-(``--parameters`` takes its line of JSON; without it they are measured here).  First it is held against real passes
-of a ``LocalCluster`` of two workers.  The spread of task times is an assumption: there is one machine to measure on.
+Run ``python benchmarks/scripts/scaling_simulation.py`` (a minute).  The formula on docs/explanation/scaling.md adds
+up costs; this script plays a pass event by event: one scheduler hands out one task at a time, a worker takes the next
+task that it may when it has finished one, and the last total is waited for.  Costs are those that
+``dask_overhead.py`` prints (``--parameters`` takes its line of JSON; without it they are measured here).  First it is
+held against real passes of a ``LocalCluster`` of two workers.  The spread of task times is an assumption: there is
+one machine to measure on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How accurate is stable leverage, from raw records? One line per setting: median error, abstentions, seconds.
 
-python benchmarks/stable_accuracy.py --quick
-python benchmarks/stable_accuracy.py --table tails --runs 8
+python benchmarks/scripts/stable_accuracy.py --quick
+python benchmarks/scripts/stable_accuracy.py --table tails --runs 8
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from privspan.bench.cells import Cell, Suite, Value
-from privspan.bench.methods import METHODS, check_size, learn
+from benchmarks.cells import Cell, Suite, Value
+from benchmarks.methods import METHODS, check_size, learn
 from privspan.datasets import gaussian_subspace, heavy_tailed_subspace, spiked_subspace, with_outliers
 from privspan.subspace import Subspace
 

@@ -14,12 +14,12 @@ from itertools import chain
 
 import numpy as np
 
+from benchmarks.cells import Cell, Suite, Value
+from benchmarks.methods import DELTA, check_size, learn
+from benchmarks.suites.accuracy import grid
 from privspan.algorithms.mean import private_mean
 from privspan.algorithms.private import gaussian_budgets
 from privspan.baselines.analyze_gauss_gap import GAP_DELTA_SHARE
-from privspan.bench.cells import Cell, Suite, Value
-from privspan.bench.methods import DELTA, check_size, learn
-from privspan.bench.suites.accuracy import grid
 from privspan.datasets import SignRows, sign_subspace
 from privspan.privacy import Budget
 from privspan.subspace import Subspace

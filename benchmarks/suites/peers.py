@@ -1,6 +1,6 @@
 """How the private PCAs of diffprivlib and OpenDP do on the same records, and how long they take.
 
-Each peer lives in an environment of its own, made on first use (`privspan.bench.environments`). Everybody is given
+Each peer lives in an environment of its own, made on first use (`benchmarks.environments`). Everybody is given
 centred records of length 1 and is told so. The peers promise pure epsilon-privacy; ours has a delta of 1e-6, and
 ``analyze_gauss`` is what a user of that delta could do without us.
 """
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from privspan.bench import environments, peer_pca
-from privspan.bench.cells import Cell, Suite, Value
-from privspan.bench.methods import learn
+from benchmarks import environments, peer_pca
+from benchmarks.cells import Cell, Suite, Value
+from benchmarks.methods import learn
 from privspan.datasets import gaussian_subspace
 from privspan.subspace import Subspace
 

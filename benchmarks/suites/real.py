@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from privspan.bench.cells import Cell, NotAvailableError, Suite, Value
-from privspan.bench.methods import DELTA
-from privspan.bench.suites.accuracy import grid
+from benchmarks.cells import Cell, NotAvailableError, Suite, Value
+from benchmarks.methods import DELTA
+from benchmarks.suites.accuracy import grid
 from privspan.datasets import MissingPackageError, load
 from privspan.subspace import Subspace
 

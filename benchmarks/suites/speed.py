@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from privspan.bench.cells import Cell, NotAvailableError, Suite, Value
-from privspan.bench.methods import check_size, learn
-from privspan.bench.suites.accuracy import grid
+from benchmarks.cells import Cell, NotAvailableError, Suite, Value
+from benchmarks.methods import check_size, learn
+from benchmarks.suites.accuracy import grid
 from privspan.datasets import gaussian_subspace
 
 SHAPES = ((4_000, 1_000), (4_000, 10_000), (20_000, 1_000), (100_000, 100), (100_000, 500), (1_000_000, 20))

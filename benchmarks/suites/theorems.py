@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cells import Cell, Suite, Value
+from benchmarks.methods import DELTA
+from benchmarks.suites.accuracy import grid
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.boosted import boosted_subspace
 from privspan.algorithms.exact import exact_subspace
-from privspan.bench.cells import Cell, Suite, Value
-from privspan.bench.methods import DELTA
-from privspan.bench.suites.accuracy import grid
 from privspan.datasets import gaussian_subspace
 from privspan.planner_blocks import boosting_parts, plan_histogram
 from privspan.planner_exact import plan_exact
