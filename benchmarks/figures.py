@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.store import Row
-from benchmarks.suites import SUITES, accuracy, peers, real
-from benchmarks.summary import TIE, USELESS, Group, best, groups, is_ours, is_prior, label, where
+from benchmarks.suites import accuracy, peers, real
+from benchmarks.summary import TIE, USELESS, Group, best, is_ours, is_prior, label, where
 
 COLOURS = {
     "adaptive": "tab:blue", "stable": "tab:orange", "approximate": "tab:green", "histogram": "tab:purple",
@@ -20,10 +19,6 @@ COLOURS = {
 """The colour of a method in every figure."""
 
 _ERROR = "error (sine of the largest angle)"
-
-
-def _of(suite: str, rows: Iterable[Row]) -> list[Group]:
-    return groups(SUITES[suite], rows)
 
 
 def _subplots(
@@ -81,9 +76,8 @@ def _error_lines(axes: Any, some: Sequence[Group], axis: str) -> None:
     _shade(axes, min([0.01, *(0.6 * y for y in drawn if y > 0)]))
 
 
-def growth(rows: list[Row]) -> Any:
+def growth(some: list[Group]) -> Any:
     """Error against the number of columns."""
-    some = _of("growth", rows)
     figure, (axes,) = _subplots(1, 7.5, 4.6)
     _error_lines(axes, some, "d")
     one = some[0].setting
@@ -99,9 +93,8 @@ def growth(rows: list[Row]) -> Any:
 _AXES = {"n": "records n", "gamma_w": "tail energy (1: as long as the signal)", "epsilon": "privacy budget ε"}
 
 
-def accuracy_lines(rows: list[Row]) -> Any:
+def accuracy_lines(some: list[Group]) -> Any:
     """Error against records, tail and budget, the other numbers as in the base setting."""
-    some = _of("accuracy", rows)
     base = accuracy.BASE if where(some, **accuracy.BASE) else dict(some[0].setting)
     figure, panels = _subplots(3, 10.5, 4.8)
     for axes, (axis, name) in zip(panels, _AXES.items(), strict=True):
@@ -121,9 +114,8 @@ def accuracy_lines(rows: list[Row]) -> Any:
     return figure
 
 
-def winners(rows: list[Row]) -> Any:
+def winners(some: list[Group]) -> Any:
     """Which method is best, as a map of records against tail."""
-    some = _of("map", rows)
     tails = sorted({one.setting["gamma_w"] for one in some}, key=float)
     counts = sorted({one.setting["n"] for one in some}, key=int)
     figure, (axes,) = _subplots(1, 8.5, 4.8)
@@ -156,9 +148,8 @@ def winners(rows: list[Row]) -> Any:
     return figure
 
 
-def promises(rows: list[Row]) -> Any:
+def promises(some: list[Group]) -> Any:
     """Share of runs that kept the theorem's promise."""
-    some = _of("theorems", rows)
     figure, (left, right) = _subplots(2, 10.5, 3.8)
     exact = where(some, method="exact")
     for index, d in enumerate(dict.fromkeys(one.setting["d"] for one in exact)):
@@ -184,9 +175,9 @@ def promises(rows: list[Row]) -> Any:
     return figure
 
 
-def captured(rows: list[Row]) -> Any:
+def captured(some: list[Group]) -> Any:
     """Captured variance of the real tables against epsilon."""
-    some = [one for one in _of("real", rows) if one.median("captured") is not None]
+    some = [one for one in some if one.median("captured") is not None]
     tables = list(dict.fromkeys(one.setting["table"] for one in some))
     figure, panels = _subplots(min(3, len(tables)), 8.5, 5.0, rows=-(-len(tables) // 3), sharey=True)
     for axes, table in zip(panels, tables, strict=False):
@@ -203,9 +194,8 @@ def captured(rows: list[Row]) -> Any:
     return figure
 
 
-def rivals(rows: list[Row]) -> Any:
+def rivals(some: list[Group]) -> Any:
     """Error and time of the peers against the number of columns."""
-    some = _of("peers", rows)
     figure, (left, right) = _subplots(2, 10.0, 3.8)
     for method in dict.fromkeys(one.method for one in some):
         options: dict[str, Any] = {"color": COLOURS[method], "lw": 2, "label": label(method)}
@@ -223,9 +213,8 @@ def rivals(rows: list[Row]) -> Any:
     return figure
 
 
-def means(rows: list[Row]) -> Any:
+def means(some: list[Group]) -> Any:
     """Error of a private mean against the number of columns."""
-    some = _of("downstream", rows)
     figure, (axes,) = _subplots(1, 7.0, 4.2)
     names = {"plain": "no subspace", "adaptive": "ours: adaptive, then mean"}
     for method in dict.fromkeys(one.method for one in some):
@@ -241,9 +230,8 @@ def means(rows: list[Row]) -> Any:
     return figure
 
 
-def times(rows: list[Row]) -> Any:
+def times(some: list[Group]) -> Any:
     """Seconds of every method, one group of bars per shape."""
-    some = _of("speed", rows)
     shapes = list(dict.fromkeys((one.setting["n"], one.setting["d"]) for one in some))
     methods = list(dict.fromkeys(one.method for one in some))
     figure, (axes,) = _subplots(1, 10.5, 4.2)
@@ -265,8 +253,8 @@ def _seconds(some: list[Group]) -> float:
     return float(np.median(found)) if found else float("nan")
 
 
-FIGURES: dict[str, Callable[[list[Row]], Any]] = {
+FIGURES: dict[str, Callable[[list[Group]], Any]] = {
     "accuracy": accuracy_lines, "growth": growth, "map": winners, "theorems": promises,
     "real": captured, "peers": rivals, "downstream": means, "speed": times,
 }  # fmt: skip
-"""From a suite's name to what draws its lines; every one returns a Matplotlib figure."""
+"""From a suite's name to what draws its groups; every one returns a Matplotlib figure."""

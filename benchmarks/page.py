@@ -8,9 +8,9 @@ from pathlib import Path
 from benchmarks import sections
 from benchmarks.cells import Suite
 from benchmarks.outputs import draw
-from benchmarks.store import Row, read_rows, replace_file
+from benchmarks.store import replace_file
 from benchmarks.suites import SUITES
-from benchmarks.summary import USELESS
+from benchmarks.summary import USELESS, Group, stored_groups
 
 PAGE = Path("explanation/results.md")
 FIGURES = Path("_static/results")
@@ -39,7 +39,7 @@ def render(folder: Path) -> str:
     folder : Path
         Where ``<suite>.csv`` and ``machine.json`` are. A suite without results is left out.
     """
-    stored = {suite.name: rows for suite in SUITES.values() if (rows := read_rows(folder, suite))}
+    stored = stored_groups(folder)
     parts = [_HEAD.format(useless=USELESS, machine=_machine(folder, list(stored)))]
     for name, section in sections.SECTIONS.items():
         if name in stored:
@@ -59,13 +59,14 @@ def write_page(folder: Path, docs: Path) -> str:
         The root of the documentation.
     """
     replace_file(docs / PAGE, render(folder))
-    drawn = sum(draw(folder, suite.name, docs / FIGURES) for suite in SUITES.values() if read_rows(folder, suite))
-    return f"{docs / PAGE} and {drawn} figures are written."
+    stored = stored_groups(folder)
+    draw(stored, docs / FIGURES)
+    return f"{docs / PAGE} and {len(stored)} figures are written."
 
 
-def _with_figure(suite: Suite, section: sections.Section, rows: list[Row]) -> str:
+def _with_figure(suite: Suite, section: sections.Section, some: list[Group]) -> str:
     picture = f"![{suite.question}](../{FIGURES.as_posix()}/{suite.name}.png)"
-    return f"## {section.title}\n\n{section.text(rows)}\n{picture}\n"
+    return f"## {section.title}\n\n{section.text(some)}\n{picture}\n"
 
 
 def _machine(folder: Path, suites: list[str]) -> str:

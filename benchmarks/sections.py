@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from benchmarks.cells import ABSTAINED, FAILED, NOT_APPLICABLE, OUT_OF_TIME
 from benchmarks.methods import METHODS
-from benchmarks.store import Row
-from benchmarks.suites import SUITES, accuracy, peers, real
+from benchmarks.suites import accuracy, peers, real
 from benchmarks.summary import (
     TIE,
     USELESS,
     Group,
     best,
-    groups,
     is_ours,
     is_prior,
     label,
@@ -27,10 +25,10 @@ from privspan.baselines._common import WIDEST_MATRIX
 
 @dataclass(frozen=True)
 class Section:
-    """A title, and what turns the lines of a suite into text."""
+    """A title, and what turns the groups of a suite into text."""
 
     title: str
-    text: Callable[[list[Row]], str]
+    text: Callable[[list[Group]], str]
 
 
 def _named(one: Group | None) -> str:
@@ -52,8 +50,7 @@ def _contest(some: list[Group], axis: str, title: str) -> str:
     return markdown_table([title, "ours, best", "prior, best", "prior / ours"], lines)
 
 
-def _growth(rows: list[Row]) -> str:
-    some = groups(SUITES["growth"], rows)
+def _growth(some: list[Group]) -> str:
     one = some[0].setting
     sizes = f"tail energy {one['gamma_w']}, k = {one['k']}"
     intro = f"{int(one['n']):,} records stay the same while the columns grow; {sizes}."
@@ -62,8 +59,7 @@ def _growth(rows: list[Row]) -> str:
     return f"{intro} {chosen} {limits}\n\n{_contest(some, 'd', 'columns')}"
 
 
-def _accuracy(rows: list[Row]) -> str:
-    some = groups(SUITES["accuracy"], rows)
+def _accuracy(some: list[Group]) -> str:
     base = where(some, **accuracy.BASE) or where(some, **some[0].setting)
     setting = base[0].setting
     ordinary = (
@@ -101,8 +97,7 @@ def _shapes(some: list[Group], base: dict[str, str]) -> str:
     return f"\nIn the same setting, {said} ({{func}}`privspan.datasets.with_outliers`):\n\n{table}"
 
 
-def _map(rows: list[Row]) -> str:
-    some = groups(SUITES["map"], rows)
+def _map(some: list[Group]) -> str:
     wins: dict[str, int] = {}
     useless = 0
     for setting in _settings(some):
@@ -119,9 +114,9 @@ def _map(rows: list[Row]) -> str:
     )
 
 
-def _theorems(rows: list[Row]) -> str:
+def _theorems(some: list[Group]) -> str:
     lines = []
-    for one in groups(SUITES["theorems"], rows):
+    for one in some:
         successes, promised = one.numbers("success"), one.numbers("promised")
         sizes = [f"{int(one.setting[name]):,}" for name in ("n", "d", "k")]
         kept = f"{int(sum(successes))} of {len(one.rows)}"
@@ -130,8 +125,7 @@ def _theorems(rows: list[Row]) -> str:
     return f"{intro}\n\n{markdown_table(['algorithm', 'n', 'd', 'k', 'kept', 'promised'], lines)}"
 
 
-def _real(rows: list[Row]) -> str:
-    some = groups(SUITES["real"], rows)
+def _real(some: list[Group]) -> str:
     lines = []
     for setting in _settings(some):
         ours, plain = (where(some, method=method, **setting) for method in real.METHODS)
@@ -147,8 +141,7 @@ def _real(rows: list[Row]) -> str:
     return f"{said}\n\n{markdown_table(header, lines)}"
 
 
-def _peers(rows: list[Row]) -> str:
-    some = groups(SUITES["peers"], rows)
+def _peers(some: list[Group]) -> str:
     lines = []
     for setting in sorted(_settings(some), key=lambda one: int(one["d"])):
         here = {one.method: one for one in where(some, **setting)}
@@ -174,8 +167,7 @@ def _peer_cell(one: Group | None) -> str:
     return f"{shown(one.median('error'))} ({shown(one.median('seconds'))} s)"
 
 
-def _downstream(rows: list[Row]) -> str:
-    some = groups(SUITES["downstream"], rows)
+def _downstream(some: list[Group]) -> str:
     methods = list(dict.fromkeys(one.method for one in some))
     lines = []
     for setting in sorted(_settings(some), key=lambda one: int(one["d"])):
@@ -191,8 +183,7 @@ def _downstream(rows: list[Row]) -> str:
     return f"{said}\n\n{markdown_table(['columns', *map(label, methods)], lines)}"
 
 
-def _speed(rows: list[Row]) -> str:
-    some = groups(SUITES["speed"], rows)
+def _speed(some: list[Group]) -> str:
     methods = list(dict.fromkeys(one.method for one in some))
     lines = []
     for setting in _settings(some):
@@ -231,17 +222,15 @@ SECTIONS = {
 # ---- Where we lose ----------------------------------------------------------------------------------------------
 
 
-def losses(stored: dict[str, list[Row]]) -> str:
+def losses(stored: dict[str, list[Group]]) -> str:
     """Return the frank part: every setting in which a prior system beat ours, and what ours cannot do.
 
     Parameters
     ----------
     stored : dict
-        Lines by suite.
+        Groups by suite.
     """
-    contests: dict[str, list[Group]] = {
-        name: groups(SUITES[name], stored[name]) for name in ("accuracy", "growth", "map") if name in stored
-    }
+    contests = [stored[name] for name in ("accuracy", "growth", "map") if name in stored]
     told = [
         _lost_settings(contests),
         *_wrong_choices(contests),
@@ -251,9 +240,9 @@ def losses(stored: dict[str, list[Row]]) -> str:
     return "## Where we lose\n\n" + "\n".join(part for part in told if part)
 
 
-def _lost_settings(contests: dict[str, list[Group]]) -> str:
+def _lost_settings(contests: list[list[Group]]) -> str:
     lines, settings = [], 0
-    for some in contests.values():
+    for some in contests:
         for setting in _settings(some):
             here = where(some, **setting)
             ours, prior = best(here, is_ours), best(here, is_prior)
@@ -271,10 +260,10 @@ def _lost_settings(contests: dict[str, list[Group]]) -> str:
     return f"{said}:\n\n{markdown_table([*accuracy.SETTINGS, 'ours, best', 'prior, best'], lines)}"
 
 
-def _wrong_choices(contests: dict[str, list[Group]]) -> list[str]:
+def _wrong_choices(contests: list[list[Group]]) -> list[str]:
     """Say how often "auto", which does not know the tail, took a method that another of ours beat clearly."""
     ratios = []
-    for some in contests.values():
+    for some in contests:
         for setting in _settings(some):
             here = where(some, **setting)
             auto, ours = best(here, lambda method: method == "auto"), best(here, is_ours)
@@ -290,11 +279,11 @@ def _wrong_choices(contests: dict[str, list[Group]]) -> list[str]:
     ]
 
 
-def _abstentions(contests: dict[str, list[Group]]) -> list[str]:
+def _abstentions(contests: list[list[Group]]) -> list[str]:
     """Say how often each of our methods gave no answer or was not run at all."""
     told = []
     for method in filter(is_ours, METHODS):
-        mine = [one for some in contests.values() for one in some if one.method == method]
+        mine = [one for some in contests for one in some if one.method == method]
         ran, silent = sum(one.ran for one in mine), sum(one.count(ABSTAINED) for one in mine)
         refused, stopped, failed = (
             sum(one.count(status) for one in mine) for status in (NOT_APPLICABLE, OUT_OF_TIME, FAILED)
@@ -310,9 +299,8 @@ def _abstentions(contests: dict[str, list[Group]]) -> list[str]:
     return told
 
 
-def _lost_tables(rows: list[Row]) -> list[str]:
+def _lost_tables(some: list[Group]) -> list[str]:
     """Say on which real tables plain Analyze Gauss captured more."""
-    some = groups(SUITES["real"], rows)
     lost, compared = [], 0
     for setting in _settings(some):
         ours, plain = (where(some, method=method, **setting) for method in real.METHODS)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks import environments
 from benchmarks.cells import ABSTAINED, NOT_APPLICABLE, OK, Suite
 from benchmarks.methods import METHODS
-from benchmarks.store import Row
+from benchmarks.store import Row, read_rows
+from benchmarks.suites import SUITES
 
 USELESS = 0.5
 """An error from here on tells next to nothing: half of some direction, or more, is noise."""
@@ -90,6 +92,11 @@ def groups(suite: Suite, rows: Iterable[Row]) -> list[Group]:
     return [found[key] for key in sorted(found, key=lambda key: places.get(key, len(places)))]
 
 
+def stored_groups(folder: Path) -> dict[str, list[Group]]:
+    """Return the groups of every suite that has results in a folder."""
+    return {suite.name: groups(suite, rows) for suite in SUITES.values() if (rows := read_rows(folder, suite))}
+
+
 def where(some: Iterable[Group], **setting: object) -> list[Group]:
     """Return the groups with these numbers in their setting (or this ``method``)."""
     wanted = {name: str(value) for name, value in setting.items()}
@@ -119,10 +126,10 @@ def markdown_table(header: list[str], lines: Iterable[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *lines]) + "\n"
 
 
-def suite_table(suite: Suite, rows: list[Row]) -> str:
+def suite_table(suite: Suite, some: Iterable[Group]) -> str:
     """Return everything a suite measured as one Markdown table, medians over the seeds."""
     header = ["method", *suite.settings, "answered", *suite.values, "seconds", "memory MB", "note"]
-    return markdown_table(header, (_summary_line(suite, one) for one in groups(suite, rows)))
+    return markdown_table(header, (_summary_line(suite, one) for one in some))
 
 
 def _summary_line(suite: Suite, one: Group) -> list[str]:

@@ -293,7 +293,7 @@ def test_a_table_shows_medians_and_abstentions():
     assert one.median("error") == 0.2
     assert one.error == pytest.approx(0.3)  # of 0.1, 0.2, 0.4 and an abstention, which counts as 1
     assert "| stable leverage | flat | 10000 | 100 | 3 | 0.1 | 1.0 | 3 of 4 | 0.2 |" in suite_table(
-        SUITES["accuracy"], rows
+        SUITES["accuracy"], [one]
     )
 
 
