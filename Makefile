@@ -49,13 +49,13 @@ docs: $(DEV) ## the site, into docs/_build/html; any warning is an error
 	@echo "docs/_build/html/index.html"
 
 bench: $(DEV) ## the full benchmark, an hour or two; an interrupted one goes on
-	$(BIN)/python -m privspan.bench --full --jobs $(WORKERS) --output $(RESULTS)
+	$(BIN)/python -m benchmarks --full --jobs $(WORKERS) --output $(RESULTS)
 
 bench-quick: $(DEV) ## every method once, within five minutes
-	$(BIN)/python -m privspan.bench --quick --jobs $(WORKERS) --output bench-quick
+	$(BIN)/python -m benchmarks --quick --jobs $(WORKERS) --output bench-quick
 
-bench-scripts: $(DEV) ## every script in benchmarks/, in its quick form
-	@set -e; for script in benchmarks/[!_]*.py; do \
+bench-scripts: $(DEV) ## every script in benchmarks/scripts/, in its quick form
+	@set -e; for script in benchmarks/scripts/[!_]*.py; do \
 		echo "== $$script"; $(ONE_THREAD) $(BIN)/python "$$script" --quick; \
 	done
 
@@ -63,7 +63,7 @@ audit-page: $(RUN) ## the passage of docs/howto/audit.md that quotes build/audit
 	$(BIN)/python -m privspan.audit --page build/audit.json
 
 results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
-	$(BIN)/python -m privspan.bench page --output benchmarks/results --docs docs
+	$(BIN)/python -m benchmarks page --output benchmarks/results --docs docs
 
 check-dependencies: $(DEV) ## broken requirements, and known vulnerabilities where they can be looked up
 	$(BIN)/python -m pip check

@@ -5,6 +5,8 @@ import errno
 import json
 import os
 import platform
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -309,7 +311,7 @@ def test_the_command_prints_a_table_and_stores_json(folder, capsys):
 
 def test_results_are_stored_by_default_with_what_they_were_made_with(folder, capsys):
     assert main(["release_probability", "--seed", "3", "--runs", "40"]) == 0
-    assert capsys.readouterr().err.splitlines()[-1] == "privspan audit: results are stored in privspan-audit.json"
+    assert capsys.readouterr().err.splitlines()[-1] == "The results are stored in privspan-audit.json"
     text = (folder / "privspan-audit.json").read_text("utf-8")
     stored = json.loads(text)
     assert (stored["seed"], stored["runs"], stored["python"]) == (3, 40, platform.python_version())
@@ -341,7 +343,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_run(target,
     printed = capsys.readouterr()
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
-    assert printed.err.startswith("privspan audit: ")
+    assert printed.err.startswith("Error: ")
     assert sorted(os.listdir(folder)) == ["locked", "there"]
 
 
@@ -366,7 +368,7 @@ def test_a_reader_that_hangs_up_does_not_cost_the_results(folder, monkeypatch, c
     def hung_up(*_):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr("privspan.audit.command._print_results", hung_up)
+    monkeypatch.setattr("privspan.cli.audit._print_results", hung_up)
     assert main(["release_probability"]) == 2
     assert json.loads((folder / "privspan-audit.json").read_text("utf-8"))["audits"] == 2
 
@@ -377,21 +379,35 @@ def test_a_terminal_gets_a_frame(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "160")
     assert main(["release_probability"]) == 0
-    assert "┃" in capsys.readouterr().out
+    assert "───" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("folder")
-def test_the_command_does_without_rich(monkeypatch, capsys):
+def test_audits_run_without_the_packages_of_the_command_line(monkeypatch, capsys):
     real = builtins.__import__
 
-    def without_rich(name, *rest):
-        if name.startswith("rich"):
+    def core_only(name, *rest):
+        if name.split(".")[0] in ("rich", "typer"):
             raise ImportError
         return real(name, *rest)
 
-    monkeypatch.setattr(builtins, "__import__", without_rich)
-    assert main(["release_probability"]) == 0
-    assert "mechanism" in capsys.readouterr().out
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "__import__", core_only)
+        assert [result.refuted for result in run_audit("release_probability")] == [False, False]
+    for package in ("rich", "typer"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert main(["release_probability"]) == 1
+    assert "pip install 'privspan[cli]'" in capsys.readouterr().err
+
+
+def test_importing_the_audits_loads_no_command_line():
+    code = "import sys, privspan.audit; print(*{'typer', 'rich', 'privspan.cli'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == []
+
+
+def test_the_module_runs_as_the_command(folder):
+    command = [sys.executable, "-m", "privspan.audit", "release_probability", "--json"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    assert json.loads(run.stdout)["audits"] == 2
 
 
 def test_the_exit_code_tells_of_a_refuted_claim(monkeypatch, capsys):

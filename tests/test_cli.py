@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import types
 from pathlib import Path
 
 import numpy as np
@@ -682,21 +681,31 @@ def test_transform_to_stdout_is_csv_with_heads(folder: Path, fitted: Path, capfd
 
 
 @pytest.mark.parametrize("command", ["audit", "bench", "demo"])
-def test_other_parsers_get_the_rest_of_the_line(command: str, monkeypatch) -> None:
-    seen = []
-    stand_in = types.ModuleType(f"privspan.{command}")
-    stand_in.main = lambda arguments: seen.append(arguments) or 7
-    monkeypatch.setitem(sys.modules, f"privspan.{command}", stand_in)
-    assert main([command, "run", "--debug", "--help", "-x", "1"]) == 7
-    assert seen == [["run", "--debug", "--help", "-x", "1"]]
+def test_a_mistake_in_a_long_command_is_told_in_one_line(command: str, capsys) -> None:
+    assert main([command, "--nonsense"]) == ExitCode.USAGE
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "--nonsense" in said
+    assert f"privspan {command} --help" in said
 
-    def leave(_: list[str]) -> None:
-        raise SystemExit(2)
 
-    stand_in.main = leave
-    assert main([command]) == 2
-    stand_in.main = lambda _: None
-    assert main([command]) == 0
+def test_the_runs_of_an_audit_are_those_of_the_library(capsys) -> None:
+    from privspan.audit.runner import DEFAULT_RUNS
+
+    assert main(["audit", "--help"]) == 0
+    assert f"default: {DEFAULT_RUNS}" in capsys.readouterr().out
+
+
+def test_without_its_source_bench_says_where_the_benchmarks_are(tmp_path: Path, monkeypatch, capsys) -> None:
+    foreign = tmp_path / "benchmarks"  # of another project: never run
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("privspan.cli.bench._CHECKOUT", tmp_path / "lib")
+    assert main(["bench", "--quick"]) == ExitCode.FAILED
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "come with the source" in said
 
 
 # --- Screens ---------------------------------------------------------------------------------------------

@@ -67,6 +67,9 @@ def test_the_wheel_is_typed_licensed_and_holds_nothing_else(tmp_path: Path) -> N
     assert {"privspan/py.typed", "privspan/report/page.html", "privspan/report/style.css"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert all(name.startswith(("privspan/", "privspan-")) for name in names)
+    parts = {part for name in names for part in name.split("/")}
+    assert parts.isdisjoint({"bench", "benchmarks", "suites", "scripts", "results", "tests", "conftest.py"})
+    assert not [part for part in parts if part.startswith("test_")]
 
 
 # --- Docstrings and the reference ------------------------------------------------------------------------

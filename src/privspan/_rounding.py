@@ -12,10 +12,24 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["down", "least_passing", "sqrt_down", "sqrt_up", "tighten", "up"]
+__all__ = ["UNIT_ROUNDOFF", "down", "least_passing", "relative_error", "sqrt_down", "sqrt_up", "tighten", "up"]
+
+UNIT_ROUNDOFF = 2.0**-53
+"""The largest relative error of one float64 operation that rounds to nearest."""
 
 _TIGHT = 2.0**-50  # relative width at which a search stops
 _SMALLEST = 1e-300  # where a search for a small number begins
+
+
+def relative_error(operations: float) -> float:
+    """Return gamma_m = m u / (1 - m u), rounded up: the relative error of m float64 operations in any order.
+
+    Higham, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.
+    """
+    rounded = operations * UNIT_ROUNDOFF
+    if rounded >= 0.5:
+        raise ValueError("`operations` must be below 2**52.")
+    return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 
 def down(value: Fraction) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +31,9 @@ HABITS = (  # columns that a household's taste for travel, for its home and for 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration; return 0, or 130 when it was interrupted."""
-    parser = argparse.ArgumentParser(prog="privspan demo", description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for what it writes")
-    parser.add_argument("--open", action="store_true", help="show the reports in a browser at the end")
-    chosen = parser.parse_args(arguments)
-    try:
-        files = tell(chosen.output)
-    except KeyboardInterrupt:
-        print("Stopped. What had been written is whole.", file=sys.stderr)
-        return 130
-    if chosen.open:
-        for file in files:
-            webbrowser.open(file.resolve().as_uri())
-    return 0
+    """Run the command ``privspan demo``, which lives with the other commands; return its exit code."""
+    # By name: the room of the commands is above this one.
+    return int(import_module("privspan.cli").main(["demo", *(sys.argv[1:] if arguments is None else arguments)]))
 
 
 def tell(folder: Path) -> list[Path]:

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
+from privspan._rounding import UNIT_ROUNDOFF
+from privspan._rounding import relative_error as gamma
 from privspan.leverage_balls import ball_leverages
 
 Array = NDArray[np.float64]
@@ -29,15 +31,9 @@ GRID = 2.0**-26
 """Spacing of the entries of an item: products lie on 2⁻⁵² and sums of them below 2 are exact in float64."""
 
 _FINE_GRID = 2.0**-40
-_ROUNDOFF = 2.0**-53
 _DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k before the inverse is given up
 _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
-
-
-def gamma(terms: float) -> float:
-    """Bound the relative error of a sum of that many products, whatever the order (Higham, lemma 3.1)."""
-    return terms * _ROUNDOFF / (1 - terms * _ROUNDOFF)
 
 
 def exact_gram(columns: Iterable[Array], size: int) -> Array:
@@ -123,7 +119,7 @@ def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: flo
     defect = (1.01 * float(np.linalg.norm(residual)) + gamma(size + 2) * rowsum * norm) / ridge
     if not defect < 0.5:
         return None
-    moved = (defect / (1 - defect) + 3.3 * _ROUNDOFF) * rowsum  # at least ‖λ inverse⁻¹ − (K − F Fᵀ + λI)‖
+    moved = (defect / (1 - defect) + 3.3 * UNIT_ROUNDOFF) * rowsum  # at least ‖λ inverse⁻¹ − (K − F Fᵀ + λI)‖
     indefinite = size * gamma(size + 1) * 1.01 * float(shifted.diagonal().max())
     if not 2 * (moved + indefinite) < ridge * min(1.0, 1 / norm):
         return None
@@ -166,11 +162,11 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
     values = blocks[:, 0, 0] if width == 1 else np.linalg.eigvalsh(blocks)[:, -1]
     rank, deleted = factor.shape[1], len(gone)
     solving = 4 * deleted * gamma(deleted + 1) * base.condition
-    pulling = (gamma(size) + 4 * _ROUNDOFF) * base.norm + 2 * (solving + gamma(size + deleted)) * reach
+    pulling = (gamma(size) + 4 * UNIT_ROUNDOFF) * base.norm + 2 * (solving + gamma(size + deleted)) * reach
     per_entry = (
         base.model_error
         + (solving + gamma(deleted + 2)) * reach_max
-        + 4 * _ROUNDOFF * (base.norm + 2)
+        + 4 * UNIT_ROUNDOFF * (base.norm + 2)
         + 2.2 * pulling * np.sqrt(rank * base.norm / smallest)
         + 1.1 * base.norm * rank * (pulling + gamma(size) * base.norm + 8 * rank * gamma(rank + 2)) / smallest
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 from privspan import _checks
@@ -115,12 +114,6 @@ def search_plan(k: int, failure: float, max_bits: int) -> tuple[int, int]:
         groups += 1
     per_group = failure ** (1 / groups) - loss
     return groups, math.ceil(-math.log(per_group)) * 2**k  # (1 - 2**-k)**(2**k) < 1/e
-
-
-def search_failure(k: int, groups: int, tries: int, max_bits: int) -> Fraction:
-    """Exact bound on the probability that the search misses the winner."""
-    miss = (1 - Fraction(1, 2**k)) ** tries
-    return (miss + rank_loss_probability(k, k + 1, max_bits)) ** groups
 
 
 def blocks_needed(epsilon: float, delta: float, release: ReleaseRule, limit: int) -> int:

@@ -25,7 +25,7 @@ from privspan._frozen import FrozenMapping, plain
 from privspan._rounding import down, up
 from privspan.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
 from privspan.subspace import Subspace
-from privspan.zcdp import delta_from_rho, epsilon_from_rho, rho_from_budget, rho_from_mu
+from privspan.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [
     "NEIGHBOURS",
@@ -37,10 +37,8 @@ __all__ = [
     "delta_from_mu",
     "delta_from_rho",
     "epsilon_from_mu",
-    "epsilon_from_rho",
     "mu_from_budget",
     "rho_from_budget",
-    "rho_from_mu",
     "share_mu",
 ]
 

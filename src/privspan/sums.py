@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._rounding import up
+from privspan._rounding import relative_error, up
 from privspan.noise import add_gaussian, grid_for
 from privspan.partitioned_rows import ChunkSums, folded
 from privspan.randomness import BitSource
@@ -42,18 +42,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-_UNIT_ROUNDOFF = 2.0**-53
 _FINER = 16  # grid steps per step of `grid_for`: rounding then costs next to nothing
 _SLAB_ENTRIES = 2**22
 _EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and their partial sums exactly
-
-
-def relative_error(operations: int) -> float:
-    """Return gamma_m = m u / (1 - m u), rounded up: the relative error of m float64 operations in any order."""
-    rounded = operations * _UNIT_ROUNDOFF
-    if rounded >= 0.5:
-        raise ValueError("`operations` must be below 2**52.")
-    return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 
 @dataclass(frozen=True)

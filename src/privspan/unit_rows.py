@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan import _checks
+from privspan._rounding import UNIT_ROUNDOFF
 from privspan._watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
@@ -49,7 +50,6 @@ _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the su
 _SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
-_UNIT_ROUNDOFF = 2.0**-53
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
@@ -350,4 +350,4 @@ def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: 
 
 def _inflation(d: int) -> float:
     """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
-    return 1.0 + (d + 8) * _UNIT_ROUNDOFF
+    return 1.0 + (d + 8) * UNIT_ROUNDOFF

@@ -18,29 +18,14 @@ alpha - 1 its logarithm is :math:`\beta((1+\beta)\rho - \varepsilon) - \beta\log
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from privspan import _checks
-from privspan._rounding import least_passing, tighten, up
+from privspan._rounding import tighten
 
-__all__ = ["delta_from_rho", "epsilon_from_rho", "rho_from_budget", "rho_from_mu"]
+__all__ = ["delta_from_rho", "rho_from_budget"]
 
 _ROUNDING = 2.0**-48  # the terms of the log bound carry at most 5 roundings of 2**-53 each; this covers 32
 _SMALLEST = 1e-300  # searches end here: below it the terms of the bound lose their relative accuracy
-
-
-def rho_from_mu(mu: float) -> float:
-    """Return the rho such that mu-GDP implies rho-zCDP, mu squared over two, rounded up.
-
-    The converse does not hold: rho-zCDP does not imply mu-GDP for any mu.
-
-    Examples
-    --------
-    >>> rho_from_mu(2.0)
-    2.0
-    """
-    _checks.positive(mu=mu)
-    return up(Fraction(float(mu)) ** 2 / 2)
 
 
 def delta_from_rho(rho: float, epsilon: float) -> float:
@@ -97,30 +82,6 @@ def rho_from_budget(epsilon: float, delta: float) -> float:
     while passes(bad):
         good, bad = bad, 2 * bad
     return tighten(passes, good, bad)
-
-
-def epsilon_from_rho(rho: float, delta: float) -> float:
-    """Return the smallest epsilon for which the bound gives (epsilon, delta)-DP, rounded up.
-
-    Parameters
-    ----------
-    rho
-        Positive.
-    delta
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        Zero or above; infinite only where the exact value overflows.
-    """
-    _checks.positive(rho=rho)
-    _checks.probability(delta=delta)
-
-    def passes(epsilon: float) -> bool:
-        return delta_from_rho(rho, epsilon) <= delta
-
-    return least_passing(passes)
 
 
 def _log_bound(beta: float, rho: float, epsilon: float) -> float:

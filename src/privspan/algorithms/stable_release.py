@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
-from privspan.leverage import gamma, top_factor
+from privspan._rounding import UNIT_ROUNDOFF
+from privspan._rounding import relative_error as gamma
+from privspan.leverage import top_factor
 from privspan.leverage_certificate import LeveragePlan, certified_margin, leverage_levels
 from privspan.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
 from privspan.planner_stable import StableBudget
@@ -24,7 +26,6 @@ from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
 
-_UNIT_ROUNDOFF = 2.0**-53
 _TEST_BITS = 96
 _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
 _SCORE_SLACK = 1e-9
@@ -169,7 +170,7 @@ def random_rotation(k: int, failure: float, bits: BitSource) -> tuple[Array, flo
         carrier = -sign * (np.eye(size) - 2 * np.outer(mirror, mirror) / (mirror @ mirror))  # e₁ to the point
         rotation = carrier @ block_diag([[1.0]], rotation)
     nearest = np.sqrt(2 * failure / k)  # P(a point of dimension >= 2 is nearer to the origin) <= nearest² / 2
-    return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * _UNIT_ROUNDOFF)
+    return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * UNIT_ROUNDOFF)
 
 
 def _weighted_basis(

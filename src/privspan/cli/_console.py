@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rich import box
@@ -58,10 +59,12 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     stdout().print(table)
 
 
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, strong: int | None = None) -> None:
+def print_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Mapping[int, str] = MappingProxyType({})
+) -> None:
     """Write a table between empty lines.
 
-    Columns whose head begins with ``>`` are aligned to the right, and row number `strong` stands out.
+    Columns whose head begins with ``>`` are aligned to the right; on a terminal rows stand out by their `styles`.
     """
     sides = ["right" if head.startswith(">") else "left" for head in heads]
     names = [head.removeprefix(">") for head in heads]
@@ -74,7 +77,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, strong: 
     for name, side in zip(names, sides, strict=True):
         table.add_column(name, justify="right" if side == "right" else "left")
     for number, row in enumerate(rows):
-        table.add_row(*row, style="bold" if number == strong else None)
+        table.add_row(*row, style=styles.get(number))
     stdout().print(table)
 
 

@@ -22,7 +22,6 @@ from privspan.cli.exits import Complaint, ExitCode
 __all__ = ["run"]
 
 _PACKAGE = str(Path(privspan.__file__).parent)
-_FORWARDED = ("audit", "bench", "demo")  # these have options of their own
 _EXAMPLES = {
     "--d": "--d 200",
     "--dataset": "--dataset people.csv",
@@ -36,14 +35,15 @@ _FLAGS = {
     "center": "--no-center",
     "max_components": "--max-k",
     "n_components": "--k",
+    "name": "NAME",
     "random_state": "--seed",
 }
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
-    debug = "--debug" in arguments and not set(_FORWARDED) & set(arguments[:1])
-    arguments = [argument for argument in arguments if argument != "--debug"] if debug else arguments
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without "ε" gets "?" rather than a crash

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from privspan import __version__
-from privspan.cli import fit, forward, ledger, plan, read, transform
+from privspan.cli import audit, bench, demo, fit, ledger, plan, read, transform
 from privspan.cli.exits import ExitCode
 
 __all__ = ["app"]
@@ -50,5 +50,6 @@ app.command("relations")(read.relations)
 app.command("compare")(read.compare)
 app.command("transform")(transform.transform)
 app.add_typer(ledger.commands, name="ledger")
-for name, command in forward.COMMANDS.items():
-    app.command(name, add_help_option=False, context_settings=forward.SETTINGS)(command)
+app.command("audit")(audit.audit)
+app.command("bench", add_help_option=False, context_settings=bench.REST_OF_THE_LINE)(bench.bench)
+app.command("demo")(demo.demo)

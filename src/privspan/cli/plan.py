@@ -97,7 +97,7 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
     chosen = [one.method for one in found.alternatives].index(found.method)
-    _console.print_table(heads, rows, strong=chosen)
+    _console.print_table(heads, rows, styles={chosen: "bold"})
     _console.print_lines(*_sentences(found, wanted, needed))
 
 

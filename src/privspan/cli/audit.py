@@ -1,0 +1,144 @@
+"""``privspan audit``: a table on standard output, progress on standard error, JSON in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli._options import Json, whole
+from privspan.cli.exits import Complaint
+
+if TYPE_CHECKING:
+    from privspan.audit import AuditResult
+
+__all__ = ["audit"]
+
+_DEFAULT_RUNS = 2000  # that of `run_audit`, which is not loaded for --help
+_DEFAULT_OUTPUT = Path("privspan-audit.json")
+_COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">runs", "verdict")
+
+
+def audit(
+    name: Annotated[str | None, typer.Argument(help="A mechanism, or exact, sampler or sampled; else all.")] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the mechanisms and stop.")] = False,
+    runs: Annotated[
+        int, typer.Option("--runs", parser=whole("--runs", "2000"), metavar="NUMBER", help="Runs on each table.")
+    ] = _DEFAULT_RUNS,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", parser=whole("--seed", "1", least=0), metavar="NUMBER", help="Make the audit repeatable."
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", parser=whole("--workers", "2"), metavar="NUMBER", help="Processes.")
+    ] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help=f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere)."
+        ),
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/
+    json: Json = False,
+) -> int:
+    """Test the privacy promises of this package by enumeration and by attack. Exit code 1 if a claim is refuted.
+
+    Example: privspan audit analyze_gauss
+    """
+    try:
+        if page is not None:
+            from privspan.audit.page import write_passage
+
+            _console.print_lines(write_passage(page, Path("docs")))
+            return 0
+        if list_names:
+            from privspan.audit import tasks
+
+            _console.print_lines(*dict.fromkeys(task.name for task in tasks()))
+            return 0
+        target = output or (None if json else _DEFAULT_OUTPUT)
+        if target is not None:
+            _make_ready(target)
+        return _run(name, runs, seed, workers, target, json)
+    except OSError as error:  # code 1 would say that a claim is refuted
+        raise Complaint(str(error)) from error
+
+
+def _run(name: str | None, runs: int, seed: int | None, workers: int, target: Path | None, json: bool) -> int:
+    from privspan.audit import run_audit, summary
+    from privspan.audit.results import run_facts
+
+    results = run_audit(name, runs=runs, seed=seed, workers=workers, progress=_report_progress)
+    text = dumps({**run_facts(runs=runs, seed=seed), **summary(results)}, indent=1)
+    try:
+        _print_results(results, text if json else None)
+    finally:  # a reader of the table that hangs up early must not cost the results
+        if target is not None:
+            _store(text, target)
+    return int(any(result.refuted for result in results))
+
+
+def _make_ready(target: Path) -> None:
+    """Refuse, before audits that take half an hour are run, a file that could not be written afterwards."""
+    if target.is_dir():
+        raise Complaint(f"--output takes a file, and {str(target)!r} is a folder.")
+    if target.exists() and not target.is_file():  # a device, which would be replaced
+        raise Complaint(f"--output takes an ordinary file, which {str(target)!r} is not; use --json for stdout.")
+    folder = target.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Complaint(f"the folder {str(folder)!r} cannot be made; choose another one with --output.") from error
+    if not os.access(folder, os.W_OK):
+        raise Complaint(f"the folder {str(folder)!r} cannot be written to; choose another one with --output.")
+
+
+def _store(text: str, target: Path) -> None:
+    from privspan._whole_file import whole_file
+
+    try:
+        with whole_file(target) as handle:
+            handle.write(f"{text}\n".encode())
+    except OSError as error:
+        raise Complaint(f"the results could not be stored in {str(target)!r}: {error.strerror}.") from error
+    _console.note(f"The results are stored in {target}")
+
+
+def _report_progress(result: AuditResult, done: int, whole: int) -> None:
+    _console.note(f"[{done}/{whole}] {result.name}, {result.case}: {_verdict(result)} ({result.seconds:.1f} s)")
+
+
+def _verdict(result: AuditResult) -> str:
+    return "REFUTED" if result.refuted else "passed"
+
+
+def _cells(result: AuditResult) -> tuple[str, ...]:
+    """One result as the cells of its line."""
+    claim, found = {
+        "exact": (f"delta {result.delta}", f"delta {result.found:.6g}"),
+        "sampler": ("exact law", f"p = {result.found:.2g}"),
+        "sampled": (f"epsilon {result.epsilon}", f"epsilon >= {result.found:.3f}"),
+    }[result.kind]
+    return result.name, result.kind, result.case, claim, found, f"{result.runs:,}", _verdict(result)
+
+
+def _print_results(results: Sequence[AuditResult], text: str | None) -> None:
+    from privspan.audit import summary
+
+    if text is not None:
+        print(text)
+        return
+    refuted = {number: "red" for number, result in enumerate(results) if result.refuted}
+    _console.print_table(_COLUMNS, [_cells(result) for result in results], styles=refuted)
+    whole = summary(results)
+    _console.print_lines(
+        f"{whole['audits']} audits, {whole['refuted']} refuted. "
+        f"Chance of a false alarm in all of them together: at most {whole['false_alarm']:.2g}."
+    )

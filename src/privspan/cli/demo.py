@@ -1,0 +1,32 @@
+"""``privspan demo``: the demonstration, and what it leaves in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privspan.cli.exits import Complaint, ExitCode
+
+__all__ = ["demo"]
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder for what it writes.")] = Path(
+        "demo-output"
+    ),
+    show: Annotated[bool, typer.Option("--open", help="Show the reports in a browser at the end.")] = False,
+) -> None:
+    """Walk through plan, fit and report on bundled and generated tables, in under a minute."""
+    import webbrowser
+
+    from privspan.demo import tell
+
+    try:
+        files = tell(output)
+    except KeyboardInterrupt:
+        raise Complaint("stopped; what had been written is whole.", ExitCode.INTERRUPTED) from None
+    if show:
+        for file in files:
+            webbrowser.open(file.resolve().as_uri())
