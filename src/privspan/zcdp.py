@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from privspan import _checks
 from privspan._rounding import least_passing, tighten, up
@@ -85,7 +86,11 @@ def rho_from_budget(epsilon: float, delta: float) -> float:
         When epsilon and delta are both so small that rho would be below 1e-300.
     """
     _checks.budget(epsilon, delta)
+    return _largest_rho(epsilon, delta)
 
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _largest_rho(epsilon: float, delta: float) -> float:
     def passes(rho: float) -> bool:
         return delta_from_rho(rho, epsilon) <= delta
 

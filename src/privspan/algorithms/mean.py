@@ -28,7 +28,15 @@ from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_sum, relative_error
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 
-__all__ = ["PrivateMean", "coordinates_in", "less_mean", "mean_bounds", "pair_differences", "private_mean"]
+__all__ = [
+    "PrivateMean",
+    "coordinates_in",
+    "less_mean",
+    "mean_bounds",
+    "mean_within",
+    "pair_differences",
+    "private_mean",
+]
 
 Array = NDArray[np.float64]
 
@@ -104,14 +112,29 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    budget = Budget(epsilon, delta)
+    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound=norm_bound, rng=rng)
+
+
+def mean_within(
+    ledger: MuLedger,
+    X: object,
+    subspace: Subspace | None = None,
+    *,
+    norm_bound: float | None = None,
+    rng: RandomLike = None,
+) -> PrivateMean:
+    """Release what `private_mean` does, within what is left in a ledger.
+
+    Guarantee
+    ---------
+    As of `private_mean`, with the mu of the ledger.  Proof: docs/explanation/private-mean.md.
+    """
     if norm_bound is not None:
         _checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
-    ledger = MuLedger(budget)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
