@@ -20,7 +20,7 @@ from privspan import _checks, planner_adaptive
 from privspan.leverage_certificate import LeveragePlan
 from privspan.planner_blocks import stable_block_size
 from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
-from privspan.privacy import Budget, delta_from_mu
+from privspan.privacy import Budget, delta_from_mu, mu_from_budget
 
 __all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "plan", "plan_within"]
 
@@ -114,8 +114,8 @@ class Plan:
         """
         _checks.probability(error=error)
         methods = [other.method for other in self.alternatives] or [self.method]
-        budget = Budget(self.epsilon, self.delta)
-        setting = _setting(self.n, self.d, self.k, budget.epsilon, budget.delta, budget.mu, self.gamma)
+        mu = mu_from_budget(self.epsilon, self.delta)
+        setting = _setting(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
         needs = [need for method in methods if (need := _rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
@@ -268,7 +268,7 @@ def _mu_beside_test(mu: float, epsilon: float, delta: float) -> float:
     """
     target = float(ndtri((1.0 - _TEST_SHARE) * delta))
     for _ in range(_MOST_NEWTON_STEPS):
-        # The slope of delta in mu is the normal density at eps/mu - mu/2; as a quantile, delta is all but linear in mu.
+        # The slope of delta in mu is the normal density at eps/mu - mu/2; its quantile is all but linear in mu.
         quantile, near = float(ndtri(delta_from_mu(mu, epsilon))), epsilon / mu - mu / 2.0
         mu, last = mu + (target - quantile) * math.exp(0.5 * (near * near - quantile * quantile)), mu
         if abs(mu - last) <= 1e-15 * mu:
@@ -305,16 +305,9 @@ def _forecast(method: str, setting: _Setting) -> Plan:
     }[method](setting)
     sampling = _sampling(setting)
     error = min(1.0, math.hypot(private, sampling))
-    noisy = "privacy" if private >= sampling else "sampling"
-    return Plan(
-        method,
-        error,
-        min(1.0, error * spread),
-        abstention,
-        f"Forecast of {method}.",
-        noisy if abstention < 1.0 else "abstention",
-        *(setting.n, setting.d, setting.k, setting.epsilon, setting.delta, setting.gamma, setting.assumed),
-    )
+    limit = "abstention" if abstention >= 1.0 else "privacy" if private >= sampling else "sampling"
+    public = (setting.n, setting.d, setting.k, setting.epsilon, setting.delta, setting.gamma, setting.assumed)
+    return Plan(method, error, min(1.0, error * spread), abstention, f"Forecast of {method}.", limit, *public)
 
 
 def _tail(setting: _Setting) -> float:

@@ -117,26 +117,19 @@ def adaptive_subspace(
     >>> release.subspace.distance(truth) < 0.02
     True
     """
-    ledger = MuLedger(Budget(epsilon, delta))
-    return adaptive_within(ledger, X, k, robust=robust, rng=rng, first_share=first_share, most_rounds=most_rounds)
+    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, first_share, most_rounds)
 
 
 def adaptive_within(
     ledger: MuLedger,
     X: object,
     k: int,
-    *,
+    rng: RandomLike,
     robust: bool = True,
-    rng: RandomLike = None,
     first_share: float | None = None,
     most_rounds: int = planner.MOST_ROUNDS,
 ) -> Release:
-    """Learn what `adaptive_subspace` does, within what is left in a ledger.
-
-    Guarantee
-    ---------
-    As of `adaptive_subspace`, and mu-GDP with the mu of the ledger.  Proof: docs/explanation/everyday-pca.md.
-    """
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     _checks.integer_at_least(1, most_rounds=most_rounds)

@@ -23,7 +23,7 @@ class MuLedger:
     budget : Budget
         What all steps together may cost.
     mu : float, optional
-        The mu to share out: that of the budget, or a share of it that the caller has spent on these steps.
+        A share of the mu of the budget, if others have the rest; all of it if omitted.
     prefix : str, default=""
         Put before the names of the steps in the cost.
     """

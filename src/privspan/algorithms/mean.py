@@ -112,23 +112,13 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound=norm_bound, rng=rng)
+    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
 
 
 def mean_within(
-    ledger: MuLedger,
-    X: object,
-    subspace: Subspace | None = None,
-    *,
-    norm_bound: float | None = None,
-    rng: RandomLike = None,
+    ledger: MuLedger, X: object, subspace: Subspace | None, norm_bound: float | None, rng: RandomLike
 ) -> PrivateMean:
-    """Release what `private_mean` does, within what is left in a ledger.
-
-    Guarantee
-    ---------
-    As of `private_mean`, with the mu of the ledger.  Proof: docs/explanation/private-mean.md.
-    """
+    """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
     if norm_bound is not None:
         _checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)

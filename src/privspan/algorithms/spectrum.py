@@ -82,19 +82,13 @@ def explained_variance(
     public or was released at its own cost; n and d are public.
     Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
     """
-    return variance_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound=norm_bound, rng=rng)
+    return variance_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
 
 
 def variance_within(
-    ledger: MuLedger, X: object, subspace: Subspace, *, norm_bound: float | None = None, rng: RandomLike = None
+    ledger: MuLedger, X: object, subspace: Subspace, norm_bound: float | None, rng: RandomLike
 ) -> Release:
-    """Release what `explained_variance` does, within what is left in a ledger.
-
-    Guarantee
-    ---------
-    As of `explained_variance`, and mu-GDP with the mu of the ledger.
-    Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
-    """
+    """Do what `explained_variance` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 10."""
     if norm_bound is not None:
         _checks.moderate(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)

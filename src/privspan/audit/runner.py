@@ -146,48 +146,30 @@ def run_task(task: Task, runs: int = DEFAULT_RUNS, seed: int | None = None) -> A
     run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled}[task.kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of seeds, and of tables too small to be of use
-        return run(task, runs, seed, lambda: time.process_time() - start)
+        seen = run(task, runs, seed)
+    return AuditResult(task.name, task.kind, task.case, *seen, time.process_time() - start)
 
 
-def _run_exact(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+# Epsilon, delta, what was found, whether that refutes them, how often, where, and the chance of a false alarm.
+_Seen = tuple[float | None, float | None, float, bool, int, str, float]
+
+
+def _run_exact(task: Task, runs: int, seed: int | None) -> _Seen:
     domain = next(each for each in DOMAINS if (each.name, each.case) == (task.name, task.case))
     audit = domain.audit()
     worst = "none" if audit.worst is None else f"{audit.worst[0]} and {audit.worst[1]}"
-    return AuditResult(
-        task.name,
-        "exact",
-        task.case,
-        domain.epsilon,
-        domain.delta,
-        float(audit.delta),
-        audit.delta > domain.delta,
-        audit.pairs,
-        worst,
-        0.0,
-        clock(),
-    )
+    refuted = audit.delta > domain.delta
+    return domain.epsilon, domain.delta, float(audit.delta), refuted, audit.pairs, worst, 0.0
 
 
-def _run_sampler(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+def _run_sampler(task: Task, runs: int, seed: int | None) -> _Seen:
     sampler = next(each for each in SAMPLERS if (each.name, each.case) == (task.name, task.case))
     draws = max(sampler.fewest_draws, min(sampler.draws, sampler.draws * runs // DEFAULT_RUNS))
     p_value = sampler.p_value(draws, open_streams(_seed(task, seed, 0)))
-    return AuditResult(
-        task.name,
-        "sampler",
-        task.case,
-        None,
-        None,
-        p_value,
-        p_value < FALSE_ALARM,
-        draws,
-        sampler.test,
-        FALSE_ALARM,
-        clock(),
-    )
+    return None, None, p_value, p_value < FALSE_ALARM, draws, sampler.test, FALSE_ALARM
 
 
-def _run_sampled(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     case = registered()[task.name]
 
     def on(side: int) -> Callable[[], dict[str, float]]:
@@ -202,19 +184,7 @@ def _run_sampled(task: Task, runs: int, seed: int | None, clock: Callable[[], fl
         runs=max(_FEWEST_RUNS, int(runs * case.share)),
         confidence=1.0 - FALSE_ALARM,
     )
-    return AuditResult(
-        task.name,
-        "sampled",
-        task.case,
-        case.epsilon,
-        case.delta,
-        audit.epsilon_lower,
-        audit.refuted,
-        audit.runs,
-        str(audit.event),
-        FALSE_ALARM,
-        clock(),
-    )
+    return case.epsilon, case.delta, audit.epsilon_lower, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
 def _seed(task: Task, seed: int | None, *numbers: int) -> RandomLike:

@@ -61,17 +61,11 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     >>> release.subspace.distance(truth) < 0.05
     True
     """
-    return analyze_gauss_within(MuLedger(Budget(epsilon, delta)), X, k, rng=rng)
+    return analyze_gauss_within(MuLedger(Budget(epsilon, delta)), X, k, rng)
 
 
-def analyze_gauss_within(ledger: MuLedger, X: object, k: int, *, rng: RandomLike = None) -> Release:
-    """Release what `analyze_gauss` does, for all that is in a ledger.
-
-    Guarantee
-    ---------
-    As of `analyze_gauss`, and mu-GDP with the mu of the ledger.
-    Proof: docs/explanation/everyday-pca.md, lemmas 1 to 5.
-    """
+def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
+    """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
     source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)

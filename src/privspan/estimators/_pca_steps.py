@@ -80,7 +80,7 @@ class PCASteps:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         mean = None
         if centring != "none":
-            mean = mean_within(self.ledgers["mean"], X, norm_bound=self.norm_bound, rng=self.seeds["mean"])
+            mean = mean_within(self.ledgers["mean"], X, None, self.norm_bound, self.seeds["mean"])
         rows = pairs
         if centring == "private mean":
             assert mean is not None
@@ -88,12 +88,12 @@ class PCASteps:
         subspace = self._subspace(rows, k)
         # After an abstention the variances are those along the placeholder: nothing depends on having abstained.
         along = subspace.subspace or first_axes(int(X.shape[1]), k)
-        variances = variance_within(self.ledgers["variances"], rows, along, rng=self.seeds["variances"])
+        variances = variance_within(self.ledgers["variances"], rows, along, None, self.seeds["variances"])
         return Found(subspace, variances, mean, centring, halved=centring == "pair differences")
 
     def _subspace(self, rows: Any, k: int) -> Release:
         ledger, rng = self.ledgers["subspace"], self.seeds["subspace"]
         if self.method in GAUSSIAN_METHODS:
-            return GAUSSIAN_METHODS[self.method](ledger, rows, k, rng=rng)
+            return GAUSSIAN_METHODS[self.method](ledger, rows, k, rng)
         numbers: Any = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "gamma": self.gamma}
         return private_subspace(rows, k, method=self.method, rng=rng, **numbers)  # type: ignore[arg-type]
