@@ -28,6 +28,7 @@ from privspan.audit import (
     released_numbers,
     run_audit,
     run_task,
+    runner,
     scalar_audit,
     tasks,
     tightest_delta,
@@ -278,12 +279,22 @@ def test_a_name_stands_for_its_variants_and_its_kind():
         run_audit("no such thing")
 
 
-def test_public_numbers_are_put_back():
-    from privspan import gdp, privacy
+def test_audits_run_the_code_as_it_is(monkeypatch):
+    def functions():
+        modules = [module for name, module in sys.modules.items() if name.startswith("privspan.")]
+        return {
+            (module.__name__, name): value
+            for module in modules
+            for name, value in vars(module).items()
+            if callable(value)
+        }
 
-    before = gdp.mu_from_budget, privacy.mu_from_budget
-    run_audit("release_probability", seed=0)
-    assert (gdp.mu_from_budget, privacy.mu_from_budget) == before
+    seen, numbers = [], runner.released_numbers
+    monkeypatch.setattr(runner, "released_numbers", lambda release: (seen.append(functions()), numbers(release))[1])
+    before = functions()
+    run_audit("private_mean (in a subspace)", runs=4, seed=0)
+    assert seen
+    assert all(during == before for during in seen)
 
 
 # ---- The command -----------------------------------------------------------------------------------------------

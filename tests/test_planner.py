@@ -16,7 +16,8 @@ from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.algorithms.stable import stable_subspace
 from privspan.baselines.analyze_gauss import analyze_gauss
 from privspan.datasets import gaussian_subspace
-from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, among, plan
+from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, _mu_beside_test, plan, plan_within
+from privspan.privacy import Budget, mu_from_budget
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -127,10 +128,21 @@ def test_what_cannot_be_reached_is_said():
     assert plan(1_000, 100, 99, **BUDGET, gamma=0.99).alternatives[1].needed_n(1e-9) is None
 
 
-def test_among_keeps_the_choice_or_makes_a_new_one():
+def test_fewer_methods_keep_the_choice_or_make_a_new_one():
     full = plan(2_000, 5_000, 3, **BUDGET, gamma=1e-5)
-    assert among(full, METHODS) is full
-    assert among(full, ("adaptive", "analyze-gauss")).method == "adaptive"
+    for methods in (METHODS, (full.method,)):
+        assert plan_within(2_000, 5_000, 3, Budget(**BUDGET), 1e-5, methods) == full
+    fewer = plan_within(2_000, 5_000, 3, Budget(**BUDGET), 1e-5, ("adaptive", "analyze-gauss"))
+    assert fewer.method == "adaptive"
+    assert "takes this input" in fewer.reason
+    assert [other.method for other in fewer.alternatives] == ["adaptive", "analyze-gauss"]
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0, 30.0, 1e5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.1, 0.9, 0.999999])
+def test_the_mu_beside_the_test_is_that_of_a_search(epsilon, delta):
+    found = _mu_beside_test(mu_from_budget(epsilon, delta), epsilon, delta)
+    assert found == pytest.approx(mu_from_budget(epsilon, 0.8 * delta), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privspan.algorithms.private import UselessPlanWarning
+from privspan.algorithms.private import GAUSSIAN_METHODS, UselessPlanWarning
 from privspan.datasets import gaussian_subspace
 from privspan.estimators import (
     AbstentionWarning,
@@ -127,14 +127,14 @@ def test_methods_that_are_not_gaussian_add_up_by_basic_composition():
 def test_steps_do_not_share_noise(table, monkeypatch):
     X, _ = table
     seen = []
-    for name in ("private_mean", "private_subspace", "explained_variance"):
-        original = getattr(_pca_steps, name)
 
-        def spy(*args, _original=original, **options):
-            seen.append(options["rng"])
-            return _original(*args, **options)
+    def spied(original):
+        return lambda *args: (seen.append(args[-1]), original(*args))[1]
 
-        monkeypatch.setattr(_pca_steps, name, spy)
+    for name in ("mean_within", "variance_within"):
+        monkeypatch.setattr(_pca_steps, name, spied(getattr(_pca_steps, name)))
+    for method, original in GAUSSIAN_METHODS.items():
+        monkeypatch.setitem(GAUSSIAN_METHODS, method, spied(original))
     fitted(X)
     assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
     seen.clear()
@@ -283,8 +283,14 @@ def rows_in_partitions(n, d, length):
     ],
 )
 def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message, monkeypatch):
-    for module, name in ((pca, "choose_dimension"), (_pca_steps, "private_mean"), (_pca_steps, "private_subspace")):
-        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("a private step was made"))
+    def refused(*_, **__):
+        pytest.fail("a private step was made")
+
+    for name in ("mean_within", "variance_within", "private_subspace"):
+        monkeypatch.setattr(_pca_steps, name, refused)
+    for method in GAUSSIAN_METHODS:
+        monkeypatch.setitem(GAUSSIAN_METHODS, method, refused)
+    monkeypatch.setattr(pca, "choose_dimension", refused)
     model = PrivatePCA(k, **(BUDGET | options))
     for refuse in (model.check_table, model.fit):
         with pytest.raises(ValueError, match=message):

@@ -7,13 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from privspan.algorithms import private
 from privspan.algorithms.adaptive import adaptive_subspace
-from privspan.algorithms.private import UselessPlanWarning, gaussian_budgets, private_subspace
+from privspan.algorithms.private import UselessPlanWarning, private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.planner import plan
 from privspan.privacy import Budget
@@ -101,21 +99,6 @@ def test_wrong_parameters_are_named(table, change):
     numbers = {"k": 2} | BUDGET | change
     with pytest.raises(ValueError, match="must be"):
         private_subspace(table[0], numbers.pop("k"), **numbers)
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    epsilon=st.floats(0.01, 20),
-    delta=st.floats(1e-12, 0.1),
-    weights=st.lists(st.floats(0.01, 10), min_size=1, max_size=5),
-)
-def test_shares_of_mu_never_exceed_the_whole(epsilon, delta, weights):
-    whole = Budget(epsilon, delta)
-    parts = gaussian_budgets(whole, weights)
-    total = sum(Fraction(part.mu) ** 2 for part in parts)
-    assert total <= Fraction(whole.mu) ** 2
-    assert float(total) > (1 - 1e-4) * whole.mu**2
-    assert all(part.delta <= delta for part in parts)
 
 
 def test_gaussian_methods_spend_exactly_the_mu_of_their_budget(table):

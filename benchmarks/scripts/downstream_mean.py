@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from privspan.algorithms.mean import private_mean
-from privspan.algorithms.private import gaussian_budgets, private_subspace
+from privspan.algorithms.private import private_subspace
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget
+from privspan.privacy import Budget, share_mu
 
 N, K, TAIL = 10_000, 3, 0.05
 BOUND = 4.0
 BUDGET = Budget(1.0, 1e-6)
+HALF = Budget.for_mu(share_mu(BUDGET.mu, 1.0, 1.0)[0], BUDGET.delta)
 RESULTS = Path(__file__).parents[1] / "results"
 
 
@@ -31,11 +32,10 @@ def once(d: int, seed: int) -> tuple[float, float]:
     mean = truth.basis @ np.ones(K)
     X += mean
     plain = private_mean(X, epsilon=BUDGET.epsilon, delta=BUDGET.delta, norm_bound=BOUND, rng=100 + seed)
-    first, second = gaussian_budgets(BUDGET, (0.5, 0.5))
     learnt = private_subspace(
-        X, K, epsilon=first.epsilon, delta=first.delta, method="adaptive", rng=200 + seed
+        X, K, epsilon=HALF.epsilon, delta=HALF.delta, method="adaptive", rng=200 + seed
     ).subspace
-    within = private_mean(X, learnt, epsilon=second.epsilon, delta=second.delta, norm_bound=BOUND, rng=300 + seed)
+    within = private_mean(X, learnt, epsilon=HALF.epsilon, delta=HALF.delta, norm_bound=BOUND, rng=300 + seed)
     centre = X.mean(axis=0)  # the noise is what is compared, not the sampling error that both share
     length = float(np.linalg.norm(mean))
     return tuple(float(np.linalg.norm(release.mean - centre)) / length for release in (plain, within))

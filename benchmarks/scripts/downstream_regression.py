@@ -17,15 +17,16 @@ from pathlib import Path
 
 import numpy as np
 
-from privspan.algorithms.private import gaussian_budgets, private_subspace
+from privspan.algorithms.private import private_subspace
 from privspan.algorithms.regression import PrivateRegression, private_regression
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget
+from privspan.privacy import Budget, share_mu
 from privspan.subspace import Subspace
 
 N, K, TAIL = 10_000, 3, 0.05
 BOUNDS = {"norm_bound": 4.0, "target_bound": 5.0}
 BUDGET = Budget(1.0, 1e-6)
+HALF = Budget.for_mu(share_mu(BUDGET.mu, 1.0, 1.0)[0], BUDGET.delta)
 LARGEST_SYSTEM = 3_000
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -39,11 +40,10 @@ def once(d: int, seed: int) -> tuple[float, ...]:
     X, truth = gaussian_subspace(N, d, K, gamma_w=TAIL, rng=seed)
     wanted = truth.basis @ np.ones(K)
     y = X @ wanted + 0.1 * np.random.default_rng((seed, 1)).standard_normal(N)
-    first, second = gaussian_budgets(BUDGET, (0.5, 0.5))
-    options = {"epsilon": first.epsilon, "delta": first.delta, "method": "adaptive", "rng": 200 + seed}
+    options = {"epsilon": HALF.epsilon, "delta": HALF.delta, "method": "adaptive", "rng": 200 + seed}
     learnt = private_subspace(X, K, **options).subspace
     errors: list[float] = []
-    for within, budget in ((None, BUDGET), (learnt, second)):
+    for within, budget in ((None, BUDGET), (learnt, HALF)):
         if within is None and d > LARGEST_SYSTEM:
             errors += [np.nan, np.nan]
             continue

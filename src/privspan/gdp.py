@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import erfcx, ndtr
@@ -91,7 +92,11 @@ def mu_from_budget(epsilon: float, delta: float) -> float:
     4.2247
     """
     _checks.budget(epsilon, delta)
+    return _largest_mu(epsilon, delta)
 
+
+@lru_cache(maxsize=256)  # of public numbers only; one budget is spent again and again
+def _largest_mu(epsilon: float, delta: float) -> float:
     def passes(mu: float) -> bool:
         return delta_from_mu(mu, epsilon) <= delta
 
@@ -119,11 +124,12 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     """
     _checks.positive(mu=mu)
     _checks.probability(delta=delta)
+    return _least_epsilon(mu, delta)
 
-    def passes(epsilon: float) -> bool:
-        return delta_from_mu(mu, epsilon) <= delta
 
-    return least_passing(passes)
+@lru_cache(maxsize=256)
+def _least_epsilon(mu: float, delta: float) -> float:
+    return least_passing(lambda epsilon: delta_from_mu(mu, epsilon) <= delta)
 
 
 def compose_mu(*mus: float) -> float:

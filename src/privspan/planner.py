@@ -9,7 +9,7 @@ optimistic.  Derivations and how far they were checked: docs/explanation/plannin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -20,9 +20,9 @@ from privspan import _checks, planner_adaptive
 from privspan.leverage_certificate import LeveragePlan
 from privspan.planner_blocks import stable_block_size
 from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
-from privspan.privacy import mu_from_budget
+from privspan.privacy import Budget, delta_from_mu, mu_from_budget
 
-__all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "among", "plan"]
+__all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "plan", "plan_within"]
 
 METHODS = ("adaptive", "stable", "approximate", "analyze-gauss")
 """The methods that are planned, in the order in which ties are broken."""
@@ -44,6 +44,7 @@ _MOST_ABSTENTION = 0.2
 _MOST_ROWS = 10**12
 _RARE_ABSTENTION = 0.03
 _NO_ANSWER = (1.0, 1.0, 1.0)
+_MOST_NEWTON_STEPS = 20
 _TEST_SHARE = 0.2  # of delta, between the two shares that the stable methods choose from
 _TEST_WEIGHTS = (0.1, 0.2, 0.35, 0.5)  # of mu²
 _SIGNAL_WEIGHTS = (0.04, 0.1)
@@ -113,21 +114,10 @@ class Plan:
         """
         _checks.probability(error=error)
         methods = [other.method for other in self.alternatives] or [self.method]
-        needs = [need for method in methods if (need := self._rows_of(method, error)) is not None]
+        mu = mu_from_budget(self.epsilon, self.delta)
+        setting = _setting(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
+        needs = [need for method in methods if (need := _rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
-
-    def _rows_of(self, method: str, error: float) -> int | None:
-        reaches: Callable[[int], bool] = lambda n: _answers(method, replace(self, n=n), error)  # noqa: E731
-        most = MOST_STABLE_ROWS if method == "stable" else _MOST_ROWS
-        low, high = self.k, max(2 * self.k, 16)
-        while not reaches(high):
-            if high >= most:
-                return None
-            low, high = high, min(2 * high, most)
-        while high - low > max(1, low // 200):
-            middle = (low + high) // 2
-            low, high = (low, middle) if reaches(middle) else (middle, high)
-        return high
 
     def __str__(self) -> str:
         rows = [f"  {other.method:<14}{_in_words(other)}" for other in self.alternatives]
@@ -169,34 +159,37 @@ def plan(n: int, d: int, k: int, *, epsilon: float, delta: float, gamma: float |
     >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5).method
     'stable'
     """
-    _checks.budget(epsilon, delta)
+    return plan_within(n, d, k, Budget(epsilon, delta), gamma)
+
+
+def plan_within(
+    n: int, d: int, k: int, budget: Budget, gamma: float | None, methods: tuple[str, ...] = METHODS
+) -> Plan:
+    """Plan for a budget, which knows its mu, among methods that are asked for or take the input; else like `plan`."""
     _checks.integer_at_least(1, n=n)
     _checks.dimension(k=k, d=d)
     if gamma is not None:
         _checks.probability(gamma=gamma)
-    n, d, k, epsilon, delta = int(n), int(d), int(k), float(epsilon), float(delta)
-    crowding = planner_adaptive.crowding(n, d, k, _mu(epsilon, delta))
-    nominal = NOMINAL_TAIL if crowding < CROWDED else NOMINAL_CROWDED_TAIL
-    supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else float(gamma)
-    blank = Plan("", 1.0, 1.0, 1.0, "", "", n, d, k, epsilon, delta, supposed, gamma is None)
-    alternatives = tuple(_forecast(method, blank) for method in METHODS)
+        gamma = float(gamma)
+    return _best_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, methods)
+
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _best_plan(
+    n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None, methods: tuple[str, ...]
+) -> Plan:
+    setting = _setting(n, d, k, epsilon, delta, mu, gamma)
+    crowding = planner_adaptive.crowding(n, d, k, mu)
+    alternatives = tuple(_forecast(method, setting) for method in METHODS)
     chosen = _choose(alternatives, crowding)
     reason = _reason(chosen, crowding)
+    if chosen.method not in methods:
+        alternatives = tuple(other for other in alternatives if other.method in methods)
+        chosen = min(alternatives, key=_preference)
+        which = "The only method" if len(methods) == 1 else "The best of the methods"
+        reason = f"{which} that was asked for or takes this input."
     final = replace(chosen, reason=reason, alternatives=alternatives)
-    if final.useful:
-        return final
-    return replace(final, reason=f"{reason} {_advice(final)}")
-
-
-def among(full: Plan, methods: tuple[str, ...]) -> Plan:
-    """Choose again among the given methods only, as when one is asked for or the input rules others out."""
-    if full.method in methods:
-        return full
-    allowed = tuple(other for other in full.alternatives if other.method in methods)
-    best = min(allowed, key=_preference)
-    reason = "The only method" if len(methods) == 1 else "The best of the methods"
-    chosen = replace(best, reason=f"{reason} that was asked for or takes this input.", alternatives=allowed)
-    return chosen if chosen.useful else replace(chosen, reason=f"{chosen.reason} {_advice(chosen)}")
+    return final if final.useful else replace(final, reason=f"{reason} {_advice(final, setting)}")
 
 
 def _choose(alternatives: tuple[Plan, ...], crowding: float) -> Plan:
@@ -230,8 +223,8 @@ def _reason(chosen: Plan, crowding: float) -> str:
     return f"kappa = {crowding:.2g} is below {CROWDED}; {supposed}"
 
 
-def _advice(useless: Plan) -> str:
-    need = useless._rows_of("analyze-gauss", USELESS / 2)  # quick to find, and the adaptive method needs no more
+def _advice(useless: Plan, setting: _Setting) -> str:
+    need = _rows_of("analyze-gauss", setting, USELESS / 2)  # quick to find, and the adaptive method needs no more
     much = "No number of rows is" if need is None else f"About {need:,} rows are"
     now = (
         f"With {useless.n:,} rows and this budget the result is predicted to be useless (error {useless.error:.2f})."
@@ -247,13 +240,63 @@ def _in_words(one: Plan) -> str:
 # ---- One forecast per method ----------------------------------------------------------------------------------
 
 
-def _answers(method: str, setting: Plan, error: float) -> bool:
-    forecast = _forecast(method, setting)
-    return forecast.error <= error and forecast.abstention <= _MOST_ABSTENTION
+@dataclass(frozen=True)
+class _Setting:
+    """The public numbers that a forecast goes by."""
+
+    n: int
+    d: int
+    k: int
+    epsilon: float
+    delta: float
+    gamma: float
+    assumed: bool
+    mu: float
+    mu_beside_test: float  # of what the test of the stable methods leaves of delta
 
 
-def _forecast(method: str, setting: Plan) -> Plan:
-    """Predict one method; `setting` carries the public numbers."""
+def _setting(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> _Setting:
+    nominal = NOMINAL_TAIL if planner_adaptive.crowding(n, d, k, mu) < CROWDED else NOMINAL_CROWDED_TAIL
+    supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
+    return _Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, _mu_beside_test(mu, epsilon, delta))
+
+
+def _mu_beside_test(mu: float, epsilon: float, delta: float) -> float:
+    """Return the mu that goes with epsilon and the rest of delta, given that of the whole, to about the last digit.
+
+    A forecast promises nothing, so Newton's method may do what a search with a known direction does elsewhere.
+    """
+    target = float(ndtri((1.0 - _TEST_SHARE) * delta))
+    for _ in range(_MOST_NEWTON_STEPS):
+        # The slope of delta in mu is the normal density at eps/mu - mu/2; its quantile is all but linear in mu.
+        quantile, near = float(ndtri(delta_from_mu(mu, epsilon))), epsilon / mu - mu / 2.0
+        mu, last = mu + (target - quantile) * math.exp(0.5 * (near * near - quantile * quantile)), mu
+        if abs(mu - last) <= 1e-15 * mu:
+            break
+    return mu
+
+
+def _rows_of(method: str, setting: _Setting, error: float) -> int | None:
+    """Return about the smallest number of rows for which a method is predicted to reach an error."""
+
+    def reaches(n: int) -> bool:
+        forecast = _forecast(method, replace(setting, n=n))
+        return forecast.error <= error and forecast.abstention <= _MOST_ABSTENTION
+
+    most = MOST_STABLE_ROWS if method == "stable" else _MOST_ROWS
+    low, high = setting.k, max(2 * setting.k, 16)
+    while not reaches(high):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > max(1, low // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
+
+
+def _forecast(method: str, setting: _Setting) -> Plan:
+    """Predict one method."""
     private, spread, abstention = {
         "adaptive": _adaptive,
         "stable": _stable,
@@ -262,40 +305,29 @@ def _forecast(method: str, setting: Plan) -> Plan:
     }[method](setting)
     sampling = _sampling(setting)
     error = min(1.0, math.hypot(private, sampling))
-    noisy = "privacy" if private >= sampling else "sampling"
-    return replace(
-        setting,
-        method=method,
-        error=error,
-        error_90=min(1.0, error * spread),
-        abstention=abstention,
-        reason=f"Forecast of {method}.",
-        limited_by=noisy if abstention < 1.0 else "abstention",
-        alternatives=(),
-    )
+    limit = "abstention" if abstention >= 1.0 else "privacy" if private >= sampling else "sampling"
+    public = (setting.n, setting.d, setting.k, setting.epsilon, setting.delta, setting.gamma, setting.assumed)
+    return Plan(method, error, min(1.0, error * spread), abstention, f"Forecast of {method}.", limit, *public)
 
 
-_mu = lru_cache(maxsize=256)(mu_from_budget)
-
-
-def _tail(setting: Plan) -> float:
+def _tail(setting: _Setting) -> float:
     """Return the tail energy over a signal direction's, sqrt(E ||e||²)."""
     return setting.gamma * math.sqrt(setting.d - setting.k)
 
 
-def _size(setting: Plan) -> float:
+def _size(setting: _Setting) -> float:
     """Return the typical largest singular value of a (d - k, k) normal matrix."""
     return math.sqrt(setting.d - setting.k) + math.sqrt(setting.k)
 
 
-def _sampling(setting: Plan) -> float:
+def _sampling(setting: _Setting) -> float:
     """Return the error that PCA without noise would make: (√(d − k) + √k) γ / √n, for signal variance 1."""
     if setting.d == setting.k:
         return 0.0
     return setting.gamma * math.sqrt(1.0 + setting.gamma**2) * _size(setting) / math.sqrt(setting.n)
 
 
-def _analyze_gauss(setting: Plan) -> tuple[float, float, float]:
+def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
     n, d, k = setting.n, setting.d, setting.k
     if k == d:
         return 0.0, 1.0, 0.0
@@ -304,27 +336,27 @@ def _analyze_gauss(setting: Plan) -> tuple[float, float, float]:
     weakest, off_square = planner_adaptive.signal_strength(k, _tail(setting))
     # Eigenvectors feel the gap above the tail, not the eigenvalue itself.
     gap = max(weakest - off_square / (d - k), 1e-12)
-    error = _size(setting) / (_mu(setting.epsilon, setting.delta) * n * gap)
+    error = _size(setting) / (setting.mu * n * gap)
     return error, 1.0 + 1.3 / _size(setting), 0.0
 
 
-def _adaptive(setting: Plan) -> tuple[float, float, float]:
+def _adaptive(setting: _Setting) -> tuple[float, float, float]:
     n, d, k = setting.n, setting.d, setting.k
     if k == d or n < k:
         return _analyze_gauss(setting)
     # Measured on 80 settings: the rounds do a little better than their formula for large k and for k near d.
-    mu = _mu(setting.epsilon, setting.delta) * k ** (1 / 15) * math.exp(k / (9 * d))
+    mu = setting.mu * k ** (1 / 15) * math.exp(k / (9 * d))
     total = planner_adaptive.predicted_error(n, d, k, mu, _tail(setting))
     by_rounds = math.sqrt(max(total**2 - _sampling(setting) ** 2, 0.0))
     return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + 1.6 / _size(setting), 0.0
 
 
-def _stable(setting: Plan) -> tuple[float, float, float]:
+def _stable(setting: _Setting) -> tuple[float, float, float]:
     """Walk through the steps of stable leverage with expected values in the place of released ones."""
     n, d, k = setting.n, setting.d, setting.k
     if n < k or k == d:
         return _NO_ANSWER
-    mu = _mu(setting.epsilon, (1.0 - _TEST_SHARE) * setting.delta)
+    mu = setting.mu_beside_test
     before = sum(scale_weights(n, k, mu))
     tail, best, length = _tail(setting), math.inf, 1.0
     for quantile, signal in product(_NORM_QUANTILES, _SIGNAL_WEIGHTS):
@@ -343,7 +375,7 @@ def _stable(setting: Plan) -> tuple[float, float, float]:
     return _NO_ANSWER if math.isinf(best) else (best, 1.35, _clipped((length - 0.018) / 0.018))
 
 
-def _approximate(setting: Plan) -> tuple[float, float, float]:
+def _approximate(setting: _Setting) -> tuple[float, float, float]:
     """Do the same for the group version, whose items are the top-k spaces of blocks."""
     n, d, k = setting.n, setting.d, setting.k
     m = stable_block_size(n, k)
@@ -351,7 +383,7 @@ def _approximate(setting: Plan) -> tuple[float, float, float]:
     if groups < 2 or k == d:
         return _NO_ANSWER
     tilt = min(1.0, _tail(setting) * _BLOCK_TILT / (math.sqrt(m) - math.sqrt(k)))
-    mu = _mu(setting.epsilon, (1.0 - _TEST_SHARE) * setting.delta)
+    mu = setting.mu_beside_test
     before = min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
     sensitivities = (
         (
@@ -367,7 +399,7 @@ def _approximate(setting: Plan) -> tuple[float, float, float]:
 
 
 def _least_noise(
-    setting: Plan, mu: float, before: float, width: float, levels: Iterable[tuple[float, LeveragePlan | None]]
+    setting: _Setting, mu: float, before: float, width: float, levels: Iterable[tuple[float, LeveragePlan | None]]
 ) -> float | None:
     """Return the error of the best split of mu² among test and noise; None if no split has a plan."""
     errors = [

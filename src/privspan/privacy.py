@@ -18,7 +18,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from privspan import _checks
 from privspan._frozen import FrozenMapping, plain
@@ -56,7 +57,8 @@ class Part:
     name : str
         What the step does, for people.
     epsilon, delta : float
-        What it costs on its own; zero is allowed for either.
+        What it costs on its own; zero is allowed for either.  With `Part.gaussian`, epsilon is that of mu and delta,
+        rounded up, and searched for when it is first read: it is for reading, and only mu counts.
     mu : float, optional
         Its Gaussian share, when it is a Gaussian step: those compose in mu, more tightly than in epsilon.
     """
@@ -73,6 +75,21 @@ class Part:
         if self.mu is not None:
             _checks.positive(mu=self.mu)
             object.__setattr__(self, "mu", float(self.mu))
+
+    @classmethod
+    def gaussian(cls, name: str, mu: float, delta: float) -> Part:
+        """Return the share of a Gaussian step, which costs the epsilon that mu-GDP implies at this delta."""
+        part = cls(name, 0.0, delta, mu)
+        del vars(part)["epsilon"]
+        return part
+
+    if not TYPE_CHECKING:  # to a type checker `epsilon` is a field like the others
+
+        def __getattr__(self, name: str) -> float:
+            if name != "epsilon" or "mu" not in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            # Threads that read it first at the same time find the same number, and each stores it whole.
+            return vars(self).setdefault(name, epsilon_from_mu(self.mu, self.delta))
 
 
 @dataclass(frozen=True)
@@ -218,7 +235,19 @@ class Budget:
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
-    @property
+    @classmethod
+    def for_mu(cls, mu: float, delta: float) -> Budget:
+        """Return a budget that mu-GDP implies and that keeps this very mu, to tell a share of mu as a budget.
+
+        Its epsilon is rounded up, so the mu of ``Budget(epsilon, delta)`` made anew may be larger in the last digits.
+        Its delta is the one given, or less where hardly any epsilon, or none, would be needed beside that.
+        """
+        epsilon = epsilon_from_mu(mu, delta)
+        budget = cls(epsilon, delta) if epsilon > mu / 8.0 else cls(mu, delta_from_mu(mu, mu))
+        vars(budget)["mu"] = float(mu)
+        return budget
+
+    @cached_property
     def mu(self) -> float:
         """The largest mu such that mu-GDP implies this budget, rounded down."""
         return mu_from_budget(self.epsilon, self.delta)

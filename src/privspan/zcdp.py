@@ -18,6 +18,7 @@ alpha - 1 its logarithm is :math:`\beta((1+\beta)\rho - \varepsilon) - \beta\log
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from privspan import _checks
 from privspan._rounding import tighten
@@ -70,7 +71,11 @@ def rho_from_budget(epsilon: float, delta: float) -> float:
         When epsilon and delta are both so small that rho would be below 1e-300.
     """
     _checks.budget(epsilon, delta)
+    return _largest_rho(epsilon, delta)
 
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _largest_rho(epsilon: float, delta: float) -> float:
     def passes(rho: float) -> bool:
         return delta_from_rho(rho, epsilon) <= delta
 

@@ -44,7 +44,7 @@ from privspan.randomness import RandomLike, Streams, open_streams
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
-__all__ = ["adaptive_subspace"]
+__all__ = ["adaptive_subspace", "adaptive_within"]
 
 Array = NDArray[np.float64]
 
@@ -118,7 +118,19 @@ def adaptive_subspace(
     >>> release.subspace.distance(truth) < 0.02
     True
     """
-    budget = Budget(epsilon, delta)
+    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, first_share, most_rounds)
+
+
+def adaptive_within(
+    ledger: MuLedger,
+    X: object,
+    k: int,
+    rng: RandomLike,
+    robust: bool = True,
+    first_share: float | None = None,
+    most_rounds: int = planner.MOST_ROUNDS,
+) -> Release:
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     _checks.integer_at_least(1, most_rounds=most_rounds)
@@ -128,7 +140,6 @@ def adaptive_subspace(
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)
-    ledger = MuLedger(budget)
     if k == d:
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from privspan._rounding import down, sqrt_down
-from privspan.privacy import Budget, Part, PrivacyCost, epsilon_from_mu
+from privspan.privacy import Budget, Part, PrivacyCost
 
 __all__ = ["MuLedger"]
 
@@ -22,14 +22,22 @@ class MuLedger:
     ----------
     budget : Budget
         What all steps together may cost.
+    mu : float, optional
+        A share of the mu of the budget, if others have the rest; all of it if omitted.
+    prefix : str, default=""
+        Put before the names of the steps in the cost.
     """
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self.mu = budget.mu
-        self._square = Fraction(self.mu) ** 2
+    def __init__(self, budget: Budget, mu: float | None = None, prefix: str = "") -> None:
+        self.budget = budget
+        self._mu, self._prefix = mu, prefix
         self._spent = Fraction(0)  # share of mu²
         self._steps: list[tuple[str, float, float]] = []
+
+    @property
+    def mu(self) -> float:
+        """The whole."""
+        return self.budget.mu if self._mu is None else self._mu
 
     @property
     def left(self) -> float:
@@ -51,13 +59,12 @@ class MuLedger:
         """
         if not (0.0 < share <= 1.0 and Fraction(share) <= 1 - self._spent):  # also for NaN
             raise RuntimeError(f"The privacy budget does not allow the step {name!r}: its shares would exceed one.")
-        mu = sqrt_down(self._square * Fraction(share))
+        mu = sqrt_down(Fraction(self.mu) ** 2 * Fraction(share))
         self._spent += Fraction(share)
         self._steps.append((name, share, mu))
         return mu
 
     def cost(self) -> PrivacyCost:
         """Return the price of the whole run, with one entry per step; the budget checks the sum once more."""
-        delta = self._budget.delta
-        parts = (Part(name, epsilon_from_mu(mu, delta), delta, mu) for name, _, mu in self._steps)
-        return self._budget.cost(*parts)
+        delta = self.budget.delta
+        return self.budget.cost(*(Part.gaussian(self._prefix + name, mu, delta) for name, _, mu in self._steps))

@@ -29,7 +29,15 @@ from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_sum, relative_error
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 
-__all__ = ["PrivateMean", "coordinates_in", "less_mean", "mean_bounds", "pair_differences", "private_mean"]
+__all__ = [
+    "PrivateMean",
+    "coordinates_in",
+    "less_mean",
+    "mean_bounds",
+    "mean_within",
+    "pair_differences",
+    "private_mean",
+]
 
 Array = NDArray[np.float64]
 
@@ -105,14 +113,19 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    budget = Budget(epsilon, delta)
+    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+
+
+def mean_within(
+    ledger: MuLedger, X: object, subspace: Subspace | None, norm_bound: float | None, rng: RandomLike
+) -> PrivateMean:
+    """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
     if norm_bound is not None:
         _checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
-    ledger = MuLedger(budget)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)

@@ -1,26 +1,24 @@
 """The everyday door: one function that takes the method the planner predicts to be the most accurate.
 
 The choice depends on public numbers only (n, d, k, the budget, `gamma`, and whether the table is sparse), so it costs
-nothing, and the guarantee is that of the method taken.  Also here: how several private steps share one budget.
-Proofs: docs/explanation/planning.md.
+nothing, and the guarantee is that of the method taken.  Proof: docs/explanation/planning.md.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Literal
 
 from privspan import _checks
-from privspan.algorithms.adaptive import adaptive_subspace
+from privspan.algorithms.adaptive import adaptive_subspace, adaptive_within
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.exact import exact_subspace
 from privspan.algorithms.stable import stable_subspace
-from privspan.baselines.analyze_gauss import analyze_gauss
-from privspan.planner import METHODS, Plan, among, plan
-from privspan.privacy import Budget, Release, delta_from_mu, epsilon_from_mu, share_mu
+from privspan.baselines.analyze_gauss import analyze_gauss, analyze_gauss_within
+from privspan.planner import METHODS, plan_within
+from privspan.privacy import Budget, Release
 from privspan.randomness import RandomLike
 from privspan.rows import PartitionedTable
 from privspan.unit_rows import as_rows_input, is_sparse
@@ -31,9 +29,7 @@ __all__ = [
     "PRIVATE_METHODS",
     "PrivateMethod",
     "UselessPlanWarning",
-    "gaussian_budgets",
     "methods_for",
-    "planned",
     "private_subspace",
 ]
 
@@ -48,8 +44,11 @@ PRIVATE_METHODS: tuple[PrivateMethod, ...] = (
     "exact",
 )
 
-GAUSSIAN_METHODS = ("adaptive", "analyze-gauss")
-"""Methods that are mu-GDP with the mu of their budget; they also take sparse tables."""
+GAUSSIAN_METHODS: dict[str, Callable[..., Release]] = {
+    "adaptive": adaptive_within,
+    "analyze-gauss": analyze_gauss_within,
+}
+"""Methods that are mu-GDP with the mu of a `MuLedger`, which they take first; they also take sparse tables."""
 
 PARTITION_METHODS = ("adaptive", "analyze-gauss", "approximate")
 """Methods that work on tables in partitions."""
@@ -134,7 +133,9 @@ def private_subspace(
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
     source = as_rows_input(X, accept_partitions=True)
-    choice = planned(source.shape, k, epsilon=epsilon, delta=delta, gamma=gamma, methods=methods_for(source))
+    n, d = int(source.shape[0]), int(source.shape[1])
+    _checks.dimension(k=k, d=d, n=n)
+    choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))
     if not choice.useful:
         warnings.warn(choice.reason, UselessPlanWarning, stacklevel=2)
     release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]
@@ -145,51 +146,5 @@ def private_subspace(
 def methods_for(source: object) -> tuple[str, ...]:
     """Return the methods that take a table of this kind."""
     if is_sparse(source):
-        return GAUSSIAN_METHODS
+        return tuple(GAUSSIAN_METHODS)
     return PARTITION_METHODS if isinstance(source, PartitionedTable) else METHODS
-
-
-def planned(
-    shape: tuple[int, int], k: int, *, epsilon: float, delta: float, gamma: float | None, methods: tuple[str, ...]
-) -> Plan:
-    """Return the plan of "auto" for a table of this shape, among some methods."""
-    n, d = int(shape[0]), int(shape[1])
-    _checks.dimension(k=k, d=d, n=n)
-    full = plan(n, d, k, epsilon=epsilon, delta=delta, gamma=gamma)
-    return among(full, methods)
-
-
-def gaussian_budgets(budget: Budget, weights: Sequence[float]) -> tuple[Budget, ...]:
-    """Share a budget among Gaussian algorithms in proportion to the weights, which count squares of mu.
-
-    Parameters
-    ----------
-    budget : Budget
-        The whole.
-    weights : sequence of float
-        Positive.
-
-    Returns
-    -------
-    tuple of Budget
-        One per weight, with the delta of the whole or less.  The squares of their ``mu`` sum to at most that of the
-        whole, as real numbers, so algorithms that are mu-GDP with the mu of these budgets cost the whole together.
-
-    Guarantee
-    ---------
-    Composition of mu-GDP for replace-one neighbours.  Proof: docs/explanation/planning.md.
-    """
-    # Turning a mu into an epsilon and back may gain a few units in the last place: leave room for them.
-    shares = share_mu(budget.mu * (1.0 - 1e-9), *weights)
-    budgets = tuple(_budget_of(mu, budget.delta) for mu in shares)
-    if sum(Fraction(part.mu) ** 2 for part in budgets) > Fraction(budget.mu) ** 2:
-        raise RuntimeError("The shares of mu exceed the whole; nothing has been released.")
-    return budgets
-
-
-def _budget_of(mu: float, delta: float) -> Budget:
-    """Return a budget whose mu is this one, with that delta unless a positive epsilon needs a smaller one."""
-    epsilon = epsilon_from_mu(mu, delta)
-    if epsilon > mu / 8.0:
-        return Budget(epsilon, delta)
-    return Budget(mu, delta_from_mu(mu, mu))

@@ -36,7 +36,7 @@ from privspan.sums import (
 )
 from privspan.unit_rows import CHUNK_ROWS, Piece, as_rows_input
 
-__all__ = ["explained_variance", "second_moments", "typical_length"]
+__all__ = ["explained_variance", "second_moments", "typical_length", "variance_within"]
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,13 @@ def explained_variance(
     public or was released at its own cost; n and d are public.
     Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
     """
-    budget = Budget(epsilon, delta)
+    return variance_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+
+
+def variance_within(
+    ledger: MuLedger, X: object, subspace: Subspace, norm_bound: float | None, rng: RandomLike
+) -> Release:
+    """Do what `explained_variance` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 10."""
     if norm_bound is not None:
         _checks.moderate(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True)
@@ -90,7 +96,6 @@ def explained_variance(
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
     streams = open_streams(rng)
-    ledger = MuLedger(budget)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)

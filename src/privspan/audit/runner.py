@@ -6,18 +6,13 @@ another process by name alone.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
 from multiprocessing import get_context
-from unittest import mock
 
 import numpy as np
 
@@ -34,18 +29,6 @@ __all__ = ["Task", "run_audit", "run_task", "tasks"]
 
 DEFAULT_RUNS = 2000
 _FEWEST_RUNS = 4
-
-# Functions of public numbers alone that thousands of runs at one budget would compute again and again.
-_PUBLIC_FUNCTIONS = (
-    ("privspan.gdp", "delta_from_mu"),
-    ("privspan.gdp", "epsilon_from_mu"),
-    ("privspan.gdp", "mu_from_budget"),
-    ("privspan.zcdp", "rho_from_budget"),
-    ("privspan.planner", "plan"),
-    ("privspan.baselines._renyi", "covariance_ridge"),
-    ("privspan.baselines.additive_wishart", "wishart_scale"),
-    ("privspan.baselines.smooth_sensitivity", "smooth_noise"),
-)
 
 
 @dataclass(frozen=True)
@@ -161,50 +144,32 @@ def run_task(task: Task, runs: int = DEFAULT_RUNS, seed: int | None = None) -> A
     """
     start = time.process_time()
     run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled}[task.kind]
-    with _public_numbers_kept(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of seeds, and of tables too small to be of use
-        return run(task, runs, seed, lambda: time.process_time() - start)
+        seen = run(task, runs, seed)
+    return AuditResult(task.name, task.kind, task.case, *seen, time.process_time() - start)
 
 
-def _run_exact(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+# Epsilon, delta, what was found, whether that refutes them, how often, where, and the chance of a false alarm.
+_Seen = tuple[float | None, float | None, float, bool, int, str, float]
+
+
+def _run_exact(task: Task, runs: int, seed: int | None) -> _Seen:
     domain = next(each for each in DOMAINS if (each.name, each.case) == (task.name, task.case))
     audit = domain.audit()
     worst = "none" if audit.worst is None else f"{audit.worst[0]} and {audit.worst[1]}"
-    return AuditResult(
-        task.name,
-        "exact",
-        task.case,
-        domain.epsilon,
-        domain.delta,
-        float(audit.delta),
-        audit.delta > domain.delta,
-        audit.pairs,
-        worst,
-        0.0,
-        clock(),
-    )
+    refuted = audit.delta > domain.delta
+    return domain.epsilon, domain.delta, float(audit.delta), refuted, audit.pairs, worst, 0.0
 
 
-def _run_sampler(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+def _run_sampler(task: Task, runs: int, seed: int | None) -> _Seen:
     sampler = next(each for each in SAMPLERS if (each.name, each.case) == (task.name, task.case))
     draws = max(sampler.fewest_draws, min(sampler.draws, sampler.draws * runs // DEFAULT_RUNS))
     p_value = sampler.p_value(draws, open_streams(_seed(task, seed, 0)))
-    return AuditResult(
-        task.name,
-        "sampler",
-        task.case,
-        None,
-        None,
-        p_value,
-        p_value < FALSE_ALARM,
-        draws,
-        sampler.test,
-        FALSE_ALARM,
-        clock(),
-    )
+    return None, None, p_value, p_value < FALSE_ALARM, draws, sampler.test, FALSE_ALARM
 
 
-def _run_sampled(task: Task, runs: int, seed: int | None, clock: Callable[[], float]) -> AuditResult:
+def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     case = registered()[task.name]
 
     def on(side: int) -> Callable[[], dict[str, float]]:
@@ -219,19 +184,7 @@ def _run_sampled(task: Task, runs: int, seed: int | None, clock: Callable[[], fl
         runs=max(_FEWEST_RUNS, int(runs * case.share)),
         confidence=1.0 - FALSE_ALARM,
     )
-    return AuditResult(
-        task.name,
-        "sampled",
-        task.case,
-        case.epsilon,
-        case.delta,
-        audit.epsilon_lower,
-        audit.refuted,
-        audit.runs,
-        str(audit.event),
-        FALSE_ALARM,
-        clock(),
-    )
+    return case.epsilon, case.delta, audit.epsilon_lower, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
 def _seed(task: Task, seed: int | None, *numbers: int) -> RandomLike:
@@ -239,16 +192,3 @@ def _seed(task: Task, seed: int | None, *numbers: int) -> RandomLike:
     if seed is None:
         return None
     return np.random.SeedSequence([seed, zlib.crc32(repr(task).encode()), *numbers])
-
-
-@contextmanager
-def _public_numbers_kept() -> Iterator[None]:
-    """Keep the values of functions of public numbers between runs; what they return is unchanged."""
-    with ExitStack() as patches:
-        for home, name in _PUBLIC_FUNCTIONS:
-            function = getattr(import_module(home), name)
-            kept = lru_cache(maxsize=4096)(function)
-            for module in [each for each in sys.modules.values() if each.__name__.startswith("privspan.")]:
-                if vars(module).get(name) is function:  # wherever it was imported to
-                    patches.enter_context(mock.patch.object(module, name, kept))
-        yield

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,7 @@ def covariance_divergence(ridge: float, draws: int) -> Array:
     return np.where(valid, value, np.inf)
 
 
+@lru_cache(maxsize=256)  # of public numbers only
 def covariance_ridge(draws: int, budget: Budget) -> float:
     """Return the smallest ridge for which `draws` normal vectors with covariance A + ridge I stay in budget."""
     return weakest_passing(lambda ridge: covariance_divergence(ridge, draws), budget, 1.0 + math.sqrt(draws))

@@ -8,6 +8,7 @@ that the problem reduces to, and the scale of the noise is the smallest that it 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,7 @@ def additive_wishart(
     )
 
 
+@lru_cache(maxsize=256)  # of public numbers only
 def wishart_scale(excess: int, budget: Budget) -> float:
     """Return the smallest scale of Wishart noise with d + `excess` degrees of freedom that stays in budget."""
 

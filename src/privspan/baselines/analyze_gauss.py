@@ -19,7 +19,7 @@ from privspan.randomness import RandomLike, open_streams
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
-__all__ = ["analyze_gauss"]
+__all__ = ["analyze_gauss", "analyze_gauss_within"]
 
 _WIDEST_MATRIX = 1024  # up to this d the noisy matrix is formed as the paper says; beyond, only looked at
 _PASSES = 24
@@ -61,12 +61,15 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     >>> release.subspace.distance(truth) < 0.05
     True
     """
-    budget = Budget(epsilon, delta)
+    return analyze_gauss_within(MuLedger(Budget(epsilon, delta)), X, k, rng)
+
+
+def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
+    """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
     source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     _checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)
-    ledger = MuLedger(budget)
     mu = ledger.spend("noisy second moment", 1.0)
     block = min(int(k) + _OVERSAMPLING, d)
     columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block

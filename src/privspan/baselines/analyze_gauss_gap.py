@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from privspan.baselines._common import leading_subspace, open_table, second_moment, spectrum
 from privspan.noise import add_gaussian, grid_for
-from privspan.privacy import Part, Release, epsilon_from_mu, share_mu
+from privspan.privacy import Part, Release, share_mu
 from privspan.randomness import BitSource, RandomLike
 from privspan.sums import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
@@ -69,8 +69,8 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
         float(values[table.k - 1] - values[table.k]), moment.stretch, mu_gap, reserved, table.streams.noise
     )
     parts = (
-        Part("gap", epsilon_from_mu(mu_gap, rest.delta), rest.delta, mu_gap),
-        Part("projector", epsilon_from_mu(mu_projector, rest.delta), rest.delta, mu_projector),
+        Part.gaussian("gap", mu_gap, rest.delta),
+        Part.gaussian("projector", mu_projector, rest.delta),
         Part("gap overestimated", 0.0, reserved),
     )
     subspace, sigma = None, None

@@ -20,7 +20,7 @@ from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
 from privspan.blocks import BlockBases, block_bases
 from privspan.dealing import dealt
 from privspan.noise import add_gaussian, grid_for
-from privspan.privacy import Budget, Part, Release, epsilon_from_mu, share_mu
+from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.randomness import BitSource, RandomLike, open_streams
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
@@ -149,7 +149,7 @@ def core_plan(blocks: int, budget: Budget) -> CorePlan:
     size_sigma = 1.0 / mu_size * (1.0 + 2.0**-40)
     size_offset = -float(ndtri(size_delta)) * (1.0 + 1e-9) * size_sigma + 2.0 * _grid(size_sigma) + 1.0
     parts = tuple(
-        Part(name, epsilon_from_mu(mu, rest.delta), rest.delta, mu)
+        Part.gaussian(name, mu, rest.delta)
         for name, mu in (("filter", mu_filter), ("size of the core", mu_size), ("average", mu_average))
     )
     failures = (Part("a stranger in the core", 0.0, filter_delta), Part("size overestimated", 0.0, size_delta))

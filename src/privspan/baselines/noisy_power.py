@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privspan import _checks
 from privspan.algorithms.lazy_gauss import UnitGram
 from privspan.baselines._common import open_table
-from privspan.privacy import Part, Release, epsilon_from_mu, share_mu
+from privspan.privacy import Part, Release, share_mu
 from privspan.randomness import RandomLike
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds, gaussian_sum, relative_error
@@ -92,8 +92,7 @@ def noisy_power(
         products = gram.products(contraction(block))
         block, sigma = gaussian_sum(products, (d, width), bounds, mu, table.streams.noise)
     left = np.linalg.svd(block, full_matrices=False)[0]  # (d, width)
-    delta_whole = table.budget.delta
-    parts = [Part(f"round {i + 1}", epsilon_from_mu(mu, delta_whole), delta_whole, mu) for i, mu in enumerate(shares)]
+    parts = [Part.gaussian(f"round {i + 1}", mu, table.budget.delta) for i, mu in enumerate(shares)]
     return Release(
         Subspace(np.linalg.qr(left[:, : table.k])[0]),
         table.budget.cost(*parts),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +103,7 @@ def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: 
     )
 
 
+@lru_cache(maxsize=256)  # of public numbers only
 def smooth_noise(entries: int, budget: Budget, rounding: float, *, typical_gap: float, most: float) -> SmoothNoise:
     """Return the rate and the multiplier that serve a table with a typical gap best; public numbers only.
 

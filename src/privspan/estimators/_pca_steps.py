@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from privspan.algorithms.mean import PrivateMean, less_mean, private_mean
-from privspan.algorithms.private import private_subspace
-from privspan.algorithms.spectrum import explained_variance
+from privspan.algorithms.ledger import MuLedger
+from privspan.algorithms.mean import PrivateMean, less_mean, mean_within
+from privspan.algorithms.private import GAUSSIAN_METHODS, private_subspace
+from privspan.algorithms.spectrum import variance_within
 from privspan.estimators._base import first_axes
 from privspan.privacy import Budget, Part, PrivacyCost, Release
 from privspan.randomness import RandomLike
@@ -35,8 +36,7 @@ class Found:
     def parts(self, gaussian: bool) -> tuple[Part, ...]:
         """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
         if gaussian:
-            named = ((step, part) for step, cost in self.costs().items() for part in cost.parts)
-            return tuple(replace(part, name=f"{step}: {part.name}") for step, part in named)
+            return tuple(part for cost in self.costs().values() for part in cost.parts)
         return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in self.costs().items())
 
     def release(self, budget: Budget, parts: tuple[Part, ...], names: list[str] | None, chosen: bool) -> Release:
@@ -68,9 +68,9 @@ class Found:
 
 @dataclass(frozen=True)
 class PCASteps:
-    """The private steps with their budgets, by name, and their randomness."""
+    """The private steps with what they may spend, by name, and their randomness."""
 
-    budgets: dict[str, Budget]
+    ledgers: dict[str, MuLedger]
     seeds: dict[str, RandomLike]
     method: str
     gamma: float | None
@@ -80,17 +80,20 @@ class PCASteps:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         mean = None
         if centring != "none":
-            mean = private_mean(X, **self._for("mean"), norm_bound=self.norm_bound)
+            mean = mean_within(self.ledgers["mean"], X, None, self.norm_bound, self.seeds["mean"])
         rows = pairs
         if centring == "private mean":
             assert mean is not None
             rows = less_mean(X, mean.mean)  # (n, d); post-processing of each record by a released vector
-        subspace = private_subspace(rows, k, **self._for("subspace"), method=self.method, gamma=self.gamma)  # type: ignore[arg-type]
+        subspace = self._subspace(rows, k)
         # After an abstention the variances are those along the placeholder: nothing depends on having abstained.
         along = subspace.subspace or first_axes(int(X.shape[1]), k)
-        variances = explained_variance(rows, along, **self._for("variances"))
+        variances = variance_within(self.ledgers["variances"], rows, along, None, self.seeds["variances"])
         return Found(subspace, variances, mean, centring, halved=centring == "pair differences")
 
-    def _for(self, step: str) -> Any:
-        budget = self.budgets[step]
-        return {"epsilon": budget.epsilon, "delta": budget.delta, "rng": self.seeds[step]}
+    def _subspace(self, rows: Any, k: int) -> Release:
+        ledger, rng = self.ledgers["subspace"], self.seeds["subspace"]
+        if self.method in GAUSSIAN_METHODS:
+            return GAUSSIAN_METHODS[self.method](ledger, rows, k, rng)
+        numbers: Any = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "gamma": self.gamma}
+        return private_subspace(rows, k, method=self.method, rng=rng, **numbers)  # type: ignore[arg-type]

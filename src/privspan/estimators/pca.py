@@ -16,22 +16,21 @@ import numpy as np
 
 from privspan import _checks, planner_blocks
 from privspan.algorithms.approximate import BlockSettings
+from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.mean import pair_differences
 from privspan.algorithms.private import (
     GAUSSIAN_METHODS,
     PRIVATE_METHODS,
     PrivateMethod,
     UselessPlanWarning,
-    gaussian_budgets,
     methods_for,
-    planned,
 )
 from privspan.algorithms.rank import choose_dimension
 from privspan.dealing import block_count
 from privspan.estimators._base import SubspaceEstimator, independent_seeds
 from privspan.estimators._pca_steps import PCASteps
-from privspan.planner import Plan, among, plan
-from privspan.privacy import Budget, Part, Release
+from privspan.planner import Plan, plan_within
+from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable
 from privspan.unit_rows import as_rows_input, is_sparse
@@ -163,7 +162,7 @@ class PrivatePCA(SubspaceEstimator):
         k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
         course = self._course(X, pairs, k, rest)
         self.plan_ = course.plan
-        steps = PCASteps(course.budgets, seeds, course.plan.method, self.gamma, self.norm_bound)
+        steps = PCASteps(course.ledgers, seeds, course.plan.method, self.gamma, self.norm_bound)
         found = steps.run(X, pairs, k, course.centring)
         parts = (*voting, *found.parts(gaussian=course.plan.method in GAUSSIAN_METHODS))
         return found.release(budget, parts, names, self.n_components == "auto")
@@ -222,7 +221,7 @@ class PrivatePCA(SubspaceEstimator):
             by_pairs = course.centring == "pair differences"
             try:
                 settings = BlockSettings(gamma=self.gamma)
-                settings.check_table(pairs if by_pairs else X, k, course.budgets["subspace"])
+                settings.check_table(pairs if by_pairs else X, k, course.ledgers["subspace"].budget)
             except ValueError as refusal:
                 if by_pairs:
                     refusal.add_note("Centring makes one row of every two.")
@@ -252,12 +251,15 @@ class PrivatePCA(SubspaceEstimator):
         """Choose how to go on once k is known, from public numbers."""
         centring = self._centring(X.shape, k, rest, is_sparse(X))
         weights = _SHARES[centring]
-        shares = gaussian_budgets(rest, [*weights.values()])
+        mus = share_mu(rest.mu, *weights.values())
         n = X.shape[0] if centring == "private mean" else pairs.shape[0]
-        chosen = self._plan_for(X, n, k, shares[0])
-        if chosen.method not in GAUSSIAN_METHODS:
-            shares = rest.split([*weights.values()])
-        return _Course(centring, chosen, dict(zip(weights, shares, strict=True)))
+        methods = methods_for(X) if self.method == "auto" else (self.method,)
+        chosen = plan_within(n, X.shape[1], k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
+        if chosen.method in GAUSSIAN_METHODS:
+            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
+        else:
+            ledgers = [MuLedger(budget) for budget in rest.split([*weights.values()])]
+        return _Course(centring, chosen, dict(zip(weights, ledgers, strict=True)))
 
     def _centring(self, shape: tuple[int, int], k: int, budget: Budget, is_sparse: bool) -> str:
         """Choose how to centre, from public numbers."""
@@ -265,13 +267,6 @@ class PrivatePCA(SubspaceEstimator):
             return "none"
         by_mean = self.norm_bound is not None and not is_sparse and self.method in ("auto", *GAUSSIAN_METHODS)
         return "private mean" if by_mean and mean_is_better(*shape, k, budget, self.gamma) else "pair differences"
-
-    def _plan_for(self, X: Any, n: int, k: int, budget: Budget) -> Plan:
-        """Return the plan of the method that will run."""
-        numbers: Any = {"epsilon": budget.epsilon, "delta": budget.delta, "gamma": self.gamma}
-        if self.method == "auto":
-            return planned((n, X.shape[1]), k, **numbers, methods=methods_for(X))
-        return among(plan(n, X.shape[1], k, **numbers), (self.method,))
 
     def _set_further_attributes(self) -> None:
         extras: Any = self.release_.extras
@@ -296,14 +291,13 @@ def mean_is_better(n: int, d: int, k: int, budget: Budget, gamma: float | None) 
     is an error of 2√(dk)/(μn) in units of a component's standard deviation, and adds to the tail energy. All of it
     lies in one direction, so a large one would pass for a component.
     """
-    numbers = {"epsilon": budget.epsilon, "delta": budget.delta}
-    by_pairs = plan(max(n // 2, 1), d, k, **numbers, gamma=gamma)
+    by_pairs = plan_within(max(n // 2, 1), d, k, budget, gamma)
     tail_share = by_pairs.gamma * math.sqrt(max(d - k, 1))
     mean_error = 2.0 * math.sqrt(d * k) / (budget.mu * math.sqrt(_SHARES["private mean"]["mean"]) * n)
     longer = math.hypot(tail_share, mean_error) / math.sqrt(max(d - k, 1))
     if mean_error > _LARGEST_MEAN_ERROR or longer >= 1.0:
         return False
-    by_mean = plan(n, d, k, **numbers, gamma=longer)
+    by_mean = plan_within(n, d, k, budget, longer)
     return by_mean.alternatives[0].error < by_pairs.error
 
 
@@ -320,4 +314,4 @@ class _Course:
 
     centring: str
     plan: Plan
-    budgets: dict[str, Budget]  # of each step
+    ledgers: dict[str, MuLedger]  # of each step
