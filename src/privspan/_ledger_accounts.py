@@ -153,9 +153,7 @@ def _parse_account(values: object) -> Account:
 
 
 def _parse_entry(values: object) -> Entry:
-    found = fields(
-        values, identity=text, epsilon=_is_amount, delta=_is_amount, state=text, what=text, since=text
-    )
+    found = fields(values, identity=text, epsilon=_is_amount, delta=_is_amount, state=text, what=text, since=text)
     if found["state"] not in get_args(State):
         raise FormatError(f"it has an entry in the unknown state {found['state']!r}")
     return Entry(**{**found, **{name: amount(name, found[name]) for name in ("epsilon", "delta")}})

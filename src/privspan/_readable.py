@@ -1,18 +1,24 @@
 """Text from outside, made fit to be shown: on a terminal, on a page, in an error message.
 
-Names of columns, files and data sets come from people and files that may wish the reader ill.  A terminal obeys escape
-sequences, a newline forges a line of its own, and marks that turn the direction of writing make one word read like
-another.  Whatever is shown passes here last, so that nothing before it need think of it.
+Names of columns, files and data sets come from people and files that may wish the reader ill.  A terminal obeys
+escape sequences, a newline forges a line of its own, and marks that turn the direction of writing make one word read
+like another.  Whatever is shown passes here last, so that nothing before it need think of it.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["escaped_json", "readable"]
+__all__ = ["Note", "escaped_json", "readable"]
 
 _JOINERS = "\u200c\u200d"  # of scripts and of composed emoji: without width, and without harm
 _DISTURBING = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, invisible formatting, lone surrogates, separators of lines
+
+
+class Note(str):
+    """A note of this package to an exception, fit for a user; those of other libraries may quote data."""
+
+    __slots__ = ()
 
 
 def readable(text: str, *, keep: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import webbrowser
@@ -25,6 +26,7 @@ BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
 PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
 HOUSEHOLDS = 20_000
+FILES = ("flights.html", "many-columns.html", "households.html", "exact.png")
 HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
     ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
     ("rent", "heating", "water", "furniture", "repairs", "garden", "insurance", "internet"),
@@ -36,8 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the demonstration; return 0, or 130 when it was interrupted."""
     parser = argparse.ArgumentParser(prog="privspan demo", description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for what it writes")
+    parser.add_argument("--overwrite", action="store_true", help="replace what an earlier run wrote there")
     parser.add_argument("--open", action="store_true", help="show the reports in a browser at the end")
     chosen = parser.parse_args(arguments)
+    there = [name for name in FILES if os.path.lexists(chosen.output / name)]
+    if there and not chosen.overwrite:
+        parser.error(f"{str(chosen.output / there[0])!r} is there already; add --overwrite, or another --output.")
     try:
         files = tell(chosen.output)
     except KeyboardInterrupt:

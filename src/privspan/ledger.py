@@ -198,7 +198,7 @@ class Ledger:
         finally:
             try:
                 self.end(dataset, identity, spending.outcome)
-            except (OSError, ValueError) as error:
+            except Exception as error:
                 warnings.warn(
                     f"The ledger goes on saying that this spend has begun: {error}", RuntimeWarning, stacklevel=3
                 )

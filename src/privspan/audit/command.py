@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from privspan._whole_file import whole_file
+from privspan._readable import readable
+from privspan._whole_file import try_out, whole_file
 from privspan.audit.page import write_passage
 from privspan.audit.results import AuditResult, run_facts, summary
 from privspan.audit.runner import DEFAULT_RUNS, run_audit, tasks
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _obey(options)
     except (OSError, TypeError, ValueError) as error:
-        print(f"privspan audit: {error}", file=sys.stderr)
+        print(readable(f"privspan audit: {error}"), file=sys.stderr)
         return 2
 
 
@@ -54,7 +55,7 @@ def _obey(options: argparse.Namespace) -> int:
         return 0
     target: Path | None = options.output or (None if options.json else _DEFAULT_OUTPUT)
     if target is not None:
-        _make_ready(target)
+        _make_ready(target, options.overwrite)
     results = run_audit(
         options.name, runs=options.runs, seed=options.seed, workers=options.workers, progress=_report_progress
     )
@@ -63,32 +64,37 @@ def _obey(options: argparse.Namespace) -> int:
         _print_results(results, text if options.json else None)
     finally:  # a reader of the table that hangs up early must not cost the results
         if target is not None:
-            _store(text, target)
+            _store(text, target, options.overwrite)
     return int(any(result.refuted for result in results))
 
 
-def _make_ready(target: Path) -> None:
+def _make_ready(target: Path, overwrite: bool) -> None:
     """Refuse, before audits that take half an hour are run, a file that could not be written afterwards."""
     if target.is_dir():
         raise ValueError(f"--output takes a file, and {str(target)!r} is a folder.")
     if target.exists() and not target.is_file():  # a device, which would be replaced
         raise ValueError(f"--output takes an ordinary file, which {str(target)!r} is not; use --json for stdout.")
+    if os.path.lexists(target) and not overwrite:
+        raise ValueError(f"{str(target)!r} is there already; choose another name with --output, or add --overwrite.")
     folder = target.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"the folder {str(folder)!r} cannot be made; choose another one with --output.") from error
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"the folder {str(folder)!r} cannot be written to; choose another one with --output.")
-
-
-def _store(text: str, target: Path) -> None:
     try:
-        with whole_file(target) as handle:
+        try_out(target)
+    except OSError as error:
+        message = f"{str(target)!r} cannot be written ({error.strerror}); choose another name with --output."
+        raise ValueError(message) from error
+
+
+def _store(text: str, target: Path, overwrite: bool) -> None:
+    try:
+        with whole_file(target, overwrite=overwrite) as handle:
             handle.write(f"{text}\n".encode())
     except OSError as error:
         raise OSError(f"the results could not be stored in {str(target)!r}: {error.strerror}.") from error
-    print(f"privspan audit: results are stored in {target}", file=sys.stderr)
+    print(readable(f"privspan audit: results are stored in {target}"), file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -108,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"store the results as JSON (default: {_DEFAULT_OUTPUT}; none with --json)",
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace the file of --output if it is there")
     parser.add_argument("--page", type=Path, metavar="FILE", help=argparse.SUPPRESS)  # stored results, into docs/
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from privspan._readable import readable
 from privspan.bench.cells import OK, STATUSES, WORTH_ANOTHER_TRY, Outcome, Suite
 
 _NEEDED = ("filelock", "matplotlib", "rich")
@@ -81,14 +82,14 @@ def _bench(options: argparse.Namespace) -> int:
         with Store(folder) as store:
             failures = sum(_run_suite(suite, store, options, again) for suite in chosen)
     except StoreError as refusal:
-        print(refusal, file=sys.stderr)
+        print(readable(str(refusal)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nInterrupted; the same command goes on from here.", file=sys.stderr)
         return 130
     from privspan.bench.outputs import write_outputs
 
-    print(write_outputs(folder))
+    print(readable(write_outputs(folder)))
     if failures:
         print(f"{failures} cells failed; their notes say why, and --retry runs them again.", file=sys.stderr)
     return 1 if failures else 0

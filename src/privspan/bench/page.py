@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from privspan import _strict_json
 from privspan.bench import sections
 from privspan.bench.cells import Suite
 from privspan.bench.outputs import draw
@@ -71,7 +71,7 @@ def _with_figure(suite: Suite, section: sections.Section, rows: list[Row]) -> st
 def _machine(folder: Path, suites: list[str]) -> str:
     """Say where the numbers come from, one sentence per kind of machine."""
     path = folder / "machine.json"
-    runs = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    runs = _strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
     told: dict[str, list[str]] = {}
     for suite in suites:
         for run in runs.get(suite, [])[-1:]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privspan import _checks, planner_blocks
+from privspan._readable import Note
 from privspan.algorithms.approximate import BlockSettings
 from privspan.algorithms.mean import pair_differences
 from privspan.algorithms.private import (
@@ -225,7 +226,7 @@ class PrivatePCA(SubspaceEstimator):
                 settings.check_table(pairs if by_pairs else X, k, course.budgets["subspace"])
             except ValueError as refusal:
                 if by_pairs:
-                    refusal.add_note("Centring makes one row of every two.")
+                    refusal.add_note(Note("Centring makes one row of every two."))
                 raise
 
     def _choose_dimension(self, rows: Any, budget: Budget, seed: RandomLike) -> tuple[int, Budget, tuple[Part, ...]]:

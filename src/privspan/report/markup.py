@@ -35,9 +35,7 @@ def element(name: str, *children: str, **attributes: str | float) -> Html:
     **attributes : str or float
         ``class_`` stands for ``class``, and every other underscore for a hyphen.
     """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items()
-    )
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
