@@ -238,13 +238,13 @@ class Ledger:
             raise self._damaged(reason, "Keep one of the names; a symbolic link may stand for it")
 
     def _refuse_strange_lock(self, lock: Path) -> None:
-        """Refuse a lock that is somebody's file or a link to one: taking the lock would empty it."""
+        """Refuse a lock that is a link: taking it may empty what it leads to, and two locks would be one file."""
         try:
             found = lock.lstat()
         except FileNotFoundError:
             return
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > 0:
-            raise self._damaged(f"{lock.name!r} beside it is not an empty file of its own", "Move that file away")
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise self._damaged(f"{lock.name!r} beside it is a link, or no file at all", "Move it away")
 
     def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
         described = f"cannot use the ledger {str(self.path)!r}: {reason}."

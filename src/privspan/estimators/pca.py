@@ -164,6 +164,8 @@ class PrivatePCA(SubspaceEstimator):
         k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
         course = self._course(X, pairs, k, rest)
         self.plan_ = course.plan
+        if self.method == "auto" and not course.plan.useful:  # before most is spent: a warning may be made an error
+            warnings.warn(course.plan.reason, UselessPlanWarning, stacklevel=3)
         steps = PCASteps(course.budgets, seeds, course.plan.method, self.gamma, self.norm_bound)
         found = steps.run(X, pairs, k, course.centring)
         parts = (*voting, *found.parts(gaussian=course.plan.method in GAUSSIAN_METHODS))
@@ -283,11 +285,6 @@ class PrivatePCA(SubspaceEstimator):
 
     def _centre(self) -> Any:
         return self.mean_
-
-    def _warn(self) -> None:
-        if self.method == "auto" and not self.plan_.useful:
-            warnings.warn(self.plan_.reason, UselessPlanWarning, stacklevel=3)
-        super()._warn()
 
 
 def mean_is_better(n: int, d: int, k: int, budget: Budget, gamma: float | None) -> bool:
