@@ -151,7 +151,7 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
         When it cannot be opened.
     """
     with _subspace_file.reading(path) as content:
-        subspace = Subspace.from_content(content)
+        subspace = Subspace._from_content(content)
         if content.made is None:
             return SavedRelease(subspace)
         made = fields(content.made, release=mapping, plan=optional(mapping), source=optional(text))

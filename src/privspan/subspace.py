@@ -234,10 +234,10 @@ class Subspace:
             When it cannot be opened, as usual (``FileNotFoundError``).
         """
         with _subspace_file.reading(path) as content:
-            return cls.from_content(content)
+            return cls._from_content(content)
 
     @classmethod
-    def from_content(cls, content: Content) -> Subspace:
+    def _from_content(cls, content: Content) -> Subspace:
         """Return the subspace of a file's content, whose two forms must agree: what holds both is shown by either."""
         found = cls(content.basis, exact=content.exact, offset=content.offset, names=content.names)
         if content.exact is not None:
