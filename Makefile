@@ -21,7 +21,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN) ## plan, fit and report on real and generated tables
-	$(BIN)/python -m privspan.demo
+	$(BIN)/python -m privspan.demo --overwrite
 
 test: $(DEV) ## the quick suite, documentation examples included
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
@@ -30,7 +30,7 @@ test-slow: $(DEV) ## the long statistical runs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
-	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json
+	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json --overwrite
 
 lint: $(DEV) ## style, formatting and import boundaries
 	$(BIN)/ruff check .

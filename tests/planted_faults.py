@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -22,7 +24,16 @@ import pytest
 from exact_oracle import printed_algorithm, scores
 
 import privspan.audit.domains as domains
-from privspan import baselines, exact_subspace, leverage_certificate, private_mean, selection, sums, unit_rows
+from privspan import (
+    _strict_json,
+    baselines,
+    exact_subspace,
+    leverage_certificate,
+    private_mean,
+    selection,
+    sums,
+    unit_rows,
+)
 from privspan.algorithms import (
     adaptive,
     approximate,
@@ -45,6 +56,7 @@ from privspan.audit import Task, run_task, scalar_audit, tasks
 from privspan.audit.releases import released_numbers
 from privspan.audit.tables import last_replaced, moment_pairs, near_axis
 from privspan.exact_arithmetic import rational_form
+from privspan.ledger import DamagedLedgerError, Ledger
 from privspan.leverage import GRID, LeverageFilter, exact_gram
 from privspan.leverage_certificate import LeveragePlan
 from privspan.planner_stable import StableBudget
@@ -580,3 +592,42 @@ def heavy_exponential(patch):
         return draw(matrix, k, 16.0 * weight, tries, generator)
 
     patch.setattr(exponential_module, "deflated_vectors", heavy)
+
+
+# ---- The ledger ------------------------------------------------------------------------------------------------
+
+
+def overspends(spend_again: Callable[[Ledger], object]) -> bool:
+    """Spend a limit of 1 twice, the second time in a way that must be refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/budget.json")
+        ledger.set_limit("people", "1", None)
+        try:
+            spend_again(ledger)
+        except DamagedLedgerError:
+            return False
+        return True
+
+
+def after_a_second_key(ledger: Ledger) -> None:
+    ledger.begin("people", "1", "1e-6")
+    text = ledger.path.read_text("utf-8").rstrip().removesuffix("}")
+    ledger.path.write_text(f'{text}, "datasets": {{}}}}', "utf-8")
+    ledger.begin("people", "1", "1e-6")
+
+
+def under_a_second_name(ledger: Ledger) -> None:
+    other = ledger.path.with_name("other.json")
+    os.link(ledger.path, other)
+    for path in (ledger.path, other):
+        Ledger(path).begin("people", "1", "1e-6")
+
+
+@fault("the last of two keys wins", lambda: overspends(after_a_second_key))
+def last_key_wins(patch):
+    patch.setattr(_strict_json, "_unique", dict)
+
+
+@fault("a ledger with two names", lambda: overspends(under_a_second_name))
+def two_names(patch):
+    patch.setattr(Ledger, "_refuse_second_name", lambda ledger, descriptor: None)

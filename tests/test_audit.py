@@ -348,8 +348,13 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_run(target,
     (folder / "there").mkdir()
     (folder / "there" / "file").touch()
     (folder / "locked").mkdir()
-    allowed = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked" and allowed(path, mode))
+
+    def locked(path, *arguments, **options):
+        if Path(path).parent.name == "locked":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return open(path, *arguments, **options)
+
+    monkeypatch.setattr("privspan._whole_file.open", locked, raising=False)
     assert main(["release_probability", "--output", target]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -364,8 +369,10 @@ def test_a_full_disk_costs_neither_the_table_nor_the_older_results(folder, monke
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
     assert main(["release_probability"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["release_probability", "--overwrite"]) == 2
     printed = capsys.readouterr()
     assert "0 refuted" in printed.out
     assert printed.err.splitlines()[-1].endswith(

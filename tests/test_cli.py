@@ -396,12 +396,13 @@ def test_an_abstention_has_an_exit_code_and_costs_the_budget(folder: Path, capsy
 
 def test_an_older_result_is_replaced_only_by_a_newer_one(folder: Path, monkeypatch) -> None:
     (folder / "out.npz").write_bytes(b"old")
+    assert main(FIT) == ExitCode.USAGE
     monkeypatch.setattr("privspan.cli._task.Task.run", interrupt)
-    assert main(FIT) == 130
+    assert main([*FIT, "--overwrite"]) == 130
     assert (folder / "out.npz").read_bytes() == b"old"
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    assert main(FIT) == 0
+    assert main([*FIT, "--overwrite"]) == 0
     assert load_release("out.npz").release is not None
 
 
@@ -462,7 +463,7 @@ def test_ten_fits_at_a_tenth_reach_a_limit_of_one(folder: Path, monkeypatch, cap
     real = Task.run
     monkeypatch.setattr(Task, "run", run)
     arguments = fit_with(file="money.csv", exact="", decimals="2", epsilon="0.1", ledger="b.json", limit_epsilon="1")
-    codes = [main(arguments) for _ in range(11)]
+    codes = [main([*arguments, "--overwrite"]) for _ in range(11)]
     assert set(codes[:10]) <= {ExitCode.OK, ExitCode.ABSTAINED}
     assert codes[10] == ExitCode.REFUSED
     assert sum(spent) <= 1  # as real numbers
@@ -658,7 +659,7 @@ def test_a_disk_that_is_full_leaves_no_part_of_the_coordinates(folder: Path, fit
         from privspan.cli import main
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-        print(*[main([*sys.argv[1:], "-o", name]) for name in ("o.csv", "o.npy", "o.parquet")])
+        print(*[main([*sys.argv[1:], "--overwrite", "-o", name]) for name in ("o.csv", "o.npy", "o.parquet")])
     """
     (folder / "o.npy").write_bytes(b"old")
     run = in_process(code, "transform", str(fitted / "a.npz"), "people.csv")

@@ -285,3 +285,70 @@ def test_a_missing_package_is_named(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ImportError, match=r"pip install 'privspan\[cli\]'"):
         ledger.begin("survey", 0.5, 1e-6)
     assert ledger.accounts() == {}  # reading needs no lock
+
+
+# --- One file that says one thing ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"entries": [', '"entries": [], "entries": [', "key twice"),
+        ('"datasets": {', '"datasets": {}, "datasets": {', "key twice"),
+        ('"epsilon": 0.5', '"epsilon": 0.5, "epsilon": 0.1', "key twice"),
+        ('"version": 1', '"version": true', "version is True"),
+        ('"version": 1', '"version": 1, "note": "x"', "wrong kind"),
+        ('"what": ""', '"what": 7', "wrong kind"),
+        ('"what": ""', '"what": "", "end": "x"', "wrong kind"),
+        ('"epsilon": 0.5', '"epsilon": true', "wrong kind"),
+        ('"epsilon": 0.5', '"epsilon": 1e999', "wrong kind"),
+        ('"limit": {', '"limit": {"mu": null,', "wrong kind"),
+        ('"what": ""', f'"what": {"[" * 100_000}{"]" * 100_000}', "wrong kind"),
+    ],
+)
+def test_a_file_that_says_two_things_or_too_much_is_refused(ledger: Ledger, old: str, new: str, reason: str) -> None:
+    ledger.begin("survey", 0.5, 1e-6)
+    text = ledger.path.read_text("utf-8")
+    assert old in text
+    ledger.path.write_text(text.replace(old, new, 1), "utf-8")
+    for use in (ledger.accounts, lambda: ledger.begin("survey", 0.5, 1e-6)):
+        with pytest.raises(DamagedLedgerError, match=reason):
+            use()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="hard links")
+def test_names_that_share_a_file_cannot_each_spend_the_limit(ledger: Ledger) -> None:
+    """Each name has its own lock and, once one is replaced, its own file: three processes took 15 twice."""
+    ledger.set_limit("survey", "1.5", None)
+    other = ledger.path.with_name("other.json")
+    os.link(ledger.path, other)
+    code = """
+        import sys
+        from privspan.ledger import DamagedLedgerError, Ledger, OverspendError
+        granted = 0
+        for _ in range(15):
+            try:
+                with Ledger(sys.argv[1]).spending("survey", "0.1", "1e-8"):
+                    granted += 1
+            except (DamagedLedgerError, OverspendError):
+                pass
+        print(granted)
+        """
+    runs = [python(code, str(path)) for path in (ledger.path, other, ledger.path)]
+    assert sum(int(run.communicate()[0]) for run in runs) <= 15
+    with pytest.raises(DamagedLedgerError, match="second name"):
+        ledger.accounts()
+    assert other.read_bytes() == ledger.path.read_bytes()
+    other.unlink()
+    ledger.begin("survey", "0.1", "1e-8")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_lock_that_is_somebody_elses_file_is_not_emptied(ledger: Ledger, link) -> None:
+    table = ledger.path.with_name("people.csv")
+    table.write_text("a,b\n1,2\n")
+    link(table, f"{ledger.path}.lock")
+    with pytest.raises(DamagedLedgerError, match=r"budget\.json\.lock"):
+        ledger.begin("survey", 0.5, 1e-6)
+    assert table.read_text() == "a,b\n1,2\n"

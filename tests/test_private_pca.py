@@ -236,6 +236,15 @@ def test_warnings(table):
         PrivatePCA(2, **BUDGET).fit(X[:60])
 
 
+def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
+    monkeypatch.setattr(_pca_steps.PCASteps, "run", lambda *_: pytest.fail("the private steps were run"))
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UselessPlanWarning):
+            PrivatePCA(2, **BUDGET).fit(X)
+
+
 @pytest.mark.filterwarnings("ignore::privspan.algorithms.private.UselessPlanWarning")
 def test_an_abstention_leaves_a_placeholder():
     X = np.random.default_rng(0).normal(size=(300, 6))

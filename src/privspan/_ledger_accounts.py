@@ -6,13 +6,14 @@ See `privspan.ledger`, which keeps them in a file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 from privspan import _checks
 from privspan._rounding import down, up
+from privspan._strict_json import fields, listed, mapping, number, optional, text, whole
 from privspan.privacy import PrivacyCost
 
 __all__ = ["Account", "Amount", "Entry", "FormatError", "State", "amount", "from_json", "to_json"]
@@ -99,11 +100,11 @@ class Account:
 def amount(name: str, value: Amount | str) -> Amount:
     """Return a finite number, zero or above, as a float or a Decimal."""
     if isinstance(value, str):
-        text = value
+        typed = value
         try:
-            value = Decimal(text)
+            value = Decimal(typed)
         except InvalidOperation:
-            raise ValueError(f"`{name}` must be a number; got {text[:20]!r}.") from None
+            raise ValueError(f"`{name}` must be a number; got {typed[:20]!r}.") from None
     if not isinstance(value, Decimal):
         _checks.non_negative(**{name: value})
         return float(value)
@@ -131,26 +132,32 @@ def _written(amount: Amount | None) -> float | str | None:
     return str(amount) if isinstance(amount, Decimal) else amount
 
 
-def from_json(content: Mapping[str, Any]) -> dict[str, Account]:
-    """Return the accounts that `to_json` wrote; ``FormatError``, or what Python raises, for anything else."""
+def from_json(content: object) -> dict[str, Account]:
+    """Return the accounts that `to_json` wrote; ``FormatError`` or another ``ValueError`` for anything else."""
+    if not isinstance(content, dict):
+        raise ValueError("it is not an object")
     if content.get("format") != _FORMAT:
         raise FormatError("it was not written by privspan's ledger")
-    if content.get("version") != _VERSION:
-        raise FormatError(f"its version is {content.get('version')!r}, and this privspan reads {_VERSION}")
-    return {str(name): _parse_account(values) for name, values in content["datasets"].items()}
+    version = content.get("version")
+    if isinstance(version, bool) or version != _VERSION:
+        raise FormatError(f"its version is {version!r}, and this privspan reads {_VERSION}")
+    datasets = fields(content, format=text, version=whole(1), datasets=mapping)["datasets"]
+    return {name: _parse_account(values) for name, values in datasets.items()}
 
 
-def _parse_account(values: Mapping[str, Any]) -> Account:
-    limits = {
-        f"limit_{name}": None if values["limit"][name] is None else amount(name, values["limit"][name])
-        for name in ("epsilon", "delta")
-    }
-    return Account(tuple(_parse_entry(entry) for entry in values["entries"]), **limits)
+def _parse_account(values: object) -> Account:
+    found = fields(values, limit=mapping, entries=listed(mapping))
+    limit = fields(found["limit"], epsilon=optional(_is_amount), delta=optional(_is_amount))
+    limits = {f"limit_{name}": None if value is None else amount(name, value) for name, value in limit.items()}
+    return Account(tuple(map(_parse_entry, found["entries"])), **limits)
 
 
-def _parse_entry(values: Mapping[str, Any]) -> Entry:
-    entry = Entry(**values)
-    if entry.state not in get_args(State):
-        raise FormatError(f"it has an entry in the unknown state {entry.state!r}")
-    amounts = {name: amount(name, getattr(entry, name)) for name in ("epsilon", "delta")}
-    return replace(entry, **amounts)  # type: ignore[arg-type]
+def _parse_entry(values: object) -> Entry:
+    found = fields(values, identity=text, epsilon=_is_amount, delta=_is_amount, state=text, what=text, since=text)
+    if found["state"] not in get_args(State):
+        raise FormatError(f"it has an entry in the unknown state {found['state']!r}")
+    return Entry(**{**found, **{name: amount(name, found[name]) for name in ("epsilon", "delta")}})
+
+
+def _is_amount(value: object) -> bool:
+    return text(value) or number(0)(value)

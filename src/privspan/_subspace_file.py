@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +19,16 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan import _strict_json
+from privspan._strict_json import AmbiguousError, fields, flag, listed, mapping, optional, text, whole
 from privspan._whole_file import whole_file
 from privspan.relations import ExactForm
 
-__all__ = ["Content", "reading", "write"]
+__all__ = ["Content", "Problem", "reading", "write"]
 
 _FORMAT = "privspan.Subspace"
 _VERSION = 1
+_HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,11 @@ class Content:
     made: Mapping[str, Any] | None = None
 
 
-class _Problem(Exception):
+class Problem(Exception):
     """A file that is not what it should be, with words for a person."""
 
 
-def write(path: str | os.PathLike[str], content: Content) -> Path:
+def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = True) -> Path:
     """Write the file, whole or not at all; return its path, with the suffix ``.npz`` if it had none."""
     target = Path(path)
     if not target.suffix:
@@ -61,7 +65,7 @@ def write(path: str | os.PathLike[str], content: Content) -> Path:
     }
     if content.offset is not None:
         arrays["offset"] = content.offset
-    with whole_file(target) as handle:
+    with whole_file(target, overwrite=overwrite) as handle:
         np.savez(handle, allow_pickle=False, **arrays)
     return target
 
@@ -75,48 +79,72 @@ def reading(path: str | os.PathLike[str]) -> Iterator[Content]:
         except Exception as error:
             # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps
             # a reader.
-            known = isinstance(error, _Problem)
+            known = isinstance(error, Problem)
             reason = str(error) if known else f"it is damaged ({type(error).__name__})"
             raise ValueError(f"cannot read a subspace from {os.fspath(path)!r}: {reason}.") from None
 
 
 def _parse(handle: BinaryIO) -> Content:
     arrays = _arrays(handle)
-    description = json.loads(arrays["description"].tobytes().decode())
-    if not isinstance(description, dict) or description.get("format") != _FORMAT:
-        raise _Problem("it was not written by Subspace.save")
-    if description.get("version") != _VERSION:
-        raise _Problem(f"its version is {description.get('version')!r}, and this privspan reads {_VERSION}")
+    description = _description(arrays["description"])
     if description["affine"] != ("offset" in arrays):
-        raise _Problem("its offset is missing or does not belong there")
+        raise Problem("its offset is missing or does not belong there")
     exact, names = description["exact"], description["names"]
     return Content(
         basis=_floats(arrays, "basis", 2),
         exact=None if exact is None else _exact_from_json(exact),
         offset=_floats(arrays, "offset", 1) if "offset" in arrays else None,
         names=None if names is None else tuple(names),
-        made=description.get("made"),  # absent from files of privspan 0.1
+        made=description["made"],
+    )
+
+
+def _description(array: NDArray[Any]) -> dict[str, Any]:
+    """Return the description, every field of its kind."""
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise Problem("it was not written by Subspace.save")
+    try:
+        found = _strict_json.loads(array.tobytes())
+    except AmbiguousError:
+        raise Problem("its description names a field twice") from None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise Problem("it was not written by Subspace.save")
+    version = found.get("version")
+    if isinstance(version, bool) or version != _VERSION:
+        raise Problem(f"its version is {version!r}, and this privspan reads {_VERSION}")
+    return fields(
+        {"made": None, **found},  # absent from files of privspan 0.1
+        format=text,
+        version=whole(1),
+        affine=flag,
+        names=optional(listed(text)),
+        exact=optional(mapping),
+        made=optional(mapping),
     )
 
 
 def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
     if handle.read(2) != b"PK":
-        raise _Problem("it is not an .npz archive")
+        raise Problem("it is not an .npz archive")
     handle.seek(0)
     try:
         archive = np.load(handle, allow_pickle=False)
+        if len(set(archive.files)) != len(archive.files):  # of two members of one name, readers take either
+            raise Problem("it has an array twice")
         arrays = {name: archive[name] for name in archive.files}
+    except Problem:
+        raise
     except Exception:
-        raise _Problem("the archive is truncated or damaged") from None
+        raise Problem("the archive is truncated or damaged") from None
     if not {"description", "basis"} <= set(arrays) or not set(arrays) <= {"description", "basis", "offset"}:
-        raise _Problem("it was not written by Subspace.save")
+        raise Problem("it was not written by Subspace.save")
     return arrays
 
 
 def _floats(arrays: dict[str, NDArray[Any]], name: str, dimensions: int) -> NDArray[np.float64]:
     array = arrays[name]
     if array.dtype != np.float64 or array.ndim != dimensions:
-        raise _Problem(f"its {name} is not an array of 64-bit floats in {dimensions} dimension(s)")
+        raise Problem(f"its {name} is not an array of 64-bit floats in {dimensions} dimension(s)")
     return array
 
 
@@ -130,9 +158,20 @@ def _exact_to_json(form: ExactForm) -> dict[str, Any]:
 
 
 def _exact_from_json(values: dict[str, Any]) -> ExactForm:
+    fields(
+        values,
+        numerators=listed(listed(_is_hexadecimal)),
+        denominators=listed(_is_hexadecimal),
+        pivots=listed(whole(0)),
+        homogeneous=flag,
+    )
     return ExactForm(
         numerators=tuple(tuple(int(value, 16) for value in row) for row in values["numerators"]),
         denominators=tuple(int(value, 16) for value in values["denominators"]),
-        pivots=tuple(int(value) for value in values["pivots"]),
-        homogeneous=bool(values["homogeneous"]),
+        pivots=tuple(values["pivots"]),
+        homogeneous=values["homogeneous"],
     )
+
+
+def _is_hexadecimal(value: object) -> bool:
+    return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None

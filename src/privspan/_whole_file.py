@@ -10,35 +10,68 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["whole_file"]
+__all__ = ["try_out", "whole_file"]
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[BinaryIO]:
     """Give a handle to a file beside `path`, and move it there when the block ends without an exception.
 
     Until then a file of that name keeps its content.  What has moved is on the disk, not only on its way there: a
-    crash of the machine leaves the old file or the new one.  Links are followed, and the permissions of a file that
-    is replaced are kept.
+    crash of the machine leaves the old file or the new one.  The permissions of a file that is replaced are kept.
+    A link of that name is replaced, never followed: what it points to stays as it is.
 
     Parameters
     ----------
     path
         Where the file belongs; its folder must exist.
+    overwrite : bool, default=True
+        Whether to replace what has that name by then; ``FileExistsError`` if not.
     """
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    target = Path(path)
+    beside = _beside(target)
     try:
         with open(beside, "xb") as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        os.replace(beside, target)
+        if not overwrite:
+            _publish_new(beside, target)
+        else:
+            if target.is_file() and not target.is_symlink():
+                shutil.copymode(target, beside)
+            os.replace(beside, target)
         _sync_folder(target.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def try_out(path: str | os.PathLike[str]) -> None:
+    """Raise now what `whole_file` would raise later for this name, as far as that can be known.
+
+    The very names are created, where nothing has them, and removed again: a name may be too long, a folder read-only
+    or a quota used up in ways that no look at it tells.
+    """
+    for name in (_beside(Path(path)), Path(path)):
+        if not os.path.lexists(name):
+            open(name, "xb").close()
+            name.unlink()
+
+
+def _beside(target: Path) -> Path:
+    # As short for a long name as for a short one: a name that is possible must not make an impossible one.
+    return target.with_name(f".{secrets.token_hex(8)}.tmp")
+
+
+def _publish_new(beside: Path, target: Path) -> None:
+    """Give the file its name in one step that fails if anything has that name, a dangling link too."""
+    try:
+        os.link(beside, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: claim the name, then fill it
+        open(target, "xb").close()
+        os.replace(beside, target)
 
 
 def _sync_folder(folder: Path) -> None:

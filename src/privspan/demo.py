@@ -23,6 +23,7 @@ BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
 PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
 HOUSEHOLDS = 20_000
+FILES = ("flights.html", "many-columns.html", "households.html", "exact.png")
 HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
     ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
     ("rent", "heating", "water", "furniture", "repairs", "garden", "insurance", "internet"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from privspan import _checks
+from privspan import _checks, _strict_json
 from privspan._ledger_accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 from privspan._whole_file import whole_file
 
@@ -37,7 +38,7 @@ class OverspendError(ValueError):
 
 
 class DamagedLedgerError(ValueError):
-    """The file is not a ledger.  It has not been changed."""
+    """The file is not a ledger, or not one that can be kept.  It has not been changed."""
 
 
 @dataclass
@@ -63,6 +64,9 @@ class Ledger:
 
     A limit is stored with the data set by the first spend that names one.  A later spend may lower it, not raise it;
     `set_limit` raises it on purpose.  Names are taken at their word: a data set under two names has two accounts.
+
+    The file may be reached through symbolic links, but has one name: with a second hard link it is refused, because
+    the file is replaced as a whole and the other name would keep the old one.
 
     Guarantee
     ---------
@@ -97,18 +101,20 @@ class Ledger:
             If the file is not a ledger.
         """
         try:
-            text = self.path.read_text("utf-8")
+            with open(self.path, encoding="utf-8") as handle:
+                self._refuse_second_name(handle.fileno())
+                text = handle.read()
         except FileNotFoundError:
             return {}
         except UnicodeDecodeError:
             raise self._damaged("it is not text") from None
         try:
-            return from_json(json.loads(text))
+            return from_json(_strict_json.loads(text))
         except json.JSONDecodeError:
             raise self._damaged("it is not JSON, or only the beginning of it") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = str(error) if isinstance(error, FormatError) else "an entry is missing or of the wrong kind"
-            raise self._damaged(reason) from None
+        except (TypeError, ValueError) as error:
+            told = isinstance(error, FormatError | _strict_json.AmbiguousError)
+            raise self._damaged(str(error) if told else "an entry is missing or of the wrong kind") from None
 
     def account(self, dataset: str) -> Account:
         """Return the account of one data set, an empty one if nothing was spent on it."""
@@ -192,7 +198,7 @@ class Ledger:
         finally:
             try:
                 self.end(dataset, identity, spending.outcome)
-            except (OSError, ValueError) as error:
+            except Exception as error:
                 warnings.warn(
                     f"The ledger goes on saying that this spend has begun: {error}", RuntimeWarning, stacklevel=3
                 )
@@ -211,6 +217,7 @@ class Ledger:
         except ImportError:
             raise ImportError("The ledger needs the package filelock: pip install 'privspan[cli]'.") from None
         lock = FileLock(f"{self.path}.lock")
+        self._refuse_strange_lock(Path(lock.lock_file))
         try:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
@@ -224,9 +231,24 @@ class Ledger:
         finally:
             lock.release()
 
-    def _damaged(self, reason: str) -> DamagedLedgerError:
-        advice = "Restore it from a copy; it has not been changed"
-        return DamagedLedgerError(f"cannot read the ledger {str(self.path)!r}: {reason}. {advice}.")
+    def _refuse_second_name(self, descriptor: int) -> None:
+        """Refuse a file with another hard link: to replace one name leaves the other behind, without the spend."""
+        if os.fstat(descriptor).st_nlink > 1:
+            reason = "the file has a second name (a hard link), under which new spends would be missing"
+            raise self._damaged(reason, "Keep one of the names; a symbolic link may stand for it")
+
+    def _refuse_strange_lock(self, lock: Path) -> None:
+        """Refuse a lock that is a link: taking it may empty what it leads to, and two locks would be one file."""
+        try:
+            found = lock.lstat()
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise self._damaged(f"{lock.name!r} beside it is a link, or no file at all", "Move it away")
+
+    def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
+        described = f"cannot use the ledger {str(self.path)!r}: {reason}."
+        return DamagedLedgerError(f"{described} {advice}; it has not been changed.")
 
 
 def _spend(epsilon: Amount | str, delta: Amount | str) -> tuple[Amount, Amount]:

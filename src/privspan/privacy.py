@@ -69,6 +69,8 @@ class Part:
     mu: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"`name` must be a str; got an object of type {type(self.name).__name__}.")
         _check_cost(self.epsilon, self.delta)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
@@ -339,6 +341,10 @@ class Release:
             raise TypeError(f"`subspace` must be a Subspace or None; got {type(self.subspace).__name__}.")
         if not isinstance(self.cost, PrivacyCost):
             raise TypeError(f"`cost` must be a PrivacyCost; got {type(self.cost).__name__}.")
+        if not isinstance(self.method, str):
+            raise TypeError(f"`method` must be a str; got {type(self.method).__name__}.")
+        if not isinstance(self.private, bool):  # "false" and NaN are true, and would promise what nobody did
+            raise TypeError(f"`private` must be True or False; got {type(self.private).__name__}.")
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         object.__setattr__(self, "extras", FrozenMapping(self.extras))
 

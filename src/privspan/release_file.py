@@ -14,14 +14,59 @@ from typing import Any
 
 import numpy as np
 
-from privspan import _subspace_file
+from privspan import _subspace_file, baselines
 from privspan._frozen import plain
+from privspan._strict_json import Kind, fields, flag, listed, mapping, number, one_of, optional, text, whole
 from privspan._subspace_file import Content
-from privspan.planner import Plan
-from privspan.privacy import PrivacyCost, Release
+from privspan.algorithms.approximate import AGGREGATES
+from privspan.algorithms.private import GAUSSIAN_METHODS
+from privspan.planner import METHODS, Plan
+from privspan.planner_exact import METHODS as EXACT_METHODS
+from privspan.privacy import NEIGHBOURS, PrivacyCost, Release
 from privspan.subspace import Subspace
 
-__all__ = ["SavedRelease", "load_release", "save_release"]
+__all__ = ["KNOWN_METHODS", "SavedRelease", "load_release", "save_release"]
+
+
+def _known_methods() -> frozenset[str]:
+    """Return what a release of this package says of how it was made."""
+    blocks = [f"approximate ({one}){more}" for one in AGGREGATES for more in ("", ", dimension chosen")]
+    subspaces = [*GAUSSIAN_METHODS, "stable", *blocks]
+    boosted = [f"boosted ({one})" for one in AGGREGATES]
+    exact = [f"exact/{one}" for one in EXACT_METHODS if one != "auto"]
+    rivals = [f"baseline/{one}" for one in baselines.__all__]
+    pcas = [f"private PCA ({one})" for one in subspaces]
+    return frozenset([*subspaces, *boosted, *exact, *rivals, *pcas, "explained-variance"])
+
+
+KNOWN_METHODS = _known_methods()
+
+_PARAMETERS: dict[str, Kind] = {
+    "n": whole(1),
+    "d": whole(1),
+    "k": whole(1),
+    "centring": one_of(("none", "pair differences", "private mean")),
+    "affine": flag,
+    "decimals": optional(whole(0)),
+    "alpha": number(),
+    "beta": number(),
+}
+_PLAN: dict[str, Kind] = {
+    "method": one_of(METHODS),
+    "error": number(0),
+    "error_90": number(0),
+    "abstention": number(0, 1),
+    "reason": text,
+    "limited_by": text,
+    "n": whole(1),
+    "d": whole(1),
+    "k": whole(1),
+    "epsilon": number(0),
+    "delta": number(0, 1),
+    "gamma": number(0),
+    "assumed": flag,
+    "alternatives": listed(mapping),
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +91,12 @@ class SavedRelease:
 
 
 def save_release(
-    path: str | os.PathLike[str], release: Release, *, plan: Plan | None = None, source: str | None = None
+    path: str | os.PathLike[str],
+    release: Release,
+    *,
+    plan: Plan | None = None,
+    source: str | None = None,
+    overwrite: bool = True,
 ) -> Path:
     """Write a release that has a subspace to one ``.npz`` file, whole or not at all, and return its path.
 
@@ -55,11 +105,13 @@ def save_release(
     path
         The suffix ``.npz`` is added to a name that has none.
     release : Release
-        Not an abstention: that has nothing to save.
+        Of a method of this package, and not an abstention: that has nothing to save.
     plan : Plan, optional
         What had been predicted.
     source : str, optional
         Name of the table, as public as the file itself.
+    overwrite : bool, default=True
+        Whether to replace a file of that name; ``FileExistsError`` if not.
 
     Examples
     --------
@@ -73,6 +125,8 @@ def save_release(
     """
     if release.subspace is None:
         raise ValueError("`release` must have a subspace; this one abstained, and there is nothing to save.")
+    if release.method not in KNOWN_METHODS:
+        raise ValueError("`release` must be that of a method of this package; `Subspace.save` keeps any subspace.")
     found = release.subspace
     described = release.to_dict()
     made = {
@@ -80,7 +134,8 @@ def save_release(
         "plan": None if plan is None else plain(asdict(plan)),
         "source": source,
     }
-    return _subspace_file.write(path, Content(found.basis, found.exact, found.offset, found.names, made))
+    content = Content(found.basis, found.exact, found.offset, found.names, made)
+    return _subspace_file.write(path, content, overwrite=overwrite)
 
 
 def load_release(path: str | os.PathLike[str]) -> SavedRelease:
@@ -96,26 +151,61 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
         When it cannot be opened.
     """
     with _subspace_file.reading(path) as content:
-        subspace = Subspace(content.basis, exact=content.exact, offset=content.offset, names=content.names)
+        subspace = Subspace._from_content(content)
         if content.made is None:
             return SavedRelease(subspace)
-        made = content.made
+        made = fields(content.made, release=mapping, plan=optional(mapping), source=optional(text))
         return SavedRelease(
             subspace,
             _release(subspace, made["release"]),
             None if made["plan"] is None else _plan(made["plan"]),
-            None if made["source"] is None else str(made["source"]),
+            made["source"],
         )
 
 
-def _release(subspace: Subspace, values: Mapping[str, Any]) -> Release:
-    extras = {name: _array_or_value(value) for name, value in values["extras"].items()}
-    cost = PrivacyCost.from_dict(values["cost"])
-    return Release(subspace, cost, values["method"], values["parameters"], bool(values["private"]), extras)
+def _release(subspace: Subspace, values: object) -> Release:
+    found = fields(
+        values, method=one_of(KNOWN_METHODS), private=flag, cost=mapping, parameters=mapping, extras=mapping
+    )
+    d, k = subspace.basis.shape
+    _check_known(found["parameters"], _PARAMETERS)
+    _check_known(found["extras"], _extras_of(d, k))
+    extras = {name: _array_or_value(value) for name, value in found["extras"].items()}
+    return Release(subspace, _cost(found["cost"]), found["method"], found["parameters"], found["private"], extras)
 
 
-def _plan(values: Mapping[str, Any]) -> Plan:
-    return Plan(**{**values, "alternatives": tuple(_plan(other) for other in values["alternatives"])})
+def _cost(values: object) -> PrivacyCost:
+    found = fields(
+        values,
+        epsilon=number(0),
+        delta=number(0, 1),
+        neighbours=one_of((NEIGHBOURS,)),
+        parts=listed(mapping),
+    )
+    for part in found["parts"]:
+        fields(part, name=text, epsilon=number(0), delta=number(0, 1), mu=optional(number(0)))
+    return PrivacyCost.from_dict(found)
+
+
+def _plan(values: object) -> Plan:
+    found = fields(values, **_PLAN)
+    return Plan(**{**found, "alternatives": tuple(map(_plan, found["alternatives"]))})
+
+
+def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+    """Refuse a value of the wrong kind among those that the package reads; every method may add others."""
+    known = {name: kind for name, kind in kinds.items() if name in values}
+    fields({name: values[name] for name in known}, **known)
+
+
+def _extras_of(d: int, k: int) -> dict[str, Kind]:
+    return {
+        "explained_variance": listed(number(0), k),
+        "explained_variance_ratio": listed(number(0), k),
+        "total_variance": number(0),
+        "mean": listed(number(), d),
+        "n_components": number(k, k),
+    }
 
 
 def _array_or_value(value: object) -> object:

@@ -234,7 +234,17 @@ class Subspace:
             When it cannot be opened, as usual (``FileNotFoundError``).
         """
         with _subspace_file.reading(path) as content:
-            return cls(content.basis, exact=content.exact, offset=content.offset, names=content.names)
+            return cls._from_content(content)
+
+    @classmethod
+    def _from_content(cls, content: Content) -> Subspace:
+        """Return the subspace of a file's content, whose two forms must agree: what holds both is shown by either."""
+        found = cls(content.basis, exact=content.exact, offset=content.offset, names=content.names)
+        if content.exact is not None:
+            meant = cls.from_exact(content.exact)
+            if found.distance(meant) > _ORTHONORMAL or found._offset_gap(meant) > _ORTHONORMAL:
+                raise _subspace_file.Problem("its basis is not that of its exact form")
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Subspace):

@@ -59,9 +59,9 @@ class Charge:
         finally:
             try:
                 book.end(self.dataset, identity, spending.outcome)
-            except (OSError, ValueError) as error:  # no reason to lose the result
+            except Exception:  # no reason to lose the result
                 _console.warn(
-                    f"the ledger goes on saying that this spend has begun, which counts the same ({error})."
+                    "the ledger cannot be written; it goes on saying that this spend has begun, which counts as much."
                 )
 
     def spent(self) -> str:
@@ -79,7 +79,7 @@ def charge_for(
     if ledger is None and (dataset, epsilon, delta) != (None, None, None):
         raise Complaint("--dataset, --limit-epsilon and --limit-delta need a ledger: add --ledger budget.json.")
     if ledger is not None:
-        check_target(ledger, "--ledger", (".json",))
+        check_target(ledger, "--ledger", (".json",), spare={"the table": file}, overwrite=True)
         if file == STDIN and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
     return Charge(ledger, dataset or str(file.resolve()), {"limit_epsilon": epsilon, "limit_delta": delta})

@@ -1,13 +1,18 @@
 """What the commands write: results to standard output, everything else to standard error.
 
-On a terminal there are colours and lines; in a pipe or a file plain text that is never cut or wrapped.
+On a terminal there are colours and lines; in a pipe or a file plain text that is never cut or wrapped.  All text goes
+through `readable` here, last of all: names of columns and files may hold escape sequences.  What cannot be written to
+standard error is dropped; a notice that nobody can read is no reason to lose a result.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +20,21 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["fail", "note", "print_json", "print_lines", "print_pairs", "print_table", "stderr", "warn"]
+from privspan._readable import escaped_json, readable
+from privspan.cli.exits import Complaint, ExitCode
+
+__all__ = [
+    "fail",
+    "note",
+    "print_json",
+    "print_lines",
+    "print_pairs",
+    "print_table",
+    "show_trace",
+    "stderr",
+    "stdout_in_words",
+    "warn",
+]
 
 _UNLIMITED = 100_000  # columns of a pipe: nothing is wrapped there
 
@@ -37,13 +56,16 @@ def _console(file: Any) -> Console:
 
 def print_json(value: object) -> None:
     """Write a result for programs: one JSON document, without NaN."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    document = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    with stdout_in_words():
+        sys.stdout.write(escaped_json(document) + "\n")
 
 
 def print_lines(*lines: str, style: str | None = None) -> None:
     """Write lines of a result for people."""
-    for line in lines:
-        stdout().print(line, style=style)
+    with stdout_in_words():
+        for line in lines:
+            stdout().print(readable(line), style=style)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -55,8 +77,9 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for name, value in pairs:
-        table.add_row(name, value)
-    stdout().print(table)
+        table.add_row(readable(name), readable(value))
+    with stdout_in_words():
+        stdout().print(table)
 
 
 def print_table(
@@ -68,40 +91,69 @@ def print_table(
     """
     sides = ["right" if head.startswith(">") else "left" for head in heads]
     names = [head.removeprefix(">") for head in heads]
+    rows = [[readable(cell) for cell in row] for row in rows]
     if not stdout().is_terminal:
-        sys.stdout.write("\n")
+        print_lines("")
         _print_plain([names, *rows], sides)
-        sys.stdout.write("\n")
+        print_lines("")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, side in zip(names, sides, strict=True):
         table.add_column(name, justify="right" if side == "right" else "left")
     for number, row in enumerate(rows):
         table.add_row(*row, style=styles.get(number))
-    stdout().print(table)
+    with stdout_in_words():
+        stdout().print(table)
 
 
 def _print_plain(rows: Sequence[Sequence[str]], sides: Sequence[str]) -> None:
     """Write aligned columns, two blanks apart, and nothing else."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if side == "right" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, sides, strict=True)
-        )
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    with stdout_in_words():
+        for row in rows:
+            cells = (
+                cell.rjust(width) if side == "right" else cell.ljust(width)
+                for cell, width, side in zip(map(readable, row), widths, sides, strict=True)
+            )
+            sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+@contextmanager
+def stdout_in_words() -> Iterator[None]:
+    """Write to standard output inside, and hear of a failure there and then, in a sentence."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "it is closed"
+        raise Complaint(f"standard output cannot be written to ({reason}).", ExitCode.FAILED) from None
 
 
 def note(message: str) -> None:
     """Tell something on standard error."""
-    stderr().print(message, style="dim")
+    _say(message, "dim")
 
 
 def warn(message: str) -> None:
     """Warn on standard error."""
-    stderr().print(f"Warning: {message}", style="yellow")
+    _say(f"Warning: {message}", "yellow")
 
 
 def fail(message: str) -> None:
     """Complain on standard error."""
-    stderr().print(f"Error: {message}", style="red")
+    _say(f"Error: {message}", "red")
+
+
+def show_trace(error: BaseException) -> None:
+    """Write where an error comes from to standard error, as Python words it; the words of the error in one line."""
+    with suppress(OSError, ValueError):
+        for piece in traceback.format_exception(error):
+            ours = piece.startswith(("  File ", "\n"))  # a frame, or what joins two exceptions
+            sys.stderr.write(readable(piece, keep="\n") if ours else readable(piece.rstrip("\n")) + "\n")
+
+
+def _say(message: str, style: str) -> None:
+    with suppress(OSError, ValueError):  # full, or closed
+        stderr().print(readable(message), style=style)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Epsilon",
     "Gamma",
     "Json",
+    "Overwrite",
     "budget_float",
     "check_target",
     "fraction_of",
@@ -91,20 +93,60 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
 
 
-def check_target(path: Path, flag: str, suffixes: tuple[str, ...], *, spare: Path | None = None) -> None:
-    """Refuse, before anything is spent, a file that could not be written, or that is the table to be spared."""
+def check_target(
+    path: Path,
+    flag: str,
+    suffixes: tuple[str, ...],
+    *,
+    spare: Mapping[str, Path | None] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Refuse, before anything is spent, a file that could not be written or that should be spared.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    flag : str
+        The option that names it.
+    suffixes : tuple of str
+        Those that it may have.
+    spare : mapping of str to Path, optional
+        Files that the command reads or writes besides, by what they are; none of them may be this one, by whatever
+        name or link.
+    overwrite : bool, default=False
+        Whether a file that is there may be replaced.
+    """
+    from privspan._whole_file import try_out
+
     if path.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)
         raise Complaint(f"{flag} takes a name that ends in {known}, for example {flag} {path.stem}{suffixes[0]}.")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise Complaint(f"{flag} takes a file, and {str(path)!r} is a folder.")
-    if spare is not None and path.resolve() == spare.resolve():
-        raise Complaint(f"{flag} would replace the table itself; choose another name.")
-    folder = path.parent
-    if not folder.is_dir():
-        raise Complaint(f"there is no folder {str(folder)!r}; make it first: mkdir -p {folder}")
-    if not os.access(folder, os.W_OK):
-        raise Complaint(f"the folder {str(folder)!r} cannot be written to; choose another one with {flag}.")
+    for what, other in (spare or {}).items():
+        if other is not None and _is_same(path, other):
+            raise Complaint(f"{flag} would replace {what} itself; choose another name.")
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        raise Complaint(f"{flag} takes an ordinary file, and {str(path)!r} is none.")
+    if os.path.lexists(path) and not overwrite:
+        raise Complaint(f"{str(path)!r} is there already; choose another name with {flag}, or add --overwrite.")
+    if not os.path.isdir(path.parent):
+        raise Complaint(f"there is no folder {str(path.parent)!r}; make it first: mkdir -p {path.parent}")
+    try:
+        try_out(path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "it cannot be made"
+        raise Complaint(f"{flag} cannot write {str(path)!r} ({reason}); choose another name or folder.") from None
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Tell whether two names mean one file: through links of either kind, or in a place where there is none yet."""
+    try:
+        there = os.fstat(0) if other == STDIN else os.stat(other)
+        return os.path.samestat(os.stat(path), there)
+    except OSError:
+        return other != STDIN and os.path.realpath(path) == os.path.realpath(other)
 
 
 Epsilon = Annotated[
@@ -130,3 +172,4 @@ Gamma = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]

@@ -37,13 +37,13 @@ th:first-child, td:first-child {{ text-align: left; }} .chosen {{ font-weight: b
 """
 
 
-def save_picture(found: Plan, wanted: float, path: Path) -> None:
+def save_picture(found: Plan, wanted: float, path: Path, *, overwrite: bool) -> None:
     """Draw the curves into a file whose suffix names the format."""
-    with whole_file(path) as handle:
+    with whole_file(path, overwrite=overwrite) as handle:
         _figure(found, wanted, handle, path.suffix.lower().lstrip("."))
 
 
-def save_page(found: Plan, wanted: float, path: Path, words: Sequence[str]) -> None:
+def save_page(found: Plan, wanted: float, path: Path, words: Sequence[str], *, overwrite: bool) -> None:
     """Write the curves, the table and what it means to one page that needs nothing else."""
     drawn = io.BytesIO()
     _figure(found, wanted, drawn, "svg")
@@ -59,7 +59,7 @@ def save_page(found: Plan, wanted: float, path: Path, words: Sequence[str]) -> N
         rows=rows,
         words=escape(" ".join(words)),
     )
-    with whole_file(path) as handle:
+    with whole_file(path, overwrite=overwrite) as handle:
         handle.write(page.encode())
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from rich.text import Text
+
+from privspan._readable import readable
 from privspan.cli import _console
 
 __all__ = ["Activity", "activity"]
@@ -67,10 +70,7 @@ def activity(what: str, rows: float | None = None) -> Iterator[Activity]:
     """Show the activity on standard error, from the third second on, until the block ends."""
     shown = Activity(what, rows)
     finished = threading.Event()
-    console = _console.stderr()
-    display = threading.Thread(
-        target=_draw if console.is_terminal else _write_lines, args=(shown, finished), daemon=True
-    )
+    display = threading.Thread(target=_display, args=(shown, finished), daemon=True)
     display.start()
     try:
         yield shown
@@ -79,13 +79,25 @@ def activity(what: str, rows: float | None = None) -> Iterator[Activity]:
         display.join()
 
 
+def _display(shown: Activity, finished: threading.Event) -> None:
+    with suppress(OSError, ValueError):  # standard error may be full or closed
+        if _console.stderr().is_terminal:
+            _draw(shown, finished)
+        else:
+            _write_lines(shown, finished)
+
+
 def _draw(shown: Activity, finished: threading.Event) -> None:
     """Keep one line of a terminal up to date, and clear it in the end."""
+
+    def described() -> Text:  # not a str, in which brackets of a file's name would be read as markup
+        return Text(readable(shown.describe()))
+
     if finished.wait(_PATIENCE):
         return
-    with _console.stderr().status(shown.describe()) as line:
+    with _console.stderr().status(described()) as line:
         while not finished.wait(0.25):
-            line.update(shown.describe())
+            line.update(described())
 
 
 def _write_lines(shown: Activity, finished: threading.Event) -> None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
+from opcode import opmap
 from pathlib import Path
 from typing import Any
 
 import typer
 
 import privspan
+from privspan._readable import Note
 from privspan.cli import _console
+from privspan.cli._interrupts import interruptible
 from privspan.cli.app import app
 from privspan.cli.exits import Complaint, ExitCode
 
 __all__ = ["run"]
 
-_PACKAGE = str(Path(privspan.__file__).parent)
+_PACKAGE = str(Path(privspan.__file__).parent) + os.sep
+_RAISE = opmap["RAISE_VARARGS"]
 _EXAMPLES = {
     "--d": "--d 200",
     "--dataset": "--dataset people.csv",
@@ -44,46 +45,64 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without "ε" gets "?" rather than a crash
     try:
-        with _terminable():
+        return _obey(arguments, debug)
+    finally:
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+
+
+def _obey(arguments: list[str], debug: bool) -> int:
+    try:
+        with interruptible():
             result = typer.main.get_command(app).main(arguments, prog_name="privspan", standalone_mode=False)
-        sys.stdout.flush()
+        with _console.stdout_in_words():
+            pass
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it closes it
         return ExitCode.FAILED
     except (Exception, KeyboardInterrupt) as error:
         if debug:
-            traceback.print_exc()
+            _console.show_trace(error)
         return _complain(error)
     if result == ExitCode.INTERRUPTED:
         _console.fail("interrupted.")
     return int(result or 0)
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end a command like Ctrl-C, so that it cleans up and tells what was spent."""
+def _open_closed_streams() -> None:
+    """Put something in the place of standard streams that were closed when the program began.
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    Python has None for them, and their numbers go to the next files that are opened, which whoever still writes to a
+    standard stream would then write to.  Standard output refuses what is written to it, so that a result is not
+    believed to have been told; notices go nowhere.
+    """
+    for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)  # takes the lowest number that is free
+            mode = "r" if name == "stdin" else "w"
+            stream = open(descriptor, mode, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
+
+def _let_go(stream: Any) -> None:
+    """Empty a stream, or turn it away from a place that takes nothing: Python would end with a code of its own."""
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _complain(error: BaseException) -> int:
     sentence, code = _explained(error)
-    _console.fail(" ".join([sentence, *getattr(error, "__notes__", [])]))
+    notes = [note for note in getattr(error, "__notes__", []) if isinstance(note, Note)]
+    _console.fail(" ".join([sentence, *notes]))
     return code
 
 
@@ -106,13 +125,15 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
             return f"{error} Nothing was run and nothing was spent.", ExitCode.REFUSED
         case UnreadableFileError() | DamagedLedgerError():
             return str(error), ExitCode.UNREADABLE
-        case ImportError() if "privspan[" in str(error):
+        case ImportError() if _is_ours(error):
             return str(error), ExitCode.FAILED
         case MemoryError():
             return "not enough memory; use fewer columns with --columns.", ExitCode.FAILED
-        case OSError():
+        case OSError() if error.errno:
             where = f" ({error.filename})" if error.filename else ""
-            return f"{error.strerror or error}{where}.", ExitCode.FAILED
+            return f"{os.strerror(error.errno)}{where}.", ExitCode.FAILED
+        case OSError() if _is_ours(error):
+            return str(error), ExitCode.FAILED
         case ValueError() | TypeError() if _is_ours(error):
             return re.sub(r"`(\w+)`", _flag, str(error)), ExitCode.USAGE
     # The text of a foreign exception may quote a cell of the table.
@@ -127,9 +148,17 @@ def _example(error: Any) -> str | None:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Tell whether the exception was raised by this package, whose messages never quote data."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
+    """Tell whether a ``raise`` statement of this package raised the exception: those never quote data.
+
+    The file of the last frame alone does not tell: when a function in C raises, that is the frame that called it.
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    return code.co_filename.startswith(_PACKAGE) and code.co_code[last.tb_lasti] == _RAISE
 
 
 def _flag(parameter: re.Match[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, whole
+from privspan.cli._options import Json, Overwrite, check_target, whole
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ def audit(
             "--output", metavar="FILE", help=f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere)."
         ),
     ] = None,
+    overwrite: Overwrite = False,
     page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/
     json: Json = False,
 ) -> int:
@@ -65,13 +65,15 @@ def audit(
             return 0
         target = output or (None if json else _DEFAULT_OUTPUT)
         if target is not None:
-            _make_ready(target)
-        return _run(name, runs, seed, workers, target, json)
+            _make_ready(target, overwrite)
+        return _run(name, runs, seed, workers, target, overwrite, json)
     except OSError as error:  # code 1 would say that a claim is refuted
         raise Complaint(str(error)) from error
 
 
-def _run(name: str | None, runs: int, seed: int | None, workers: int, target: Path | None, json: bool) -> int:
+def _run(
+    name: str | None, runs: int, seed: int | None, workers: int, target: Path | None, overwrite: bool, json: bool
+) -> int:
     from privspan.audit import run_audit, summary
     from privspan.audit.results import run_facts
 
@@ -81,30 +83,25 @@ def _run(name: str | None, runs: int, seed: int | None, workers: int, target: Pa
         _print_results(results, text if json else None)
     finally:  # a reader of the table that hangs up early must not cost the results
         if target is not None:
-            _store(text, target)
+            _store(text, target, overwrite)
     return int(any(result.refuted for result in results))
 
 
-def _make_ready(target: Path) -> None:
+def _make_ready(target: Path, overwrite: bool) -> None:
     """Refuse, before audits that take half an hour are run, a file that could not be written afterwards."""
-    if target.is_dir():
-        raise Complaint(f"--output takes a file, and {str(target)!r} is a folder.")
-    if target.exists() and not target.is_file():  # a device, which would be replaced
-        raise Complaint(f"--output takes an ordinary file, which {str(target)!r} is not; use --json for stdout.")
     folder = target.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Complaint(f"the folder {str(folder)!r} cannot be made; choose another one with --output.") from error
-    if not os.access(folder, os.W_OK):
-        raise Complaint(f"the folder {str(folder)!r} cannot be written to; choose another one with --output.")
+    check_target(target, "--output", (target.suffix.lower(),), overwrite=overwrite)
 
 
-def _store(text: str, target: Path) -> None:
+def _store(text: str, target: Path, overwrite: bool) -> None:
     from privspan._whole_file import whole_file
 
     try:
-        with whole_file(target) as handle:
+        with whole_file(target, overwrite=overwrite) as handle:
             handle.write(f"{text}\n".encode())
     except OSError as error:
         raise Complaint(f"the results could not be stored in {str(target)!r}: {error.strerror}.") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from privspan.cli._options import Overwrite
 from privspan.cli.exits import Complaint, ExitCode
 
 __all__ = ["demo"]
@@ -16,13 +18,17 @@ def demo(
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder for what it writes.")] = Path(
         "demo-output"
     ),
+    overwrite: Overwrite = False,
     show: Annotated[bool, typer.Option("--open", help="Show the reports in a browser at the end.")] = False,
 ) -> None:
     """Walk through plan, fit and report on bundled and generated tables, in under a minute."""
     import webbrowser
 
-    from privspan.demo import tell
+    from privspan.demo import FILES, tell
 
+    there = [name for name in FILES if os.path.lexists(output / name)]
+    if there and not overwrite:
+        raise Complaint(f"{str(output / there[0])!r} is there already; add --overwrite, or another --output.")
     try:
         files = tell(output)
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Delta, Epsilon, Gamma, Json, check_target, fraction_of, whole
+from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, fraction_of, whole
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -50,12 +50,17 @@ def plan(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="The same with the table, as one .html page.")
     ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Predict the error of every method, and how many rows an error would take. Needs no data and costs nothing.
 
     Example: privspan plan --n 10000 --d 200 --k 3 --epsilon 1 --delta 1e-6
     """
+    if plot is not None:
+        check_target(plot, "--plot", (".png", ".svg", ".pdf"), overwrite=overwrite)
+    if html is not None:
+        check_target(html, "--html", (".html",), spare={"the file of --plot": plot}, overwrite=overwrite)
     if k > d:
         raise Complaint(f"--k takes at most the number of columns, {d}; got {k}.")
     if n is None and error is None:
@@ -75,7 +80,7 @@ def plan(
     found = predict(n, d, k, **numbers)
     needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
     if plot is not None or html is not None:
-        _draw(found, wanted, plot, html, _sentences(found, wanted, needed))
+        _draw(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite)
     if json:
         _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
     else:
@@ -142,14 +147,14 @@ def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> N
     )
 
 
-def _draw(found: Plan, wanted: float, plot: Path | None, html: Path | None, words: list[str]) -> None:
+def _draw(
+    found: Plan, wanted: float, plot: Path | None, html: Path | None, words: list[str], overwrite: bool
+) -> None:
     from privspan.cli import _plan_picture
 
     if plot is not None:
-        check_target(plot, "--plot", (".png", ".svg", ".pdf"))
-        _plan_picture.save_picture(found, wanted, plot)
+        _plan_picture.save_picture(found, wanted, plot, overwrite=overwrite)
         _console.note(f"Wrote {plot}.")
     if html is not None:
-        check_target(html, "--html", (".html",))
-        _plan_picture.save_page(found, wanted, html, words)
+        _plan_picture.save_page(found, wanted, html, words, overwrite=overwrite)
         _console.note(f"Wrote {html}.")

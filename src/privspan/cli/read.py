@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, check_target, whole
+from privspan.cli._options import Json, Overwrite, check_target, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def show(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Write the report on it, one .html page.")
     ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Show a subspace: its size, what it cost, how it was made, its directions by column name.
@@ -34,10 +35,10 @@ def show(
     Example: privspan show subspace.npz
     """
     if report is not None:
-        check_target(report, "--report", (".html",))
+        check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
     if report is not None:
-        _write_report(saved, report)
+        _write_report(saved, report, overwrite)
     from privspan.cli import _describe
 
     if json:
@@ -46,12 +47,13 @@ def show(
         _describe.print_saved(saved, subspace, loadings)
 
 
-def _write_report(saved: SavedRelease, report: Path) -> None:
+def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
     from privspan.report import write_report
 
     if saved.release is None:
         raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
-    write_report(report, saved.release, plan=saved.plan, columns=saved.subspace.names, source=saved.source)
+    told = {"plan": saved.plan, "columns": saved.subspace.names, "source": saved.source}
+    write_report(report, saved.release, **told, overwrite=overwrite)  # type: ignore[arg-type]
     _console.note(f"Wrote {report}.")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, check_target
+from privspan.cli._options import Json, Overwrite, check_target
 from privspan.cli._progress import activity
 from privspan.cli._table import STDIN, open_table
 from privspan.cli.exits import Complaint
@@ -37,6 +37,7 @@ def transform(
         Path,
         typer.Option("--output", "-o", metavar="OUT", help=".csv, .npy or .parquet; - for CSV on standard output."),
     ],
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
@@ -47,7 +48,9 @@ def transform(
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
     if not to_stdout:
-        check_target(output, "-o", _SUFFIXES, spare=file)
+        check_target(
+            output, "-o", _SUFFIXES, spare={"the table": file, "the subspace": subspace}, overwrite=overwrite
+        )
     found = load(subspace).subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
     with activity("Transforming") as shown, open_table(file, names) as source:
@@ -57,7 +60,7 @@ def transform(
         shown.now("Transforming", source.shape[0])
         suffix = ".csv" if to_stdout else output.suffix.lower()
         with (
-            _target(None if to_stdout else output) as handle,
+            _target(None if to_stdout else output, overwrite) as handle,
             _WRITERS[suffix](handle, source.shape[0], found) as write,
         ):
             for coordinates in _coordinates(source, found):
@@ -82,14 +85,14 @@ def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.f
 
 
 @contextmanager
-def _target(output: Path | None) -> Iterator[BinaryIO]:
+def _target(output: Path | None, overwrite: bool) -> Iterator[BinaryIO]:
     from privspan._whole_file import whole_file
 
     if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _console.stdout_in_words():
+            yield sys.stdout.buffer
         return
-    with whole_file(output) as handle:
+    with whole_file(output, overwrite=overwrite) as handle:
         yield handle
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privspan import _checks, planner_blocks
+from privspan._readable import Note
 from privspan.algorithms.approximate import BlockSettings
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.mean import pair_differences
@@ -162,6 +163,8 @@ class PrivatePCA(SubspaceEstimator):
         k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
         course = self._course(X, pairs, k, rest)
         self.plan_ = course.plan
+        if self.method == "auto" and not course.plan.useful:  # before most is spent: a warning may be made an error
+            warnings.warn(course.plan.reason, UselessPlanWarning, stacklevel=3)
         steps = PCASteps(course.ledgers, seeds, course.plan.method, self.gamma, self.norm_bound)
         found = steps.run(X, pairs, k, course.centring)
         parts = (*voting, *found.parts(gaussian=course.plan.method in GAUSSIAN_METHODS))
@@ -224,7 +227,7 @@ class PrivatePCA(SubspaceEstimator):
                 settings.check_table(pairs if by_pairs else X, k, course.ledgers["subspace"].budget)
             except ValueError as refusal:
                 if by_pairs:
-                    refusal.add_note("Centring makes one row of every two.")
+                    refusal.add_note(Note("Centring makes one row of every two."))
                 raise
 
     def _choose_dimension(self, rows: Any, budget: Budget, seed: RandomLike) -> tuple[int, Budget, tuple[Part, ...]]:
@@ -277,11 +280,6 @@ class PrivatePCA(SubspaceEstimator):
 
     def _centre(self) -> Any:
         return self.mean_
-
-    def _warn(self) -> None:
-        if self.method == "auto" and not self.plan_.useful:
-            warnings.warn(self.plan_.reason, UselessPlanWarning, stacklevel=3)
-        super()._warn()
 
 
 def mean_is_better(n: int, d: int, k: int, budget: Budget, gamma: float | None) -> bool:

@@ -96,20 +96,23 @@ def write_report(
     title: str | None = None,
     columns: Sequence[str] | None = None,
     source: str | None = None,
+    overwrite: bool = True,
 ) -> None:
     """Write the report on a release to a file, whole or not at all.
 
     Parameters
     ----------
     path : str or path-like
-        File to write; one that is there is replaced.
+        File to write.
     release, plan, title, columns, source
         As in :func:`report_html`.
+    overwrite : bool, default=True
+        Whether to replace a file of that name; ``FileExistsError`` if not.
 
     Guarantee
     ---------
     As private as the release, like :func:`report_html`.  See docs/explanation/promise.md.
     """
     page = report_html(release, plan=plan, title=title, columns=columns, source=source)
-    with whole_file(path) as handle:
+    with whole_file(path, overwrite=overwrite) as handle:
         handle.write(page.encode("utf-8"))

@@ -21,7 +21,9 @@ _MOST_VALUES = 12
 
 def reproduce(subject: Subject) -> Html:
     """Show the code and the command that run the method again."""
-    shell = command(subject.release, subject.k)
+    code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
+    if code is None:
+        return join(())
     words = (
         "Here table is an array or data frame with one row per person, and names lists its columns. The noise is "
         "fresh each time, so the numbers will differ a little, and every run spends the budget again."
@@ -29,7 +31,7 @@ def reproduce(subject: Subject) -> Html:
     pieces = [
         element("h2", "How to reproduce it"),
         element("p", words),
-        element("pre", element("code", program(subject.release, subject.k))),
+        element("pre", element("code", code)),
     ]
     if shell is not None:
         pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]

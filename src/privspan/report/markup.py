@@ -6,9 +6,11 @@ import html
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["Html", "element", "join", "readable", "shortened"]
+from privspan._readable import readable
 
-_BIDI_CONTROLS = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+__all__ = ["Html", "element", "join", "shortened"]
+
+_LAYOUT = "\n\t"  # of code; elsewhere a page shows them as blanks
 
 
 class Html(str):
@@ -33,24 +35,13 @@ def element(name: str, *children: str, **attributes: str | float) -> Html:
     **attributes : str or float
         ``class_`` stands for ``class``, and every other underscore for a hyphen.
     """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_value(value))}"' for key, value in attributes.items()
-    )
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
 def join(children: Iterable[str]) -> Html:
     """Return the pieces one after the other, those that are not `Html` escaped."""
-    return Html("".join(child if isinstance(child, Html) else html.escape(readable(child)) for child in children))
-
-
-def readable(text: str) -> str:
-    """Return the text without what a page cannot hold or what would disturb its neighbours.
-
-    Lone surrogates have no encoding, control characters no meaning, and marks that turn the direction of writing
-    would turn that of the words beside them.
-    """
-    return "".join("\ufffd" if _disturbs(character) else character for character in text)
+    return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
 
 
 def shortened(text: str, width: int) -> str:
@@ -67,13 +58,11 @@ def shortened(text: str, width: int) -> str:
 
 
 def _value(value: str | float) -> str:
-    return readable(value) if isinstance(value, str) else f"{value:.6g}"
+    return _escaped(value) if isinstance(value, str) else f"{value:.6g}"
 
 
-def _disturbs(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROLS
+def _escaped(text: str) -> str:
+    return html.escape(readable(text, keep=_LAYOUT))
 
 
 def _width(text: str) -> int:

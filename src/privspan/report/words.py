@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from privspan.privacy import PrivacyCost, Release
+from privspan.release_file import KNOWN_METHODS
 
 __all__ = [
     "ABOUT_METHODS",
@@ -166,8 +167,10 @@ def strength(epsilon: float) -> str:
 # ---- How to run it again ----------------------------------------------------------------------------------------
 
 
-def program(release: Release, k: int | None) -> str:
-    """Return Python code that runs the method again."""
+def program(release: Release, k: int | None) -> str | None:
+    """Return Python code that runs the method again; None for a method that this package does not have."""
+    if release.method not in KNOWN_METHODS:
+        return None
     call, result = _call(release, "k" if k is None else str(k))
     lines = ["import privspan as ps", "", call]
     write = f'ps.report.write_report("report.html", {result}, columns=names)'
@@ -177,10 +180,12 @@ def program(release: Release, k: int | None) -> str:
 def command(release: Release, k: int | None) -> str | None:
     """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
     public = release.parameters
+    if release.method not in KNOWN_METHODS:
+        return None
     if release.method.startswith("exact/"):
-        options = ["--exact", *(["--affine"] if public.get("affine") else [])]
-        if public.get("decimals") is not None:
-            options.append(f"--decimals {public['decimals']}")
+        options = ["--exact", *(["--affine"] if public.get("affine") is True else [])]
+        if isinstance(public.get("decimals"), int):  # text would be pasted into a shell
+            options.append(f"--decimals {public['decimals']:d}")
     elif release.method.startswith("private PCA ("):
         options = [f"--method {_pca_method(release)}"]
         options += ["--no-center"] if public.get("centring") == "none" else []
@@ -216,12 +221,17 @@ def _function(release: Release) -> tuple[str, str]:
     family, _, kind = release.method.partition("/") if "/" in release.method else release.method.partition(" ")
     public = release.parameters
     if family == "exact":
-        options = {name: public[name] for name in ("affine", "decimals") if public.get(name)}
-        return "exact_subspace", "".join(f", {name}={value!r}" for name, value in options.items())
+        return "exact_subspace", "".join(_given(release, name) for name in ("affine", "decimals") if public.get(name))
     if family == "baseline":
         return f"baselines.{kind}", ""
     if family == "boosted":
-        return "boosted_subspace", f", alpha={public.get('alpha')!r}, beta={public.get('beta')!r}"
+        return "boosted_subspace", _given(release, "alpha") + _given(release, "beta")
     if family == "approximate":
         return "approximate_subspace", f", aggregate={kind.strip('()')!r}"
     return "private_subspace", f', method="{family}"'
+
+
+def _given(release: Release, name: str) -> str:
+    """Return the argument, if it is a number or a truth value: anything else is not pasted into code."""
+    value = release.parameters.get(name)
+    return f", {name}={value!r}" if isinstance(value, bool | int | float) else ""

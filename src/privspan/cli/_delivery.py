@@ -1,0 +1,114 @@
+"""Handing over the result of a fit: into its file first, then the report, then what people read.
+
+From the end of the private step on the budget is spent, so nothing here gives a result up while there is a place left
+to put it: the file, a folder for temporary files, standard output.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privspan.cli import _console
+from privspan.cli._interrupts import Interrupts
+from privspan.cli.exits import Complaint, ExitCode
+
+if TYPE_CHECKING:
+    from privspan.planner import Plan
+    from privspan.privacy import Release
+    from privspan.release_file import SavedRelease
+
+__all__ = ["Delivery"]
+
+
+@dataclass
+class Delivery:
+    """Where the result goes, and where it is."""
+
+    output: Path
+    report: Path | None
+    json: bool
+    overwrite: bool
+    interrupts: Interrupts
+    source: str = ""
+    kept: str | None = field(default=None, init=False)  # the sentence that says where the result is
+    _made: tuple[Release, Plan | None] | None = field(default=None, init=False)
+
+    def save(self, release: Release, plan: Plan | None) -> None:
+        """Write the file, or put the result wherever it can be put."""
+        from privspan.release_file import SavedRelease, save_release
+
+        self._made = release, plan
+        if release.subspace is None:
+            return
+        also: dict[str, Any] = {"plan": plan, "source": self.source}
+        try:
+            save_release(self.output, release, **also, overwrite=self.overwrite)
+        except Exception as error:
+            failed = f"could not write {str(self.output)!r} ({_reason(error)})"
+        else:
+            self.kept = f"The budget is spent, and the result is in {str(self.output)!r}."
+            return
+        try:
+            spare = save_release(Path(tempfile.mkdtemp(prefix="privspan-")) / self.output.name, release, **also)
+        except Exception:
+            where = _on_stdout(SavedRelease(release.subspace, release, plan, self.source))
+        else:
+            where = f"; the result, which is paid for, is safe in {str(spare)!r}."
+        raise Complaint(failed + where, ExitCode.FAILED)
+
+    def tell(self) -> ExitCode:
+        """Write the report, and tell what was found."""
+        from privspan.cli import _describe
+        from privspan.release_file import SavedRelease
+
+        assert self._made is not None
+        release, plan = self._made
+        if self.report is not None:
+            self._write_report(release, plan, self.report)
+        if release.subspace is None:
+            if self.json:
+                _console.print_json({"output": None, "release": release.to_dict(), "source": self.source})
+            _console.fail(
+                "the private step abstained: it found nothing that it could release safely. "
+                f"{release.cost} is spent all the same. `privspan plan` tells how many rows would do."
+            )
+            return ExitCode.ABSTAINED
+        saved = SavedRelease(release.subspace, release, plan, self.source)
+        if self.json:
+            _console.print_json({"output": str(self.output), **_describe.as_json(saved, 5)})
+        else:
+            _describe.print_saved(saved, self.output, 5)
+        return ExitCode.OK
+
+    def _write_report(self, release: Release, plan: Plan | None, report: Path) -> None:
+        from privspan.report import write_report
+
+        names = None if release.subspace is None else release.subspace.names
+        try:
+            write_report(report, release, plan=plan, columns=names, source=self.source, overwrite=self.overwrite)
+        except OSError as error:
+            _console.warn(
+                f"could not write {str(report)!r} ({_reason(error)}); privspan show … --report makes it again."
+            )
+        else:
+            _console.note(f"Wrote {report}.")
+
+
+def _on_stdout(saved: SavedRelease) -> str:
+    """Write everything to standard output, where no disk is left, and say so, or that all is lost."""
+    from privspan.cli import _describe
+
+    try:
+        _console.print_json({"output": None, **_describe.as_json(saved, saved.subspace.ambient_dimension)})
+    except Exception:
+        return " nor a spare copy; the result is lost and its budget spent."
+    return " nor a spare copy; the result, which is paid for, is on standard output, as JSON."
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file was not written: what the system says, or the kind of a fault, whose words may quote data."""
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
