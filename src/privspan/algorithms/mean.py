@@ -141,8 +141,9 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     Returns
     -------
     (n // 2, d) array, CSR array, RowSource or PartitionedTable
-        float32 where that holds every entry of the dtype of `X` (float32 itself, and integers up to 16 bits), else
-        float64.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read;
+        By the declared type of `X` alone: float32 where that holds every entry of an array's dtype (float32 itself,
+        and integers up to 16 bits), else float64; float32 of a frame or a table in partitions only if all its columns
+        are float32.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read;
         where a source is read by windows, or a table is in partitions, pairs are drawn within these.
 
     Guarantee
@@ -156,7 +157,7 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     if isinstance(source, PartitionedTable):
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
-        return source.then(_differences_within, seeds, lengths=halves, dtype=dtype)
+        return source.then(partial(_differences_within, dtype), seeds, lengths=halves, dtype=dtype)
     source = source.dealt(public) if isinstance(source, RowSource) else source
     pairs = _public_pairs(source, public)  # (n // 2, 2)
     if isinstance(source, RowSource):
@@ -178,14 +179,14 @@ def _paired(rows: NDArray[Any], pairs: NDArray[np.intp], dtype: np.dtype[Any]) -
     return differences
 
 
-def _differences_within(part: NDArray[Any], seed: int) -> NDArray[Any]:
+def _differences_within(dtype: np.dtype[Any], part: NDArray[Any], seed: int) -> NDArray[Any]:
     """Return the differences of pairs within one partition, drawn by a public seed.
 
     Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
     draw the same pairs.
     """
     public = open_streams(seed).public
-    return _paired(part, _public_pairs(part, public), np.result_type(part.dtype, np.float32))
+    return _paired(part, _public_pairs(part, public), dtype)
 
 
 def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
