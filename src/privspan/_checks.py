@@ -139,7 +139,8 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     Raises
     ------
     TypeError
-        For a sparse or masked matrix, for a column that is not one of numbers, and for object, text, date, complex or extended-precision entries.
+        For a sparse or masked matrix, for a column whose type is not one of numbers, and for object, text, date,
+        complex or extended-precision entries.
     ValueError
         For anything that is not two-dimensional or has too few rows or no column.
     """

@@ -113,7 +113,7 @@ def _agreed(columns: Sequence[_Column], name: str) -> np.dtype[Any]:
     return float_type(column.kind for column in columns)
 
 
-# ---- pandas ---------------------------------------------------------------------------------------------------------
+# ---- pandas --------------------------------------------------------------------------------------------------------
 
 
 def _pandas(X: Any, name: str) -> NDArray[Any] | None:
@@ -158,7 +158,7 @@ def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         return np.asarray(held.to_numpy(dtype=dtype, na_value=np.nan))
 
 
-# ---- polars ---------------------------------------------------------------------------------------------------------
+# ---- polars --------------------------------------------------------------------------------------------------------
 
 
 def _polars(X: Any, name: str) -> NDArray[Any] | None:
@@ -179,7 +179,7 @@ def _polars_column(series: Any) -> _Column:
     return _Column(series.name, Kind(None if is_number else other, kind == polars.Float32), read)
 
 
-# ---- Arrow ----------------------------------------------------------------------------------------------------------
+# ---- Arrow ---------------------------------------------------------------------------------------------------------
 
 
 def _arrow(X: Any, name: str) -> NDArray[Any] | None:
@@ -229,7 +229,7 @@ def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(values.cast(wanted, safe=False).to_numpy(zero_copy_only=False))
 
 
-# ---- Cells without a declared type ----------------------------------------------------------------------------------
+# ---- Cells without a declared type ---------------------------------------------------------------------------------
 
 
 def _listed(cells: Sequence[Any]) -> NDArray[np.float64] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
-from privspan._frames import cell_numbers, float_type, dtype_kind, pandas_numbers
+from privspan._frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
 from privspan.rows._columns import choose_columns

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
-from privspan._frames import float_type, dtype_kind
+from privspan._frames import dtype_kind, float_type
 from privspan.rows._source import LeftOut, RowSource
 
 __all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
