@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
+_WORDS = {"True": 1.0, "False": 0.0}
 
 
 @dataclass(frozen=True)
@@ -259,10 +260,11 @@ def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     dtype : numpy.dtype
         float32 or float64.
     """
-    hidden, cells = np.ma.getmaskarray(cells) if np.ma.isMaskedArray(cells) else None, np.asarray(cells)
+    hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
+    cells = np.asarray(cells)
     with np.errstate(all="ignore"):
         if cells.dtype.kind in "biuf":
-            numbers = cells.astype(dtype, copy=False)
+            numbers: NDArray[Any] = cells.astype(dtype, copy=False)
         elif cells.dtype.kind == "c":
             numbers = np.where(cells.imag == 0, cells.real, np.nan).astype(dtype)
         elif cells.dtype.kind in "OUS":
@@ -276,6 +278,8 @@ def _number(cell: Any) -> float:
     try:
         if isinstance(cell, complex | np.complexfloating):
             return float(cell.real) if cell.imag == 0 else np.nan
+        if isinstance(cell, str | bytes):  # NumPy makes words of booleans beside a word
+            cell = _WORDS.get(str(cell, "utf-8") if isinstance(cell, bytes) else cell, cell)
         return float(cell) if isinstance(cell, _NUMBERS) else np.nan
     except Exception:  # text that is no number, an integer beyond the range, or a cell of somebody's own class
         return np.nan
