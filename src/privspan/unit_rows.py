@@ -75,8 +75,8 @@ def as_rows_input(
     Returns
     -------
     ndarray, CSR array, RowSource or PartitionedTable
-        Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources keep
-        theirs, everything else is float32 or float64.  A memory map becomes a source that reads it in pieces.
+        Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources
+        keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
     """
     X = partitioned(X)
     if not isinstance(X, RowSource | PartitionedTable) and not (accept_sparse and sparse.issparse(X)):
