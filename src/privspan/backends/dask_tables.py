@@ -87,8 +87,9 @@ def _open_frame(X: Any) -> PartitionedTable:
     names, left_out = choose_columns("X", ((name, kind.other) for name, kind in kinds), None)
     if not names:
         raise ValueError("`X` must have a column of numbers; it has none.")
-    chosen = [name for name in X.columns if str(name) in set(names)]
-    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in names))
+    used = set(names)
+    chosen = [name for name in X.columns if str(name) in used]
+    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used))
     return replace(table, names=tuple(names), left_out=left_out)
 
 
