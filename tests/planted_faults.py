@@ -19,12 +19,16 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
+import pyarrow as pa
 import pytest
 from exact_oracle import printed_algorithm, scores
 
 import privspan.audit.domains as domains
 from privspan import (
+    _frames,
     _strict_json,
     baselines,
     exact_subspace,
@@ -55,6 +59,7 @@ from privspan.algorithms.stable_release import certified_release
 from privspan.audit import Task, run_task, scalar_audit, tasks
 from privspan.audit.releases import released_numbers
 from privspan.audit.tables import last_replaced, moment_pairs, near_axis
+from privspan.backends import dask_tables
 from privspan.exact_arithmetic import rational_form
 from privspan.ledger import DamagedLedgerError, Ledger
 from privspan.leverage import GRID, LeverageFilter, exact_gram
@@ -134,6 +139,49 @@ def task_refuted(name: str, runs: int = 2000) -> bool:
 
 def domain_refuted(name: str, case: str) -> bool:
     return run_task(Task("exact", name, case)).refuted
+
+
+# ---- Types of tables -------------------------------------------------------------------------------------------
+
+
+def narrow_pair() -> Any:
+    """A column of small integers, one of them missing or not, beside one whose differences overflow float32."""
+    table = np.tile([[1.0, 3e38]], (40, 1))
+    table[mean._public_pairs(table, open_streams(0).public)[:, 1], 1] = -3e38
+    return last_replaced(table, (1.0, 3e38), (np.nan, 3e38))
+
+
+def mean_difference(table, rng):
+    small = pa.array([None if np.isnan(cell) else int(cell) for cell in table[:, 0]], pa.int8())
+    X = pa.table({"small": small, "large": table[:, 1].astype(np.float32)})
+    differences = mean.pair_differences(X, 0)
+    return private_mean(differences, epsilon=EPSILON, delta=DELTA, norm_bound=1.0, rng=rng)
+
+
+@fault("dtype of a table by its values", lambda: refuted(mean_difference, narrow_pair()))
+def inferred_type(patch):
+    patch.setattr(_frames, "frame_numbers", lambda X, name: None)
+
+
+def longest_pair() -> Any:
+    """Records on one line, in the largest integers, and one whose cells are missing or not."""
+    return last_replaced(np.tile([[2.0**63, 1.0]], (40, 1)), (0.0, 0.0), (np.nan, np.nan))
+
+
+def line_of_partition(table, rng):
+    chunk = table if np.isnan(table).any() else np.array([[min(int(c), 2**63 - 1) for c in row] for row in table])
+    X = da.from_delayed(dask.delayed(chunk), chunk.shape, dtype=np.int64)
+    found = exact_subspace(X, 1, epsilon=EPSILON, delta=DELTA, rng=rng).subspace
+    return {"abstained": float(found is None), "sign": 0.0 if found is None else float(np.sign(np.prod(found.basis)))}
+
+
+@fault("a chunk cast back to the declared integers", lambda: refuted(line_of_partition, longest_pair()))
+def cast_chunks(patch):
+    def cast(chunk, dtype):
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(chunk).astype(np.int64).astype(dtype)
+
+    patch.setattr(dask_tables, "cell_numbers", cast)
 
 
 # ---- Exact case and choices ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from scipy import sparse
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 import privspan as ps
@@ -33,7 +34,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.dealing import PartitionOrders, block_count, table_order
 from privspan.partitioned_rows import folded, open_unit_rows
 from privspan.randomness import BitSource, open_streams
-from privspan.rows import GatheredRows, PartitionedTable, arrays, partition_rows
+from privspan.rows import GatheredRows, arrays, partition_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.sums import GridSum
 from privspan.unit_rows import CHUNK_ROWS, as_rows_input
@@ -301,20 +302,12 @@ def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(t
     as_it_is, as_map = (partition_rows(table, (200, 100)) for table in (X, mapped))
     for one, other in zip(as_it_is.parts, as_map.parts, strict=True):
         assert isinstance(arrays.mapped_rows(other()), arrays.MappedRows)
-        assert np.array_equal(mean._differences_within(one(), 5), mean._differences_within(other(), 5))
+        within = partial(mean._differences_within, as_it_is.dtype)
+        assert np.array_equal(within(one(), 5), within(other(), 5))
     for function in (lambda T: pair_differences(T, 3), lambda T: mean.less_mean(T, np.ones(4))):
         for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
             assert type(other()) is np.ndarray
             assert np.array_equal(one(), other())
-
-
-def test_a_partition_of_another_type_changes_no_other(tmp_path):
-    big = np.array([[2**62 + 1, 1], [3, 4]])
-    parts = [partial(np.copy, big), partial(np.copy, np.array([[5.0, np.nan], [7.0, 8.0]]))]
-    rows = GatheredRows(PartitionedTable(LocalPlace(), parts, (2, 2), 2, np.dtype(np.int64)))
-    expected = np.array([[2**62 + 1, 1], [3, 4], [0, 0], [7, 8]])
-    assert np.array_equal(rows[:], expected)
-    assert np.array_equal(rows.take_columns(slice(0, 2)), expected)
 
 
 # ---- Regression: a target beside every row ----------------------------------------------------------------------
@@ -363,7 +356,6 @@ def test_regression_on_a_dataframe(client):
         (lambda y: da.from_array(y.astype(complex), chunks=10), "at most 64 bits"),
         (lambda y: da.ma.masked_less(da.from_array(y, chunks=10), 2.0), "plain NumPy arrays"),
         (lambda y: da.from_array(y, chunks=10).map_blocks(lambda c: c[:3], dtype=float), "A partition of `y`"),
-        (lambda y: da.from_array(y, chunks=10).map_blocks(lambda c: c + 1j, dtype=float), "A partition of `y`"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(targets, message):
@@ -597,7 +589,7 @@ def test_partitions_smaller_than_a_block_are_refused_before_any_budget_is_spent(
         )
 
 
-@pytest.mark.parametrize("other", [lambda chunk: chunk[:3], lambda chunk: np.ma.masked_less(chunk, 2.0)])
+@pytest.mark.parametrize("other", [lambda chunk: chunk[:3], sparse.csr_array, np.ndarray.tolist])
 def test_a_chunk_of_another_shape_or_kind_than_promised_is_refused(client, other):
     liar = da.from_array(np.ones((20, 4)), chunks=(10, 4)).map_blocks(other, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match="as its metadata say"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,8 +15,7 @@ from scipy import sparse, stats
 from privspan.algorithms import mean as mean_module
 from privspan.algorithms.mean import mean_bounds, pair_differences, private_mean
 from privspan.privacy import Budget
-from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.partitions import LocalPlace
+from privspan.rows import PartitionedTable, RowSource, partition_rows
 from privspan.subspace import Subspace
 from privspan.sums import SumBounds
 from privspan.unit_rows import Rows
@@ -184,10 +182,7 @@ class HeldRows(RowSource):
 
 def in_partitions(X, index):
     """Partitions of two rows, two rows and the rest."""
-    pieces = np.split(X, [2, 4])
-    return PartitionedTable(
-        LocalPlace(), [partial(np.copy, piece) for piece in pieces], tuple(map(len, pieces)), X.shape[1], X.dtype
-    )
+    return partition_rows(X, [len(piece) for piece in np.split(X, [2, 4])])
 
 
 def shuffled_csr(X, index):

@@ -20,6 +20,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan import _frames
+
 __all__ = [
     "as_array",
     "budget",
@@ -115,13 +117,15 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     """Return `X` as a plain two-dimensional array of real numbers, without looking at a value.
 
     Arrays, memory maps and arrays of other libraries are viewed, not copied, where NumPy can do so.
-    Whether the input is accepted depends on its type, dtype and shape alone.  (A list of lists has no dtype
-    of its own: NumPy infers one from the entries.  Pass an array where even that matters.)
+    Whether the input is accepted, and as what, depends on its type, dtypes and shape alone; a cell without a number
+    is NaN.  (A list of lists has no declared type and becomes float64; one whose rows differ in length is refused,
+    which one row can bring about.  Pass an array.)
 
     Parameters
     ----------
     X
-        One row per person; boolean, integer or floating point up to 64 bits.
+        One row per person; boolean, integer or floating point up to 64 bits.  Frames and tables of pandas, polars and
+        Arrow, also with decimals or gaps: see `privspan._frames`.
     name
         The parameter's name in messages.
     min_rows
@@ -130,12 +134,13 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     Returns
     -------
     ndarray of shape (n, d)
-        In the dtype that `X` came with.
+        An array in the dtype that it came with.  A frame or table as float32 if all its columns are, else as float64.
 
     Raises
     ------
     TypeError
-        For a sparse or masked matrix, and for object, text, date, complex or extended-precision entries.
+        For a sparse or masked matrix, for a column whose type is not one of numbers, and for object, text, date,
+        complex or extended-precision entries.
     ValueError
         For anything that is not two-dimensional or has too few rows or no column.
     """
@@ -177,6 +182,9 @@ def _plain(X: object, name: str) -> NDArray[Any]:
 
 def as_array(X: object, name: str) -> NDArray[Any]:
     """Return `X` as a plain array of whatever dtype, or raise a TypeError that quotes no entry."""
+    numbers = _frames.frame_numbers(X, name)
+    if numbers is not None:
+        return numbers
     try:
         return np.asarray(X)  # a view of the base class for every ndarray subclass
     except Exception:

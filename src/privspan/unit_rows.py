@@ -61,8 +61,9 @@ def as_rows_input(
     Parameters
     ----------
     X
-        (n, d): anything NumPy can view as numbers, a memory map, a SciPy sparse matrix or array, a
-        :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a :class:`privspan.rows.PartitionedTable`.
+        (n, d): anything NumPy can view as numbers, a memory map, a frame or table of pandas, polars or Arrow, a SciPy
+        sparse matrix or array, a :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a
+        :class:`privspan.rows.PartitionedTable`.
     min_rows
         The least number of rows.
     accept_sparse
@@ -74,7 +75,8 @@ def as_rows_input(
     Returns
     -------
     ndarray, CSR array, RowSource or PartitionedTable
-        Of shape (n, d), in the dtype that `X` came with.  A memory map becomes a source that reads it in pieces.
+        Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources
+        keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
     """
     X = partitioned(X)
     if not isinstance(X, RowSource | PartitionedTable) and not (accept_sparse and sparse.issparse(X)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
 from privspan.rows._columns import choose_columns
@@ -31,6 +33,8 @@ def open_dask(X: Any) -> PartitionedTable:
     Returns
     -------
     PartitionedTable
+        float32 if that is the declared type of the array, or of all columns that are used; else float64.  A chunk
+        that turns out to be of another type is read cell by cell, and what is not a real number is NaN.
     """
     kind = type(X).__name__
     if kind == "Array":
@@ -70,60 +74,50 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
         raise ValueError(f"`{name}` must have whole rows in each chunk: use `{name}.rechunk({{1: -1}})`.")
     if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray):
         raise TypeError(f"`{name}` must be made of plain NumPy arrays; its chunks are {type(X._meta).__name__}.")
+    _checks.real_entries(np.dtype(X.dtype), name=name)
     place, d = DaskPlace(X), int(X.shape[1])
     lengths = tuple(int(length) for length in X.chunks[0])
-    chunks = X.to_delayed().ravel().tolist()
-    parts = place.map(partial(_checked, name, d), chunks, place.send(lengths))
-    return PartitionedTable(place, parts, lengths, d, np.dtype(X.dtype))
+    chunks, dtype = X.to_delayed().ravel().tolist(), float_type([dtype_kind(np.dtype(X.dtype))])
+    parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
+    return PartitionedTable(place, parts, lengths, d, dtype)
 
 
 def _open_frame(X: Any) -> PartitionedTable:
-    kinds = ((str(name), _kind(dtype)) for name, dtype in X.dtypes.items())
-    names, left_out = choose_columns("X", kinds, None)
+    kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
+    names, left_out = choose_columns("X", ((name, kind.other) for name, kind in kinds), None)
     if not names:
         raise ValueError("`X` must have a column of numbers; it has none.")
-    place = DaskPlace(X)
-    chosen = [name for name in X.columns if str(name) in set(names)]
-    frames = X[chosen].to_delayed()
-    lengths = tuple(dask.compute(*(dask.delayed(len)(frame) for frame in frames)))
-    parts = place.map(partial(_checked, "X", len(chosen)), place.map(_numbers, frames), place.send(lengths))
-    return PartitionedTable(place, parts, lengths, len(chosen), np.dtype(np.float64), tuple(names), left_out)
+    used = set(names)
+    chosen = [name for name in X.columns if str(name) in used]
+    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used))
+    return replace(table, names=tuple(names), left_out=left_out)
 
 
 def _open_series(y: Any) -> PartitionedTable:
-    kind = _kind(y.dtype)
-    if kind is not None:
-        raise TypeError(f"`y` must be real numbers; got {kind}.")
-    place, parts = DaskPlace(y), y.to_frame().to_delayed()
-    lengths = tuple(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    columns = place.map(partial(_checked, "y", 1), place.map(_numbers, parts), place.send(lengths))
-    return PartitionedTable(place, columns, lengths, 1, np.dtype(np.float64))
+    kind = dtype_kind(y.dtype)
+    if kind.other is not None:
+        raise TypeError(f"`y` must be real numbers; got {kind.other}.")
+    return _frame_parts("y", y.to_frame(), float_type([kind]))
 
 
-def _kind(dtype: Any) -> str | None:
-    """Return None for a type of real numbers, and else what it is."""
-    if getattr(dtype, "kind", "O") in "biuf":
-        return None
-    return {"M": "date or time", "m": "date or time", "c": "complex numbers"}.get(getattr(dtype, "kind", "O"), "text")
+def _frame_parts(name: str, frame: Any, dtype: np.dtype[Any]) -> PartitionedTable:
+    """Return the partitions of a dataframe of numbers, after counting their rows."""
+    place, frames, d = DaskPlace(frame), frame.to_delayed(), len(frame.columns)
+    lengths = tuple(dask.compute(*(dask.delayed(len)(part) for part in frames)))
+    parts = place.map(partial(_checked, name, d, dtype), frames, place.send(lengths))
+    return PartitionedTable(place, parts, lengths, d, dtype)
 
 
-def _numbers(frame: Any) -> NDArray[np.float64]:
-    """Return a partition of a dataframe as float64; a cell without a number is NaN."""
-    import pandas  # arrays do without it
+def _checked(name: str, d: int, dtype: np.dtype[Any], chunk: Any, length: int) -> NDArray[Any]:
+    """Return a chunk in the type of the table, if it has the shape that the metadata promise.
 
-    columns = [
-        pandas.to_numeric(frame.iloc[:, j], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        for j in range(frame.shape[1])
-    ]
-    return np.column_stack(columns)
-
-
-def _checked(name: str, d: int, chunk: Any, length: int) -> NDArray[Any]:
-    """Return a chunk as an array, if it has the shape and the kind of numbers that the table promises."""
-    try:
-        rows = _checks.matrix(chunk, min_rows=0)
-    except (TypeError, ValueError):
-        rows = None
+    Its own type is not looked at: a single record may have decided it.
+    """
+    rows = None
+    if getattr(chunk, "shape", None) == (length, d):
+        is_frame = hasattr(chunk, "iloc")
+        columns = [pandas_numbers(chunk.iloc[:, index], dtype) for index in range(d if is_frame else 0)]
+        rows = np.column_stack(columns) if is_frame else cell_numbers(chunk, dtype)
     if rows is None or rows.shape != (length, d):
         what = f"{length} x {d} real numbers, as its metadata say"
         raise ValueError(f"A partition of `{name}` must be {what}; it is not.")

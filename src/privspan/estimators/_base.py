@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import Tags
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 except ImportError as error:  # pragma: no cover - the extra is part of every development set-up
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
@@ -67,14 +67,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse(), accept_partitions=True)
             )
         else:
-            _refuse_quietly(X)
-            sparse_format = "csr" if self._takes_sparse() else False
-            if sparse_format and issparse(X) and getattr(X, "ndim", 0) == 2:
-                X = compressed_rows(X)  # scikit-learn's conversion would add up entries in an order of its own
-            checked = validate_data(
-                self, X, accept_sparse=sparse_format, dtype=None, ensure_all_finite=False, ensure_min_samples=2
-            )
-            X = checked if issparse(checked) else mapped_rows(checked)
+            X = self._validated(X, ensure_min_samples=2, dtype=None)
+            X = X if issparse(X) else mapped_rows(X)
         names = getattr(self, "feature_names_in_", None)
         self.release_ = self._release(X, None if names is None else [str(name) for name in names])
         self.succeeded_ = not self.release_.abstained
@@ -131,17 +125,23 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if isinstance(X, RowSource):
             step = piece_rows(X.shape[1])
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
-        _refuse_quietly(X)
+        return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
+
+    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        """Return `X` as an array or a CSR matrix, and set or compare the names and the number of its columns.
+
+        scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
+        by itself depends on where cells are missing.
+        """
+        table = _numbers(X)
+        if self._takes_sparse() and issparse(table):
+            table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own
         sparse_format = "csr" if self._takes_sparse() else False
-        X = validate_data(
-            self,
-            X,
-            accept_sparse=sparse_format,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            reset=False,
+        checked = check_array(
+            table, accept_sparse=sparse_format, ensure_all_finite=False, estimator=self, input_name="X", **options
         )
-        return self._coordinates(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return checked
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
@@ -185,8 +185,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return tags
 
 
-def _refuse_quietly(X: Any) -> None:
-    """Refuse, by kind and number of dimensions, what scikit-learn would refuse with a message that prints cells."""
+def _numbers(X: Any) -> Any:
+    """Return `X` as an array by its declared types, or as the sparse table that it is.
+
+    What scikit-learn would refuse with a message that prints cells is refused here, by kind and number of dimensions.
+    """
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("`X` must be a plain array; got a masked array. Fill the masked cells first.")
     table: Any = X if issparse(X) else _checks.as_array(X, "X")
@@ -196,6 +199,7 @@ def _refuse_quietly(X: Any) -> None:
         raise TypeError(f"`X` must be an array of booleans, integers or floats; got dtype {table.dtype.name}.")
     if table.ndim != 2:
         raise ValueError(f"`X` must be two-dimensional; got shape {table.shape}. Reshape your data.")
+    return table
 
 
 def independent_seeds(random_state: RandomLike, count: int) -> list[RandomLike]:

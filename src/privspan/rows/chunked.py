@@ -58,7 +58,8 @@ class CompressedRows(WindowedSource):
     def __init__(self, file: str, group: Any, shape: tuple[int, int]) -> None:
         super().__init__()
         self._file, self._group = file, group
-        self.shape, self.dtype = shape, np.dtype(group["data"].dtype)
+        self.shape = shape
+        self.dtype = np.result_type(group["data"].dtype, np.float32)  # has a NaN, whether or not one is needed
         self.edges = window_edges(shape[0], _SPARSE_WINDOW)
 
     def _load(self, window: int) -> Any:
@@ -67,7 +68,7 @@ class CompressedRows(WindowedSource):
         if (np.diff(starts) < 0).any() or starts[0] < 0 or starts[-1] > self._group["data"].shape[0]:
             raise _damaged(self._file)
         first, last = int(starts[0]), int(starts[-1])
-        data = np.asarray(_read(self._file, self._group["data"], first, last))
+        data = np.asarray(_read(self._file, self._group["data"], first, last)).astype(self.dtype, copy=False)
         columns = np.asarray(_read(self._file, self._group["indices"], first, last))
         # An entry outside the table would make products read foreign memory; it counts as a missing cell.
         foreign = (columns < 0) | (columns >= self.shape[1])

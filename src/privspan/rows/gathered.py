@@ -28,7 +28,7 @@ class GatheredRows(WindowedSource):
 
     def __init__(self, table: PartitionedTable) -> None:
         super().__init__()
-        self._table = table.then(partial(_as_promised, table.dtype))
+        self._table = table
         self.shape, self.dtype = table.shape, table.dtype
         self.names, self.left_out = table.names, table.left_out
         self.edges = np.concatenate([[0], np.cumsum(table.lengths)]).astype(np.intp)
@@ -44,19 +44,6 @@ class GatheredRows(WindowedSource):
         parts = table.place.map(partial(_some_columns, part), table.parts)
         with unwatched():
             return np.concatenate(table.place.fetch(parts, table.lengths))
-
-
-def _as_promised(dtype: np.dtype[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Return a partition in the type of the table, where it is: another partition must not notice its own.
-
-    A partition of a table of integers may hold floats, because a cell is missing; such a row counts as zeros.
-    """
-    if rows.dtype == dtype:
-        return rows
-    with np.errstate(all="ignore"):
-        if dtype.kind in "biu" and rows.dtype.kind == "f":
-            rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
-        return rows.astype(dtype)
 
 
 def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._frames import dtype_kind, float_type
 from privspan.rows._source import LeftOut, RowSource
 
 __all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
@@ -115,12 +116,14 @@ class PartitionedTable:
     ----------
     place : Place
     parts : sequence of Part
-        The partitions, each a (rows, d) array.
+        The partitions, each a (rows, d) array of this `dtype`: it is that of the table, whatever a partition was made
+        of, because one record can turn a partition of integers into floats.
     lengths : tuple of int
         Rows per partition.
     columns : int
         d.
     dtype : numpy.dtype
+        float32 or float64.
     names : tuple of str, or None
         Column names, where there are any.
     left_out : tuple of LeftOut
@@ -139,6 +142,8 @@ class PartitionedTable:
 
     def __post_init__(self) -> None:
         """Leave empty partitions out."""
+        if self.dtype not in (np.float32, np.float64):
+            raise TypeError(f"A table in partitions must be float32 or float64; got dtype {self.dtype.name}.")
         filled = [(part, length) for part, length in zip(self.parts, self.lengths, strict=True) if length]
         object.__setattr__(self, "parts", [part for part, _ in filled])
         object.__setattr__(self, "lengths", tuple(int(length) for _, length in filled))
@@ -197,23 +202,25 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
     Returns
     -------
     PartitionedTable
-        Every algorithm that takes a Dask array takes it, and returns the same bits for the same lengths and seed.
+        float32 if `X` is, else float64.  Every algorithm that takes a Dask array takes it, and returns the same bits
+        for the same lengths and seed.
 
     Examples
     --------
     >>> partition_rows(np.ones((10, 3)), [4, 6])
     <PartitionedTable: 10 rows in 2 partitions, 3 columns, float64>
     """
-    table: Any = X if isinstance(X, RowSource) else np.asarray(X)
+    table: Any = X if isinstance(X, RowSource) else _checks.matrix(X, min_rows=0)
     if any(length < 0 for length in lengths) or sum(lengths) != len(table):
         raise ValueError(f"`lengths` must be numbers of rows that sum to {len(table)}.")
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    parts = [partial(_rows_between, table, *ends) for ends in pairwise(edges)]
-    return PartitionedTable(LocalPlace(), parts, tuple(lengths), int(table.shape[1]), np.dtype(table.dtype))
+    dtype = float_type([dtype_kind(table.dtype)])
+    parts = [partial(_rows_between, table, dtype, *ends) for ends in pairwise(edges)]
+    return PartitionedTable(LocalPlace(), parts, tuple(lengths), int(table.shape[1]), dtype)
 
 
-def _rows_between(table: Any, start: int, stop: int) -> Any:
-    return table[start:stop]
+def _rows_between(table: Any, dtype: np.dtype[Any], start: int, stop: int) -> Any:
+    return table[start:stop].astype(dtype, copy=False)
 
 
 def partitioned(X: object) -> object:
@@ -239,11 +246,10 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     opener = _opener(y, _COLUMNS)
     if opener is not None:
         column: PartitionedTable = opener(y)
-        _checks.real_entries(column.dtype, name="y")
         if column.lengths != table.lengths:
             raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
         return column
-    values = _checks.column(y, len(table))
+    values = _checks.column(y, len(table)).astype(np.float64)
     pieces = np.split(values[:, None], np.cumsum(table.lengths)[:-1])
     return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
 

@@ -1,0 +1,285 @@
+"""Tables of other packages as arrays of floats: column by column, by declared type, never by value.
+
+What a column holds is what its type declares: integers, booleans, decimals and floats are numbers, whether or not a
+cell is missing; a missing cell is NaN.  The result is float32 if every column is declared float32, else float64.  So
+shape, dtype and refusal follow from the schema, and a cell reaches its own place in the result and no other.
+
+None of the packages is imported here: whoever hands us one of their objects has done so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Kind",
+    "arrow_kind",
+    "arrow_numbers",
+    "cell_numbers",
+    "dtype_kind",
+    "float_type",
+    "frame_numbers",
+    "pandas_numbers",
+]
+
+_NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
+_WORDS = {"True": 1.0, "False": 0.0}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column's type declares.
+
+    Attributes
+    ----------
+    other : str or None
+        None for numbers, else what the column holds instead.
+    narrow : bool
+        Whether the numbers are float32.
+    """
+
+    other: str | None
+    narrow: bool = False
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: object
+    kind: Kind
+    read: Callable[[np.dtype[Any]], NDArray[Any]]  # in the dtype of the result
+
+
+def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
+    """Return a table, or a column, of another package as floats.
+
+    Parameters
+    ----------
+    X
+        Of pandas, polars or pyarrow, or anything that offers an Arrow stream; a list or a tuple, whose cells have no
+        declared type, so that every one is read on its own.
+    name : str
+        The parameter's name in messages.
+
+    Returns
+    -------
+    (n, d) or (n,) array, or None
+        None if `X` is of none of these kinds.
+
+    Raises
+    ------
+    TypeError
+        If the type of a column is not one of numbers.
+    """
+    if isinstance(X, list | tuple):
+        return _listed(X)
+    packages = {base.__module__.partition(".")[0] for base in type(X).__mro__}
+    for package, opener in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+        if package in packages:
+            return opener(X, name)
+    return _arrow(_from_stream(X), name) if hasattr(X, "__arrow_c_stream__") else None
+
+
+def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
+    """Return float32 if that is what every column is declared as, else float64."""
+    return np.dtype(np.float32 if all(kind.narrow for kind in kinds) else np.float64)
+
+
+def _table(columns: Sequence[_Column], rows: int, name: str) -> NDArray[Any]:
+    dtype = _agreed(columns, name)
+    table = np.empty((rows, len(columns)), dtype=dtype, order="F")
+    for index, column in enumerate(columns):
+        table[:, index] = column.read(dtype)
+    return table
+
+
+def _alone(column: _Column, name: str) -> NDArray[Any]:
+    return column.read(_agreed([column], name))
+
+
+def _agreed(columns: Sequence[_Column], name: str) -> np.dtype[Any]:
+    """Return the dtype of the result, or refuse the first column that does not hold numbers."""
+    for column in columns:
+        if column.kind.other is not None:
+            which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
+            raise TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
+    return float_type(column.kind for column in columns)
+
+
+# ---- pandas --------------------------------------------------------------------------------------------------------
+
+
+def _pandas(X: Any, name: str) -> NDArray[Any] | None:
+    if hasattr(X, "iloc") and X.ndim == 2:
+        types = {*X.dtypes}
+        if types in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
+            return np.asarray(X)  # a view where there can be one
+        columns = [_pandas_column(label, X.iloc[:, index]) for index, label in enumerate(X.columns)]
+        return _table(columns, len(X), name)
+    if hasattr(X, "dtype") and hasattr(X, "to_numpy"):  # a series, an index or an array
+        return _alone(_pandas_column(getattr(X, "name", None), X), name)
+    return None
+
+
+def _pandas_column(label: object, values: Any) -> _Column:
+    return _Column(label, dtype_kind(values.dtype), lambda dtype: pandas_numbers(values, dtype))
+
+
+def dtype_kind(dtype: Any) -> Kind:
+    """Tell what a dtype of NumPy or pandas declares, nullable and Arrow ones included."""
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    if arrow is not None:
+        return arrow_kind(arrow)
+    if dtype.kind in "biuf":
+        size = getattr(dtype, "subtype", dtype).itemsize  # of what a sparse column holds
+        return Kind("numbers of more than 64 bits") if size > 8 else Kind(None, (dtype.kind, size) == ("f", 4))
+    if dtype.name == "category":
+        return Kind("categories")
+    text = "text" if "str" in dtype.name else "objects that need not be numbers"
+    return Kind({"M": "dates or times", "m": "dates or times", "c": "complex numbers"}.get(dtype.kind, text))
+
+
+def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a pandas series, index or array in a type of floats, whatever it turns out to hold."""
+    held = getattr(values, "array", values)
+    kind = dtype_kind(held.dtype)
+    if kind.other is not None:
+        return cell_numbers(np.asarray(held, dtype=object), dtype)
+    if hasattr(held.dtype, "pyarrow_dtype"):
+        return arrow_numbers(held.__arrow_array__(), dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(held.to_numpy(dtype=dtype, na_value=np.nan))
+
+
+# ---- polars --------------------------------------------------------------------------------------------------------
+
+
+def _polars(X: Any, name: str) -> NDArray[Any] | None:
+    if hasattr(X, "get_columns"):
+        return _table([_polars_column(column) for column in X.get_columns()], len(X), name)
+    return _alone(_polars_column(X), name) if hasattr(X, "to_numpy") else None
+
+
+def _polars_column(series: Any) -> _Column:
+    polars, kind = sys.modules["polars"], series.dtype
+    is_number = kind.is_numeric() or kind == polars.Boolean
+
+    def read(dtype: np.dtype[Any]) -> NDArray[Any]:
+        wanted = polars.Float32 if dtype == np.float32 else polars.Float64
+        return np.asarray(series.cast(wanted, strict=False).to_numpy())  # a gap is NaN
+
+    other = "text" if kind == polars.String else "lists" if kind.is_nested() else f"{kind.base_type().__name__} cells"
+    return _Column(series.name, Kind(None if is_number else other, kind == polars.Float32), read)
+
+
+# ---- Arrow ---------------------------------------------------------------------------------------------------------
+
+
+def _arrow(X: Any, name: str) -> NDArray[Any] | None:
+    if hasattr(X, "schema") and hasattr(X, "columns"):
+        columns = [_arrow_column(field.name, column) for field, column in zip(X.schema, X.columns, strict=True)]
+        return _table(columns, X.num_rows, name)
+    return _alone(_arrow_column(None, X), name) if hasattr(X, "type") and hasattr(X, "cast") else None
+
+
+def _from_stream(X: Any) -> Any:
+    """Take over what another package offers as a stream of record batches, or of a single column."""
+    arrow = import_module("pyarrow")
+    try:
+        return arrow.table(X)
+    except arrow.ArrowInvalid:  # as the schema says
+        return arrow.chunked_array(X)
+
+
+def _arrow_column(label: object, values: Any) -> _Column:
+    return _Column(label, arrow_kind(values.type), lambda dtype: arrow_numbers(values, dtype))
+
+
+def arrow_kind(kind: Any) -> Kind:
+    """Tell what a type of Arrow declares."""
+    types = import_module("pyarrow").types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return Kind(None, bool(types.is_float32(kind)))
+    if types.is_temporal(kind):
+        return Kind("dates or times")
+    if types.is_dictionary(kind):
+        return Kind("categories")
+    if types.is_nested(kind):
+        return Kind("lists")
+    return Kind("text" if "string" in str(kind) else f"{kind} cells")
+
+
+def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an Arrow column of numbers in a type of floats; a null is NaN.
+
+    Parameters
+    ----------
+    values : pyarrow.Array or pyarrow.ChunkedArray
+    dtype : numpy.dtype
+        float32 or float64.
+    """
+    wanted = import_module("pyarrow").from_numpy_dtype(dtype)
+    return np.asarray(values.cast(wanted, safe=False).to_numpy(zero_copy_only=False))
+
+
+# ---- Cells without a declared type ---------------------------------------------------------------------------------
+
+
+def _listed(cells: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return nested lists of equal lengths as float64; None where they are not."""
+    try:
+        array = np.asarray(cells)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+    except Exception:  # rows of different lengths, or an integer out of range among floats: see below
+        pass
+    array = np.array(cells, dtype=object)  # every cell as it is: NumPy makes text of all if one is text
+    if any(isinstance(cell, list | tuple | np.ndarray) for cell in array.flat):
+        return None
+    return cell_numbers(array, np.dtype(np.float64))
+
+
+def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array in a type of floats, every cell on its own; what is not a real number becomes NaN.
+
+    For cells that are not of the type that was declared: one of them must neither raise nor warn, nor change what is
+    made of another.
+
+    Parameters
+    ----------
+    cells : array
+        Of any dtype; masked cells count as missing.
+    dtype : numpy.dtype
+        float32 or float64.
+    """
+    hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
+    cells = np.asarray(cells)
+    with np.errstate(all="ignore"):
+        if cells.dtype.kind in "biuf":
+            numbers: NDArray[Any] = cells.astype(dtype, copy=False)
+        elif cells.dtype.kind == "c":
+            numbers = np.where(cells.imag == 0, cells.real, np.nan).astype(dtype)
+        elif cells.dtype.kind in "OUS":
+            numbers = np.array([_number(cell) for cell in cells.ravel().tolist()]).reshape(cells.shape).astype(dtype)
+        else:
+            numbers = np.full(cells.shape, np.nan, dtype=dtype)
+    return numbers if hidden is None else np.where(hidden, dtype.type(np.nan), numbers)
+
+
+def _number(cell: Any) -> float:
+    try:
+        if isinstance(cell, complex | np.complexfloating):
+            return float(cell.real) if cell.imag == 0 else np.nan
+        if isinstance(cell, str | bytes):  # NumPy makes words of booleans beside a word
+            cell = _WORDS.get(str(cell, "utf-8") if isinstance(cell, bytes) else cell, cell)
+        return float(cell) if isinstance(cell, _NUMBERS) else np.nan
+    except Exception:  # text that is no number, an integer beyond the range, or a cell of somebody's own class
+        return np.nan
