@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli import _fit_options as options
+from privspan.cli import _read_options as reading
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._options import Delta, Epsilon, Gamma, Json, check_target, split_names
 from privspan.cli._progress import activity
@@ -30,6 +31,12 @@ def fit(
     delta: Delta,
     output: options.Output,
     columns: options.Columns = None,
+    schema: reading.SchemaFile = None,
+    separator: reading.Separator = None,
+    decimal: reading.DecimalSign = None,
+    encoding: reading.Encoding = None,
+    quoted_newlines: reading.QuotedNewlines = None,
+    width: reading.Width = None,
     method: options.Method = "auto",
     center: options.Center = True,
     gamma: Gamma = None,
@@ -80,8 +87,16 @@ def fit(
     task.check_options()
     if seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
+    written = {
+        "schema": schema,
+        "separator": separator,
+        "decimal": decimal,
+        "encoding": encoding,
+        "quoted_newlines": quoted_newlines,
+        "width": width,
+    }
     try:
-        made = _learn(task, file, None if columns is None else split_names(columns), charge)
+        made = _learn(task, file, None if columns is None else split_names(columns), written, charge)
         return _deliver(*made, output, report, json)
     except KeyboardInterrupt:
         raise Complaint(f"interrupted. {charge.spent()}", ExitCode.INTERRUPTED) from None
@@ -91,13 +106,15 @@ def fit(
         raise
 
 
-def _learn(task: Task, file: Path, columns: list[str] | None, charge: Charge) -> tuple[Release, Plan | None, str]:
+def _learn(
+    task: Task, file: Path, columns: list[str] | None, written: dict[str, Any], charge: Charge
+) -> tuple[Release, Plan | None, str]:
     """Read, check, charge and run."""
     from privspan._watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns) as source:
-        tell_left_out(source, file, asked=columns is not None)
+    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, written) as source:
+        tell_left_out(source, file, asked=columns is not None, declared=written["schema"] is not None)
         task.check(source)
         shown.now("Learning privately", task.rows_to_see(source))
         with charge.spending(task) as spending, watching_rows(shown.advance):

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privspan.rows._source import RowSource, UnreadableFileError
-from privspan.rows.tables import Layout, TableRows, Window, layout_of, with_width
+from privspan.rows.schema import Schema
+from privspan.rows.tables import Layout, TableRows, Window, layout_of
 
 __all__ = ["ParquetRows", "open_parquet"]
 
@@ -60,21 +61,14 @@ class ParquetRows(TableRows):
         return table.slice(0, rows)
 
 
-def open_parquet(path: Path, columns: Sequence[str] | None) -> RowSource:
+def open_parquet(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open a Parquet file; its footer is at its end, so a file that is cut short is refused here."""
     try:
         file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
-        schema = file.schema_arrow
+        types = file.schema_arrow
     except (pa.ArrowException, OSError):
         message = f"`{path.name}` is not a Parquet file, or is cut short; write it again."
         raise UnreadableFileError(message) from None
-    layout = layout_of(path.name, schema, columns)
-    groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
-    counts = [(group.num_rows, _values(group, layout.columns[0])) for group in groups]
-    return ParquetRows(path, file, with_width(path.name, layout, counts), [group.num_rows for group in groups])
-
-
-def _values(group: Any, name: str) -> int:
-    """Return how many values a row group stores of one column: for lists, of all of them together."""
-    chunks = (group.column(index) for index in range(group.num_columns))
-    return sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.startswith(f"{name}."))
+    layout = layout_of(path.name, types, columns, schema)
+    lengths = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+    return ParquetRows(path, file, layout, lengths)
