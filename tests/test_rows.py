@@ -13,7 +13,7 @@ import pytest
 import zarr
 from scipy import sparse
 
-from privspan.rows import LeftOut, RowSource, UnreadableFileError, open_rows
+from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
 from privspan.rows import _source as source_module
 from privspan.rows._columns import looks_like_identifier
 from privspan.rows.arrays import HeldRows, mapped_rows
@@ -339,7 +339,7 @@ def test_a_file_that_is_cut_short_is_refused_at_opening(tmp_path, values, name):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet", ".feather", ".arrow", ".h5ad", ".zarr", ".csv", ".tsv"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_foreign_missing_and_empty_files_are_refused(tmp_path, suffix):
     path = tmp_path / f"people{suffix}"
     with pytest.raises(UnreadableFileError, match="does not exist"):

@@ -176,7 +176,7 @@ def _cells(block: bytes, width: int, dialect: _Dialect) -> tuple[Any, NDArray[np
     counts = np.searchsorted(separators, ends) - np.searchsorted(separators, begins)
     sound = closed & (counts == width - 1)
     starts = np.repeat(begins[:, None], width, axis=1)  # (lines, width)
-    starts[sound, 1:] = separators[np.repeat(sound, counts)].reshape(-1, width - 1) + 1
+    starts[sound, 1:] = separators[np.repeat(sound, counts)].reshape(sound.sum(), width - 1) + 1
     spelled = np.frombuffer(bytearray(block.translate(dialect.spelling)), dtype=np.uint8)
     spelled[separators] = _SPACE
     offsets = np.append(starts.ravel(), len(data)).astype(np.int64)
