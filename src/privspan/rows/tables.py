@@ -1,7 +1,8 @@
 """Sources of Arrow tables: how columns become rows of numbers, and Arrow/Feather files.
 
-A file is cut into windows of rows from its metadata: small record batches (or row groups) are read together, large
-ones piece by piece, so that memory stays bounded however the file was written.
+A file is read by windows whose lengths follow from its numbers of rows and columns alone: small batches (or row
+groups) together, large ones piece by piece.  Where batches end may depend on what records hold, as with writers that
+close them after a number of bytes, so which rows go together does not follow it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privspan.rows._columns import choose_columns
-from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource, window_rows
+from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource, window_edges, window_rows
 from privspan.rows.schema import Column, Schema
 
-__all__ = ["Layout", "TableRows", "Window", "declared_column", "layout_of", "open_arrow"]
+__all__ = ["Layout", "TableRows", "declared_column", "layout_of", "open_arrow"]
 
 
 @dataclass(frozen=True)
@@ -138,36 +139,6 @@ def _fits_float32(kind: Any) -> bool:
     return bool(small or types.is_boolean(kind) or types.is_float16(kind) or types.is_float32(kind))
 
 
-@dataclass(frozen=True)
-class Window:
-    """Consecutive rows that are read together: some whole parts of the file, or a piece of one part."""
-
-    start: int
-    stop: int
-    parts: range
-    skip: int  # rows of the part that come before a piece
-    whole: bool
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.stop - self.start
-
-
-def cut_windows(lengths: Sequence[int], most: int) -> list[Window]:
-    """Join short parts and cut long ones, so that no window has more than `most` rows."""
-    windows: list[Window] = []
-    for part, length in enumerate(lengths):
-        last = windows[-1] if windows else Window(0, 0, range(0), 0, False)
-        if last.whole and last.rows + length <= most:
-            windows[-1] = Window(last.start, last.stop + length, range(last.parts.start, part + 1), 0, True)
-            continue
-        for skip in range(0, length, most):
-            stop = min(skip + most, length)
-            windows.append(Window(last.stop + skip, last.stop + stop, range(part, part + 1), skip, length <= most))
-    return windows
-
-
 class TableRows(WindowedSource):
     """Rows of a file of Arrow columns.
 
@@ -188,20 +159,24 @@ class TableRows(WindowedSource):
         self.shape, self.dtype = (int(sum(lengths)), int(d)), layout.dtype
         self.names = tuple(layout.columns) if layout.width is None else None
         self.left_out = layout.left_out
-        self._windows = cut_windows(lengths, window_rows(self.shape[1], self.dtype.itemsize))
-        self.edges = np.array([0, *(window.stop for window in self._windows)], dtype=np.intp)
+        self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
+        self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
 
     @abstractmethod
-    def _table(self, window: Window) -> Any:
-        """Read the Arrow columns of a window."""
+    def _table(self, start: int, stop: int) -> Any:
+        """Read the Arrow columns of consecutive rows."""
+
+    def _part_of(self, row: int) -> int:
+        """Return which part of the file a row is in."""
+        return int(np.searchsorted(self._part_edges, row, side="right")) - 1
 
     def _load(self, window: int) -> NDArray[Any]:
-        where = self._windows[window]
+        start, stop = self.edges[window : window + 2].tolist()
         try:
-            table = self._table(where)
+            table = self._table(start, stop)
         except (pa.ArrowException, OSError):
             raise UnreadableFileError(f"`{self._path.name}` is damaged: some of its rows cannot be read.") from None
-        if table.num_rows != where.rows:
+        if table.num_rows != stop - start:
             raise UnreadableFileError(f"`{self._path.name}` holds fewer rows than its metadata say.")
         return numbers_of(table, self._layout)
 
@@ -243,9 +218,10 @@ class ArrowRows(TableRows):
         super().__init__(path, layout, lengths)
         self._reader = reader
 
-    def _table(self, window: Window) -> Any:
-        batches = [self._reader.get_batch(part).select(self._layout.columns) for part in window.parts]
-        return pa.Table.from_batches(batches).slice(window.skip, window.rows)
+    def _table(self, start: int, stop: int) -> Any:
+        parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
+        batches = [self._reader.get_batch(part).select(self._layout.columns) for part in parts]
+        return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
 
 
 def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
