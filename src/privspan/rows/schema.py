@@ -105,12 +105,12 @@ class Schema:
         return self.width if column is None or column.width is None else column.width
 
 
-def _check_separator(separator: str | None, decimal: str) -> None:
+def _check_separator(separator: Any, decimal: Any) -> None:
     if decimal not in (".", ","):
         raise ValueError("`decimal` must be a point or a comma.")
     if separator is None:
         return
-    if not isinstance(separator, str) or len(separator) != 1 or not separator.isascii() or separator.isalnum():
+    if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and not separator.isalnum()):
         raise ValueError("`separator` must be one character, for example ';'.")
     if separator in _NO_SEPARATORS:
         raise ValueError("`separator` must not be a sign, a point, a quotation mark or the end of a line.")
@@ -118,7 +118,7 @@ def _check_separator(separator: str | None, decimal: str) -> None:
         raise ValueError("`separator` must not be the comma of `decimal`.")
 
 
-def _check_encoding(encoding: str) -> None:
+def _check_encoding(encoding: Any) -> None:
     """Accept encodings in which digits, separators and ends of lines are single bytes wherever they stand."""
     ascii_bytes, others = bytes(range(128)), bytes(range(128, 256))
     try:

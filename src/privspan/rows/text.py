@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,7 +67,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
         if not used:
             raise UnreadableFileError(f"`{path.name}` has no column of numbers to use; name one with `columns`.")
         places = [names.index(name) for name in used]
-        parts = [_rows(block, len(names), places, dialect) for block in (first, *blocks)]
+        parts = [_rows(block, len(names), places, dialect) for block in chain([first], blocks)]
     table = np.concatenate(parts)
     source = HeldRows((len(table), len(used)), table.dtype, lambda: table)
     source.names, source.left_out = tuple(used), left_out
@@ -85,7 +86,8 @@ def _dialect(path: Path, schema: Schema) -> _Dialect:
 def _blocks(file: BinaryIO, dialect: _Dialect) -> Iterator[bytes]:
     """Yield blocks of whole lines, the last one with an end of line even if the file has none."""
     file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
-    held, inside = [], 0
+    held: list[bytes] = []
+    inside = 0
     while piece := file.read(_BLOCK_BYTES):
         length, inside = _whole_lines(piece, inside, dialect.quoted_newlines)
         if length:
@@ -118,7 +120,7 @@ def _whole_lines(piece: bytes, inside: int, quoted_newlines: bool) -> tuple[int,
 def _names(path: Path, blocks: Iterator[bytes], dialect: _Dialect, schema: Schema) -> tuple[list[str], bytes]:
     """Read the line of column names, and return the first block of records with them."""
     block = next(blocks, b"")
-    cut = next(iter(_ends(block, 0, dialect.quoted_newlines).tolist()), len(block)) + 1
+    cut = next(iter(_ends(block, 0, dialect.quoted_newlines)[:1].tolist()), len(block)) + 1
     header, first = block[:cut], block[cut:] or next(blocks, b"")
     if header.startswith(_UTF16):
         raise UnreadableFileError(f"`{path.name}` is written in UTF-16; save it as UTF-8.")
@@ -222,7 +224,7 @@ def draft_csv(path: Path, schema: Schema) -> tuple[Schema, dict[str, str]]:
         names, first = _names(path, blocks, dialect, schema)
         choose_columns(path.name, [(name, None) for name in names], None)  # refuses a name that comes twice
         filled, numbers = np.zeros((2, len(names)), dtype=np.int64)
-        for block in (first, *blocks):
+        for block in chain([first], blocks):
             cells, sound = _cells(block, len(names), dialect)
             lengths = np.asarray(pc.binary_length(pc.ascii_trim_whitespace(cells))).reshape(-1, len(names))
             filled += ((lengths > 0) & sound[:, None]).sum(axis=0)
