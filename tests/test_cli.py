@@ -28,7 +28,7 @@ resource = pytest.importorskip("resource")
 
 ROOT = Path(__file__).parents[1]
 BUDGET = ["--epsilon", "1", "--delta", "1e-6"]
-HEADS = ["person_id", "city", "height", "weight", "age", "[pulse]"]
+HEADS = ["person_id", "height", "weight", "age", "[pulse]"]
 
 
 def write_csv(path: Path, heads: list[str], rows) -> None:
@@ -43,14 +43,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     loadings = np.array([[3.0, 1.0, 0.0, 0.5], [0.0, 1.0, 2.0, -1.0]])
     people = rng.normal(size=(3000, 2)) @ loadings + 0.05 * rng.normal(size=(3000, 4)) + 10
-    write_csv(folder / "people.csv", HEADS, [[i, "Ulm", *row.round(4)] for i, row in enumerate(people)])
+    write_csv(folder / "people.csv", HEADS, [[i, *row.round(4)] for i, row in enumerate(people)])
     np.save(folder / "people.npy", people)
     np.save(folder / "few.npy", people[:12])
     rent, food = rng.integers(100, 99_999, (2, 120))
     cents = np.column_stack([rent, food, rent + food])
     write_csv(folder / "money.csv", ["rent", "food", "total"], [[f"{v / 100:.2f}" for v in row] for row in cents])
     write_csv(folder / "noise.csv", ["a", "b", "c"], rng.integers(0, 10**6, (60, 3)).tolist())
-    write_csv(folder / "words.csv", ["name", "city"], [["Ann", "Ulm"], ["Bob", "Bonn"]])
+    write_csv(folder / "words.csv", ["id", "user_id"], [["Ann", "Ulm"], ["Bob", "Bonn"]])
     return folder
 
 
@@ -175,7 +175,14 @@ MISTAKES = [
     (fit_with(output="no/out.npz"), 2, "make it first: mkdir -p no"),
     (fit_with(output="."), 2, "-o takes"),
     (fit_with(columns="hight,weight"), 2, "has no column 'hight'; did you mean 'height'"),
-    (fit_with(columns="colour"), 2, "it has height, weight, age, [pulse], person_id, city"),
+    (fit_with(schema="none.toml"), 3, "schema file 'none.toml' cannot be read"),
+    (fit_with(separator="--"), 2, "--separator must be one character"),
+    (fit_with(decimal=","), 3, "both between cells and as --decimal; name the --separator"),
+    (fit_with(width="0"), 2, "--width takes a whole number from 1"),
+    (fit_with(file="people.npy", encoding="latin-1"), 3, "is no CSV file; leave out --separator"),
+    (["columns", "people.npy"], 3, "has no column names"),
+    (["columns", "people.csv", "-o", "people.json"], 2, "for example -o people.toml"),
+    (fit_with(columns="colour"), 2, "it has height, weight, age, [pulse], person_id."),
     (fit_with(file="people.npy", columns="a"), 3, "--columns"),
     (fit_with(method="magic"), 2, "--method takes one of auto, adaptive"),
     (fit_with(method="exact"), 2, "for exact relations: --exact"),
@@ -326,7 +333,7 @@ def test_fit_writes_a_private_pca_and_tells_about_it(folder: Path, capsys) -> No
     assert "(1, 1e-06)-DP, replace-one" in said.out
     assert "people.csv, 3,000 rows, 4 columns" in said.out
     assert "Left out (named like an identifier): person_id." in said.err
-    assert "Left out (text): city." in said.err
+    assert "A CSV file has no types: height, weight, age, [pulse] are taken as numbers" in said.err
     saved = load_release("out.npz")
     assert saved.subspace.names == ("height", "weight", "age", "[pulse]")
     assert saved.release.private
@@ -358,6 +365,43 @@ def test_fit_reads_csv_from_standard_input(folder: Path, monkeypatch, capsys) ->
     assert main(fit_with(file="-", ledger="b.json", dataset="people")) == 0
     assert "standard input, 3,000 rows" in capsys.readouterr().out
     assert Ledger("b.json").account("people").spent.epsilon == 1.0
+
+
+SURVEY = "person_id;city;age;income\n" + "".join(f"{i};Ulm;{20 + i % 7},5;{i % 11}\n" for i in range(400))
+
+
+def test_a_schema_is_drafted_edited_and_used(folder: Path, capsys) -> None:
+    Path("survey.csv").write_text(SURVEY)
+    written = ["--separator", ";", "--decimal", ","]
+    assert main(["columns", "survey.csv", *written]) == 0
+    shown = capsys.readouterr().out
+    assert "made by looking at the data" in shown
+    assert main(["columns", "survey.csv", *written, "-o", "survey.toml"]) == 0
+    assert Path("survey.toml").read_text() == shown
+    assert main(["columns", "survey.csv", *written, "-o", "survey.toml"]) == ExitCode.USAGE
+    assert "is there already" in capsys.readouterr().err
+    assert main(fit_with(file="survey.csv", schema="survey.toml", k="1")) == 0
+    said = capsys.readouterr()
+    assert "survey.csv, 400 rows, 2 columns" in said.out
+    assert "Left out (text): city." in said.err
+    assert "no types" not in said.err
+    named = fit_with(file="survey.csv", schema="survey.toml", columns="age,city", output="other.npz")
+    assert main(named) == ExitCode.UNREADABLE
+    assert "Column 'city' of 'survey.csv' is not a column of numbers (text)." in capsys.readouterr().err
+    assert not Path("other.npz").exists()
+    moved = ["transform", "out.npz", "survey.csv", "--schema", "survey.toml", "-o", "-"]
+    assert main(moved) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 401
+
+
+def test_what_is_said_of_a_csv_file_does_not_hang_on_its_cells(folder: Path, capsys) -> None:
+    said = set()
+    for odd in ("1;2;3;4", "x", "", ";;;", '"', "\x00;\x1b[31m;é;,"):
+        Path("survey.csv").write_text(SURVEY + odd + "\n")
+        assert main(fit_with(file="survey.csv", separator=";", k="1", seed="0")) == 0
+        said.add(capsys.readouterr().err)
+        Path("out.npz").unlink()
+    assert len(said) == 1
 
 
 def test_fit_without_names_numbers_the_columns(folder: Path, capsys) -> None:
@@ -647,7 +691,7 @@ def test_transform_writes_coordinates_and_warns(name: str, folder: Path, fitted:
     assert json.loads(said.out) == {"output": name, "rows": 3000, "columns": 2, "private": False}
     from privspan.rows import open_rows
 
-    rows = np.loadtxt("people.csv", delimiter=",", skiprows=1, usecols=(2, 3, 4, 5))
+    rows = np.loadtxt("people.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3, 4))
     wanted = load_release(fitted / "a.npz").subspace.coordinates(rows)
     np.testing.assert_allclose(np.asarray(open_rows(name)), wanted, atol=1e-12)
     assert left_behind(folder) == {name}

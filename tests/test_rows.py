@@ -2,6 +2,7 @@
 
 import decimal
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -13,12 +14,11 @@ import pytest
 import zarr
 from scipy import sparse
 
-from privspan.rows import LeftOut, RowSource, UnreadableFileError, open_rows
+from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
 from privspan.rows import _source as source_module
 from privspan.rows._columns import looks_like_identifier
 from privspan.rows.arrays import HeldRows, mapped_rows
 from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
-from privspan.rows.tables import cut_windows
 
 N, D = 103, 6
 NAMES = tuple(f"c{index}" for index in range(D))
@@ -143,6 +143,17 @@ def written(request, tmp_path, values) -> Path:
     return path
 
 
+def opened(path, **options):
+    """Open a file with what its types do not tell."""
+    free = path.suffix in (".parquet", ".feather") and is_free(path)
+    return open_rows(path, **options, **({"width": D} if free else {}))
+
+
+def is_free(path):
+    types = pq.read_schema(path) if path.suffix == ".parquet" else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    return "embedding" in types.names and pa.types.is_list(types.field("embedding").type)
+
+
 def dense(rows):
     return rows.toarray() if sparse.issparse(rows) else rows
 
@@ -150,7 +161,7 @@ def dense(rows):
 @pytest.mark.parametrize("window_bytes", [2**27, 10 * D * 4])
 def test_every_format_gives_the_same_rows_in_any_order(written, values, monkeypatch, window_bytes):
     monkeypatch.setattr(source_module, "_WINDOW_BYTES", window_bytes)
-    rows = open_rows(written)
+    rows = opened(written)
     assert isinstance(rows, RowSource)
     assert rows.shape == (N, D)
     assert rows.ndim == 2
@@ -170,7 +181,7 @@ def test_every_format_gives_the_same_rows_in_any_order(written, values, monkeypa
 
 
 def test_rows_handed_out_are_fresh(written, values):
-    rows = open_rows(written)
+    rows = opened(written)
     first = rows[:4]
     data = first.data if sparse.issparse(first) else first
     data[...] = 7.0
@@ -178,7 +189,7 @@ def test_rows_handed_out_are_fresh(written, values):
 
 
 def test_names_come_with_the_format(written):
-    rows = open_rows(written)
+    rows = opened(written)
     named = rows.names is not None
     assert named == (written.suffix in (".csv", ".arrow", ".h5ad") or (written / "var").exists() or is_plain(written))
     if named:
@@ -190,21 +201,21 @@ def is_plain(path):
 
 
 def test_chosen_columns_come_in_the_order_asked_for(written, values):
-    if open_rows(written).names is None:
+    if opened(written).names is None:
         with pytest.raises(UnreadableFileError, match="has no column"):
-            open_rows(written, columns=["c3"])
+            opened(written, columns=["c3"])
         return
-    rows = open_rows(written, columns=["c3", "c1"])
+    rows = opened(written, columns=["c3", "c1"])
     assert rows.names == ("c3", "c1")
     assert {left.name for left in rows.left_out} == {"c0", "c2", "c4", "c5"}
     assert {left.reason for left in rows.left_out} == {"not asked for"}
     np.testing.assert_array_equal(dense(rows[10:20]), values[10:20][:, [3, 1]])
     with pytest.raises(UnreadableFileError, match="no column named 'weight'"):
-        open_rows(written, columns=["weight"])
+        opened(written, columns=["weight"])
 
 
 def test_an_array_of_the_whole_can_be_asked_for(written, values):
-    rows = open_rows(written)
+    rows = opened(written)
     if rows.is_sparse:
         with pytest.raises(TypeError, match="sparse"):
             np.asarray(rows)
@@ -284,41 +295,22 @@ def test_identifier_names():
 def test_csv_cells_that_are_no_numbers_count_as_missing(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text('a,b,c,id,t\n1,"x",1e400,1, true\n+2.5e1,2, .5,2,FALSE\nthree,y,,3,\n4,z,-3.,4,yes\n')
-    rows = open_rows(path)
-    assert rows.names == ("a", "c", "t")
-    assert rows.left_out == (LeftOut("b", "text"), LeftOut("id", "named like an identifier"))
+    rows = open_rows(path, columns=["a", "c", "t"])
     np.testing.assert_array_equal(rows[:], [[1, np.inf, 1], [25, 0.5, 0], [np.nan, np.nan, np.nan], [4, -3, np.nan]])
-    np.testing.assert_array_equal(open_rows(path, columns=["b"])[:], [[np.nan], [2], [np.nan], [np.nan]])
+    rows = open_rows(path)
+    assert rows.names == ("a", "b", "c", "t")
+    assert rows.left_out == (LeftOut("id", "named like an identifier"),)
+    np.testing.assert_array_equal(rows[:][:, 1], [np.nan, 2, np.nan, np.nan])
 
 
-def test_csv_kind_of_a_column_does_not_hang_on_one_cell(tmp_path):
-    path = tmp_path / "people.csv"
-    for odd in ("7", "seven", ""):
-        path.write_text("a,b\n" + "1,2\n" * 10 + f"{odd},2\n")
-        assert open_rows(path).names == ("a", "b")
-
-
-def test_lists_of_another_length_count_as_missing_where_metadata_cannot_tell(tmp_path):
+def test_lists_of_another_length_count_as_missing(tmp_path):
     path = tmp_path / "lists.parquet"
-    pq.write_table(pa.table({"v": [[1.0, 2.0], [3.0], [4.0, 5.0, 6.0], [7.0, None]]}), path)
-    rows = open_rows(path)  # 8 values in 4 rows: the width is 2
-    np.testing.assert_array_equal(rows[:], [[1, 2], [np.nan, np.nan], [np.nan, np.nan], [7, np.nan]])
     fixed = pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float32(), 2))
     pq.write_table(pa.table({"v": fixed}), path)
     np.testing.assert_array_equal(open_rows(path)[:], [[1, 2], [np.nan, np.nan], [3, np.nan]])
     np.testing.assert_array_equal(open_rows(path)[1:], [[np.nan, np.nan], [3, np.nan]])
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather"])
-def test_a_row_group_or_batch_of_another_width_is_refused_at_opening(tmp_path, suffix):
-    path = tmp_path / f"lists{suffix}"
-    schema = pa.schema({"v": pa.list_(pa.float64())})
-    make = pq.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file
-    with make(path, schema) as writer:
-        writer.write_table(pa.table({"v": [[1.0, 2.0, 3.0]] * 4}, schema=schema))
-        writer.write_table(pa.table({"v": [[1.0, 2.0, 3.0, 4.0, 5.0]] * 4}, schema=schema))  # 4 each on average
-    with pytest.raises(UnreadableFileError, match="must all have one length"):
-        open_rows(path)
+    with pytest.raises(UnreadableFileError, match="lists of 2 numbers, and `width` says 3"):
+        open_rows(path, width=3)
 
 
 def test_a_list_column_beside_others_is_used_when_asked_for(tmp_path):
@@ -347,7 +339,7 @@ def test_a_file_that_is_cut_short_is_refused_at_opening(tmp_path, values, name):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet", ".feather", ".arrow", ".h5ad", ".zarr", ".csv"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_foreign_missing_and_empty_files_are_refused(tmp_path, suffix):
     path = tmp_path / f"people{suffix}"
     with pytest.raises(UnreadableFileError, match="does not exist"):
@@ -401,10 +393,10 @@ def test_other_faults_of_tables(tmp_path):
             open_rows(path)
     text = tmp_path / "x.csv"
     for content, message in [
-        ("a,b\n1,2\n3\n", "as many cells"),
         ("1,2\n3,4\n", "line of column names"),
-        ("a,b\n", "no rows|not a CSV"),
-        ("a,b\nx,y\n", "no column of numbers"),
+        ("a,b\n", "holds no rows"),
+        ("a,a\n1,2\n", "two columns named 'a'"),
+        ("id\n1\n", "no column of numbers"),
     ]:
         text.write_text(content)
         with pytest.raises(UnreadableFileError, match=message):
@@ -428,8 +420,7 @@ def test_faults_of_anndata(tmp_path, values):
     with h5py.File(path, "r+") as file:
         file["X/indices"][0] = D + 5  # foreign memory, if it were believed
     rows = open_rows(path)[:2].toarray()
-    assert np.isnan(rows[0]).any()
-    np.testing.assert_array_equal(rows[1], values[1])
+    np.testing.assert_array_equal(rows, [np.zeros(D), values[1]])
     write_h5ad_csr(path, values)
     with h5py.File(path, "r+") as file:
         file["X/indptr"][2] = 10**6
@@ -463,7 +454,7 @@ def test_memory_maps_are_read_without_keeping_their_pages(tmp_path, values):
 
 
 def test_derived_sources_compute_row_by_row(written, values):
-    rows = open_rows(written)
+    rows = opened(written)
     pairs = np.random.default_rng(4).permutation(N)[: N // 2 * 2].reshape(-1, 2)
     differences = RowDifferences(rows, pairs)
     expected = values[pairs[:, 0]].astype(np.float64) - values[pairs[:, 1]]
@@ -477,16 +468,21 @@ def test_derived_sources_compute_row_by_row(written, values):
         np.testing.assert_array_equal(ShiftedRows(rows, shift)[3:8], values[3:8] - shift)
 
 
-def test_windows_join_short_parts_and_cut_long_ones():
-    windows = cut_windows([3, 0, 4, 25, 2, 9], 10)
-    assert [(w.start, w.stop, list(w.parts), w.skip, w.whole) for w in windows] == [
-        (0, 7, [0, 1, 2], 0, True),
-        (7, 17, [3], 0, False),
-        (17, 27, [3], 10, False),
-        (27, 32, [3], 20, False),
-        (32, 34, [4], 0, True),
-        (34, 43, [5], 0, True),
-    ]
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_windows_do_not_follow_row_groups(tmp_path, monkeypatch, values, suffix):
+    """Some writers close a row group after a number of bytes, so that one record moves where they end."""
+    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 10 * D * 4)
+    table, edges = as_table(values), set()
+    for number, cuts in enumerate([(), (50,), (3, 4, 40, 90), (10, 20, 30), (0, 101, 102)]):
+        path = tmp_path / f"{number}{suffix}"
+        with (pq.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file)(path, table.schema) as writer:
+            for start, stop in pairwise([0, *cuts, N]):
+                writer.write_table(table.slice(start, stop - start))
+        rows = open_rows(path)
+        edges.add(tuple(rows.edges.tolist()))
+        for part in (slice(None), slice(37, 62), slice(0, 9), slice(95, None), slice(11, 12)):
+            np.testing.assert_array_equal(rows[part], values[part])
+    assert edges == {(*range(0, N, 10), N)}
 
 
 def test_a_large_row_group_is_read_piece_by_piece(tmp_path, monkeypatch):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli.exits import Complaint, ExitCode
@@ -18,20 +19,40 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.rows import RowSource
 
-__all__ = ["STDIN", "open_table", "table_in_words", "table_name", "tell_left_out"]
+__all__ = ["STDIN", "in_flags", "open_table", "table_file", "table_in_words", "table_name", "tell_left_out"]
 
 STDIN = Path("-")
 _NAMED = 8  # columns that a notice lists by name
+_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
 
 
 @contextmanager
-def open_table(file: Path, columns: Sequence[str] | None = None) -> Iterator[RowSource]:
+def open_table(
+    file: Path, columns: Sequence[str] | None = None, reading: Mapping[str, Any] | None = None
+) -> Iterator[RowSource]:
     """Open a file of numbers, or CSV from standard input for ``-``.
+
+    Parameters
+    ----------
+    file : Path
+    columns : sequence of str, optional
+        Columns to use.
+    reading : mapping, optional
+        What is declared about the file: further options of `privspan.rows.open_rows`.
+    """
+    with table_file(file) as path:
+        yield _opened(path, columns, reading or {})
+
+
+@contextmanager
+def table_file(file: Path) -> Iterator[Path]:
+    """Return a file that is there and of a known format.
 
     What comes from standard input is kept in a temporary file that only this user can read, until the block ends.
     """
     if file != STDIN:
-        yield _opened(file, columns)
+        _check_file(file)
+        yield file
         return
     if sys.stdin.isatty():
         raise Complaint("'-' reads CSV from standard input, for example: privspan fit - … < people.csv")
@@ -39,11 +60,11 @@ def open_table(file: Path, columns: Sequence[str] | None = None) -> Iterator[Row
         copy = Path(folder) / "stdin.csv"
         with copy.open("wb") as handle:
             shutil.copyfileobj(sys.stdin.buffer, handle)
-        yield _opened(copy, columns)
+        yield copy
 
 
-def _opened(file: Path, columns: Sequence[str] | None) -> RowSource:
-    from privspan.rows import SUFFIXES, UnreadableFileError, open_rows
+def _check_file(file: Path) -> None:
+    from privspan.rows import SUFFIXES
 
     if not file.exists():
         near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
@@ -52,21 +73,39 @@ def _opened(file: Path, columns: Sequence[str] | None) -> RowSource:
         known = ", ".join(SUFFIXES)
         message = f"{file.name!r} has a suffix that is not known; convert it to one of {known}."
         raise Complaint(message, ExitCode.UNREADABLE)
+
+
+def _opened(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> RowSource:
+    from privspan.rows import UnreadableFileError, open_rows
+
+    with in_flags():
+        try:
+            return open_rows(file, columns=columns, **reading)
+        except UnreadableFileError:
+            _explain_unknown(file, columns, reading)
+            raise
+
+
+@contextmanager
+def in_flags() -> Iterator[None]:
+    """Name options as they are typed in what is said about a file."""
+    from privspan.rows import UnreadableFileError
+
     try:
-        return open_rows(file, columns=columns)
+        yield
     except UnreadableFileError as error:
-        _explain_unknown(file, columns)
-        raise UnreadableFileError(str(error).replace("`columns`", "--columns").replace("`", "'")) from None
+        flags = _PARAMETER.sub(lambda found: "--" + found[1].replace("_", "-"), str(error))
+        raise UnreadableFileError(flags.replace("`", "'")) from None
 
 
-def _explain_unknown(file: Path, columns: Sequence[str] | None) -> None:
+def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> None:
     """Complain about columns that the file does not have, with the names that come nearest."""
     from privspan.rows import UnreadableFileError, open_rows
 
     if columns is None:
         return
     try:
-        every = open_rows(file)
+        every = open_rows(file, **reading)
     except UnreadableFileError:
         return
     known = [*(every.names or ()), *(column.name for column in every.left_out)]
@@ -83,18 +122,18 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     return f"did you mean {' or '.join(repr(match) for match in matches)}?" if matches else None
 
 
-def tell_left_out(source: RowSource, file: Path, asked: bool) -> None:
-    """Say on standard error which columns are not used, and why."""
+def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) -> None:
+    """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     if asked:
         return
     reasons = Counter(column.reason for column in source.left_out)
     for reason in reasons:
         names = [column.name for column in source.left_out if column.reason == reason]
         _console.note(f"Left out ({reason}): {_listed(names)}.")
-    if file == STDIN or file.suffix.lower() == ".csv":
+    if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):
         _console.note(
-            f"A CSV file has no types: {source.shape[1]} column(s) were taken for numbers by their first rows. Name "
-            "them with --columns to keep that choice independent of the data."
+            f"A CSV file has no types: {_listed(source.names)} are taken as numbers, and a cell with anything else "
+            "is a gap of its record. Leave columns of text out with --columns or --schema."
         )
 
 

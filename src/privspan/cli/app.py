@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from privspan import __version__
-from privspan.cli import audit, bench, demo, fit, ledger, plan, read, transform
+from privspan.cli import audit, bench, columns, demo, fit, ledger, plan, read, transform
 from privspan.cli.exits import ExitCode
 
 __all__ = ["app"]
@@ -44,6 +44,7 @@ def privspan(
 
 
 app.command("plan")(plan.plan)
+app.command("columns")(columns.columns)
 app.command("fit")(fit.fit)
 app.command("show")(read.show)
 app.command("relations")(read.relations)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privspan._readable import Note
 from privspan.cli import _console
 from privspan.cli import _fit_options as options
+from privspan.cli import _read_options as reading
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
 from privspan.cli._interrupts import interruptible
@@ -29,6 +30,12 @@ def fit(
     delta: Delta,
     output: options.Output,
     columns: options.Columns = None,
+    schema: reading.SchemaFile = None,
+    separator: reading.Separator = None,
+    decimal: reading.DecimalSign = None,
+    encoding: reading.Encoding = None,
+    quoted_newlines: reading.QuotedNewlines = None,
+    width: reading.Width = None,
     method: options.Method = "auto",
     center: options.Center = True,
     gamma: Gamma = None,
@@ -81,10 +88,18 @@ def fit(
     task.check_options()
     if seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
+    written = {
+        "schema": schema,
+        "separator": separator,
+        "decimal": decimal,
+        "encoding": encoding,
+        "quoted_newlines": quoted_newlines,
+        "width": width,
+    }
     with interruptible() as interrupts:
         delivery = Delivery(output, report, json, overwrite, interrupts)
         try:
-            _learn(task, file, None if columns is None else split_names(columns), charge, delivery)
+            _learn(task, file, None if columns is None else split_names(columns), written, charge, delivery)
             return delivery.tell()
         except KeyboardInterrupt:
             raise Complaint(f"interrupted. {delivery.kept or charge.spent()}", ExitCode.INTERRUPTED) from None
@@ -94,13 +109,15 @@ def fit(
             raise
 
 
-def _learn(task: Task, file: Path, columns: list[str] | None, charge: Charge, delivery: Delivery) -> None:
+def _learn(
+    task: Task, file: Path, columns: list[str] | None, written: dict[str, Any], charge: Charge, delivery: Delivery
+) -> None:
     """Read, check, charge, run, and write the result before anything else can happen."""
     from privspan._watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns) as source:
-        tell_left_out(source, file, asked=columns is not None)
+    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, written) as source:
+        tell_left_out(source, file, asked=columns is not None, declared=written["schema"] is not None)
         task.check(source)
         delivery.source = table_in_words(file, source)
         shown.now("Learning privately", task.rows_to_see(source))

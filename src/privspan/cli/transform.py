@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from privspan.cli import _console
+from privspan.cli import _read_options as reading
 from privspan.cli._options import Json, Overwrite, check_target
 from privspan.cli._progress import activity
 from privspan.cli._table import STDIN, open_table
@@ -38,6 +39,12 @@ def transform(
         typer.Option("--output", "-o", metavar="OUT", help=".csv, .npy or .parquet; - for CSV on standard output."),
     ],
     overwrite: Overwrite = False,
+    schema: reading.SchemaFile = None,
+    separator: reading.Separator = None,
+    decimal: reading.DecimalSign = None,
+    encoding: reading.Encoding = None,
+    quoted_newlines: reading.QuotedNewlines = None,
+    width: reading.Width = None,
     json: Json = False,
 ) -> None:
     """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
@@ -53,7 +60,15 @@ def transform(
         )
     found = load(subspace).subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
-    with activity("Transforming") as shown, open_table(file, names) as source:
+    written = {
+        "schema": schema,
+        "separator": separator,
+        "decimal": decimal,
+        "encoding": encoding,
+        "quoted_newlines": quoted_newlines,
+        "width": width,
+    }
+    with activity("Transforming") as shown, open_table(file, names, written) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")

@@ -6,10 +6,11 @@ A `RowSource` knows its shape and its column names from metadata alone and reads
 A `PartitionedTable` is for rows that stay on other machines, as those of a Dask array: `partitioned` makes one of it.
 `GatheredRows` brings them here, for methods that cannot do without.
 
-Which columns are used is decided by the schema, never by values (`LeftOut` tells what was left out and why).  A cell
-without a number is NaN, and a row with a NaN counts as a row of zeros: a fault in one record's values is a defined
-answer, not an exception.  Faults of the file itself are an `UnreadableFileError`, raised when it is opened wherever
-metadata can tell.  How rows of files are dealt into blocks and pairs: docs/explanation/partitioning.md.
+Which columns are used is decided by the types that a file declares, or that a `Schema` declares for it, never by
+values (`LeftOut` tells what was left out and why).  A cell without a number is NaN, and a row with a NaN counts as a
+row of zeros: a fault in one record's values is a defined answer, not an exception.  Faults of the file itself are an
+`UnreadableFileError`, raised when it is opened wherever metadata can tell.  How rows of files are dealt into blocks
+and pairs: docs/explanation/partitioning.md.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from __future__ import annotations
 from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 from privspan.rows.arrays import MappedRows, mapped_rows
 from privspan.rows.derived import DealtRows, RowDifferences, SelectedColumns, ShiftedRows
+from privspan.rows.draft import draft_schema
 from privspan.rows.files import SUFFIXES, open_rows
 from privspan.rows.gathered import GatheredRows
 from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
+from privspan.rows.schema import Column, Schema, read_schema
 
 __all__ = [
     "SUFFIXES",
+    "Column",
     "DealtRows",
     "GatheredRows",
     "LeftOut",
@@ -30,13 +34,16 @@ __all__ = [
     "PartitionedTable",
     "RowDifferences",
     "RowSource",
+    "Schema",
     "SelectedColumns",
     "ShiftedRows",
     "UnreadableFileError",
     "WindowedSource",
+    "draft_schema",
     "mapped_rows",
     "open_rows",
     "partition_rows",
     "partitioned",
     "partitioned_column",
+    "read_schema",
 ]

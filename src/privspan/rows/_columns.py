@@ -2,7 +2,7 @@
 
 Left out are text, dates, categories, lists and other types that are not numbers, and columns whose *name* says that
 they identify a record.  A column that was asked for by name is never left out for its name; asked for with a type
-that is not a number, it is refused.
+that is not a number, it is refused.  A schema declares types beside those of the file (`privspan.rows.schema`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from privspan.rows._source import LeftOut, UnreadableFileError
+from privspan.rows.schema import Schema
 
 __all__ = ["choose_columns", "looks_like_identifier"]
 
@@ -37,7 +38,10 @@ def looks_like_identifier(name: str) -> bool:
 
 
 def choose_columns(
-    file: str, kinds: Iterable[tuple[str, str | None]], wanted: Sequence[str] | None
+    file: str,
+    kinds: Iterable[tuple[str, str | None]],
+    wanted: Sequence[str] | None,
+    schema: Schema | None = None,
 ) -> tuple[list[str], tuple[LeftOut, ...]]:
     """Choose the columns to use.
 
@@ -49,6 +53,8 @@ def choose_columns(
         Every column, with None if its type is a number, else with what it is instead.
     wanted : sequence of str, optional
         Columns that were asked for.
+    schema : Schema, optional
+        What is declared about columns.  One that it declares a number is used whatever its name.
 
     Returns
     -------
@@ -61,17 +67,40 @@ def choose_columns(
         if name in by_name:
             raise UnreadableFileError(f"`{file}` has two columns named {name!r}; rename one of them.")
         by_name[name] = reason
+    declared = schema is not None and schema.columns is not None
+    if schema is not None:
+        by_name = _declared(file, by_name, schema)
     if wanted is not None:
         return _asked_for(file, by_name, wanted)
     used, left_out = [], []
     for name, reason in by_name.items():
-        if reason is None and looks_like_identifier(name):
+        if reason is None and not declared and looks_like_identifier(name):
             reason = "named like an identifier"
         if reason is None:
             used.append(name)
         else:
             left_out.append(LeftOut(name, reason))
     return used, tuple(left_out)
+
+
+def _declared(file: str, by_name: dict[str, str | None], schema: Schema) -> dict[str, str | None]:
+    """Add what the schema says to what the file says, and refuse where they contradict each other."""
+    if schema.columns is None:
+        return by_name
+    for name, column in schema.columns.items():
+        if name not in by_name:
+            raise UnreadableFileError(f"`{file}` has no column named {name!r}, which the schema declares.")
+        says = by_name[name]
+        if (column.type == "number" and says is not None) or (column.type == "list" and says != "lists"):
+            held = says or "numbers"
+            raise UnreadableFileError(
+                f"The schema calls column {name!r} of `{file}` a {column.type}; it holds {held}."
+            )
+    reasons = {"number": None, "list": "lists", "text": "text", "skip": "skipped by the schema"}
+    return {
+        name: reasons[schema.columns[name].type] if name in schema.columns else "not in the schema"
+        for name in by_name
+    }
 
 
 def _asked_for(

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from privspan.rows._columns import choose_columns
 from privspan.rows._source import RowSource, UnreadableFileError, WindowedSource, window_edges, window_rows
 from privspan.rows.arrays import check_numbers
+from privspan.rows.compressed import rows_inside
 from privspan.rows.derived import SelectedColumns
+from privspan.rows.schema import Schema
 
 __all__ = ["ChunkedRows", "CompressedRows", "anndata_rows", "chunked_rows"]
 
@@ -70,11 +72,7 @@ class CompressedRows(WindowedSource):
         first, last = int(starts[0]), int(starts[-1])
         data = np.asarray(_read(self._file, self._group["data"], first, last)).astype(self.dtype, copy=False)
         columns = np.asarray(_read(self._file, self._group["indices"], first, last))
-        # An entry outside the table would make products read foreign memory; it counts as a missing cell.
-        foreign = (columns < 0) | (columns >= self.shape[1])
-        if foreign.any():
-            data, columns = np.where(foreign, np.nan, data), np.where(foreign, 0, columns)
-        return sparse.csr_array((data, columns, starts - first), shape=(stop - start, self.shape[1]))
+        return rows_inside(data, columns, starts - first, (stop - start, self.shape[1]))
 
 
 def _read(file: str, array: Any, start: int, stop: int) -> Any:
@@ -97,17 +95,21 @@ def chunked_rows(file: str, array: Any) -> RowSource:
     return ChunkedRows(file, array)
 
 
-def anndata_rows(file: str, group: Any, columns: Sequence[str] | None) -> RowSource:
+def anndata_rows(file: str, group: Any, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Return a source for the ``X`` of an AnnData store, with the names of its variables as column names."""
     if "X" not in group:
         raise UnreadableFileError(f"`{file}` has no table `X` with one row per person.")
     X = group["X"]
     source = chunked_rows(file, X) if hasattr(X, "dtype") else _compressed(file, X)
     source.names = _variable_names(group, source.shape[1])
-    if columns is None:
+    if columns is None and schema.columns is None:
         return source
     if source.names is None:
         raise UnreadableFileError(f"`{file}` has no column names; leave out `columns`.")
+    if schema.columns is not None:
+        columns, _ = choose_columns(file, [(name, None) for name in source.names], columns, schema)
+    if not columns:
+        raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
     position = {name: index for index, name in enumerate(source.names)}
     for name in columns:
         if name not in position:

@@ -14,7 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["compressed_rows", "entry_rows", "summed_rows"]
+__all__ = ["compressed_rows", "entry_rows", "rows_inside", "summed_rows"]
+
+
+def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], shape: tuple[int, int]) -> Any:
+    """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.
+
+    Such an entry would make products read foreign memory.  Its row keeps its entries, as zeros: neither the dtype nor
+    another row shows that it was there.
+
+    Parameters
+    ----------
+    data, columns : (entries,) arrays
+    starts : (n + 1,) array
+    shape : (n, d)
+    """
+    foreign = (columns < 0) | (columns >= shape[1])
+    if foreign.any():
+        owner = np.repeat(np.arange(shape[0]), np.diff(starts))
+        data, columns = data.copy(), np.where(foreign, 0, columns)
+        data[np.isin(owner, owner[foreign])] = 0
+    return sparse.csr_array((data, columns, starts), shape=shape)
 
 
 def compressed_rows(table: Any) -> Any:

@@ -9,14 +9,15 @@ import h5py
 
 from privspan.rows._source import RowSource, UnreadableFileError
 from privspan.rows.chunked import anndata_rows
+from privspan.rows.schema import Schema
 
 __all__ = ["open_h5ad"]
 
 
-def open_h5ad(path: Path, columns: Sequence[str] | None) -> RowSource:
+def open_h5ad(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open the ``X`` of an AnnData file."""
     try:
         file = h5py.File(path, "r")
     except OSError:
         raise UnreadableFileError(f"`{path.name}` is not an HDF5 file, or is cut short.") from None
-    return anndata_rows(path.name, file, columns)
+    return anndata_rows(path.name, file, columns, schema)

@@ -1,4 +1,4 @@
-"""Parquet files, read by row group: several small ones at a time, or a large one piece by piece."""
+"""Parquet files, read as one stream of rows, from the row group in which they begin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privspan.rows._source import RowSource, UnreadableFileError
-from privspan.rows.tables import Layout, TableRows, Window, layout_of, with_width
+from privspan.rows.schema import Schema
+from privspan.rows.tables import Layout, TableRows, layout_of
 
 __all__ = ["ParquetRows", "open_parquet"]
 
@@ -24,26 +25,24 @@ class ParquetRows(TableRows):
         super().__init__(path, layout, lengths)
         self._file = file
         self._stream: Iterator[Any] = iter(())
-        self._stream_at = (-1, 0)  # row group that is streamed, and how many of its rows have been
-        self._rest: Any = None  # what the last batch of the stream held beyond the last window
+        self._at: int | None = None  # the row that comes next in the stream
+        self._rest: Any = None  # what the last batch of the stream held beyond the last rows
 
-    def _table(self, window: Window) -> Any:
-        columns = self._layout.columns
-        if window.whole:
-            return self._file.read_row_groups(list(window.parts), columns=columns).select(columns)
-        return self._piece(window.parts.start, window.skip, window.rows).select(columns)
-
-    def _piece(self, group: int, skip: int, rows: int) -> Any:
-        """Read a piece of a row group: go on where the stream stands, or begin the row group anew."""
-        streamed, at = self._stream_at
-        if streamed != group or at > skip:
-            self._stream = self._file.iter_batches(batch_size=rows, row_groups=[group], columns=self._layout.columns)
-            self._rest, at = None, 0
-        while at < skip:
-            at += self._next_rows(min(skip - at, rows)).num_rows
-        table = self._next_rows(rows)
-        self._stream_at = (group, skip + table.num_rows)
-        return table
+    def _table(self, start: int, stop: int) -> Any:
+        """Go on where the stream stands, or begin anew with a row group."""
+        group = self._part_of(start)
+        if self._at is None or not self._part_edges[group] <= self._at <= start:
+            later = range(group, len(self._part_edges) - 1)
+            self._stream = self._file.iter_batches(
+                batch_size=stop - start, row_groups=list(later), columns=self._layout.columns
+            )
+            self._rest, self._at = None, int(self._part_edges[group])
+        at, self._at = self._at, None  # lost, should reading fail
+        while at < start:
+            at += self._next_rows(min(start - at, stop - start)).num_rows
+        table = self._next_rows(stop - start)
+        self._at = at + table.num_rows
+        return table.select(self._layout.columns)
 
     def _next_rows(self, rows: int) -> Any:
         """Return the next rows of the stream, however its batches fall; fewer at its end."""
@@ -54,27 +53,20 @@ class ParquetRows(TableRows):
                 break
             held.append(pa.Table.from_batches([batch]))
         if not held:
-            raise pa.ArrowInvalid("The row group ends early.")
+            raise pa.ArrowInvalid("The file ends early.")
         table = pa.concat_tables(held)
         self._rest = table.slice(rows) if table.num_rows > rows else None
         return table.slice(0, rows)
 
 
-def open_parquet(path: Path, columns: Sequence[str] | None) -> RowSource:
+def open_parquet(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open a Parquet file; its footer is at its end, so a file that is cut short is refused here."""
     try:
         file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
-        schema = file.schema_arrow
+        types = file.schema_arrow
     except (pa.ArrowException, OSError):
         message = f"`{path.name}` is not a Parquet file, or is cut short; write it again."
         raise UnreadableFileError(message) from None
-    layout = layout_of(path.name, schema, columns)
-    groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
-    counts = [(group.num_rows, _values(group, layout.columns[0])) for group in groups]
-    return ParquetRows(path, file, with_width(path.name, layout, counts), [group.num_rows for group in groups])
-
-
-def _values(group: Any, name: str) -> int:
-    """Return how many values a row group stores of one column: for lists, of all of them together."""
-    chunks = (group.column(index) for index in range(group.num_columns))
-    return sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.startswith(f"{name}."))
+    layout = layout_of(path.name, types, columns, schema)
+    lengths = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+    return ParquetRows(path, file, layout, lengths)

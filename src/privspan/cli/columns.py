@@ -1,0 +1,52 @@
+"""``privspan columns``: a first schema file for a table, to look at and to edit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privspan.cli import _console
+from privspan.cli import _read_options as reading
+from privspan.cli._options import Overwrite, check_target
+from privspan.cli._table import in_flags, table_file
+
+__all__ = ["columns"]
+
+
+def columns(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="The .toml file to write; by default standard output."),
+    ] = None,
+    separator: reading.Separator = None,
+    decimal: reading.DecimalSign = None,
+    encoding: reading.Encoding = None,
+    quoted_newlines: reading.QuotedNewlines = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a schema of a table: the type of each column, to look at and to edit. Then use it with --schema.
+
+    For a CSV file the draft is made by looking at the data: it is for the
+    eyes of whoever keeps the data, and NOT private.
+
+    Example: privspan columns people.csv -o people.toml
+    """
+    from privspan.rows import Schema, draft_schema
+
+    if output is not None:
+        check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
+    declared = Schema().but(separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
+    with table_file(file) as path, in_flags():
+        text = draft_schema(path, declared)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        from privspan._whole_file import whole_file
+
+        with whole_file(output, overwrite=overwrite) as handle:
+            handle.write(text.encode())
+        _console.note(f"Wrote {output}. Look at it, and say with --schema {output} that it holds.")
