@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.spectrum import typical_length
 from privspan.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
@@ -60,6 +61,7 @@ class PrivateMean:
     private: bool
 
 
+@entry
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -126,6 +128,7 @@ def private_mean(
     return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
 
 
+@entry
 def pair_differences(X: object, rng: RandomLike = None) -> Any:
     """Return the differences of rows that a public random order pairs; one record reaches one difference.
 

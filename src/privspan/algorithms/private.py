@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.adaptive import adaptive_subspace
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.exact import exact_subspace
@@ -67,6 +68,7 @@ class UselessPlanWarning(UserWarning):
     """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
 
 
+@entry
 def private_subspace(
     X: object,
     k: int,
