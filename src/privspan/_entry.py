@@ -113,14 +113,14 @@ def spendable(epsilon: object, delta: object = None) -> None:
     low, high = EPSILONS
     number: Any = epsilon
     if not low <= number <= high:
-        raise ValueError(f"`epsilon` must be between {low:g} and {high:g}; got {float(number)!r}.")
+        raise ValueError(f"`epsilon` must be between {low:g} and {high:g}; got {float(number):.12g}.")
     if delta is None:
         return
     _checks.probability(delta=delta)
     number = delta
     if number < SMALLEST_DELTA:
         what = "at least 2**-100, or nothing would ever be released"
-        raise ValueError(f"`delta` must be {what}; got {float(number)!r}.")
+        raise ValueError(f"`delta` must be {what}; got {float(number):.12g}.")
 
 
 def rows_known(n: int) -> None:
