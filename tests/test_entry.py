@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,17 @@ def test_nor_in_what_prepares_a_table() -> None:
         with np.errstate(all="raise"):
             pair_differences(X, 0)
             choose_dimension(X, 2, epsilon=1.0, bits=open_streams(0).noise)
+
+
+def test_nor_where_the_partitions_of_a_table_are() -> None:
+    """The threads of a Dask scheduler have an error state of their own."""
+    dask, array = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    with ThreadPoolExecutor(2, initializer=lambda: np.seterr(all="raise")) as pool, dask.config.set(pool=pool):
+        for X in hostile_rows().values():
+            table = array.from_array(X, chunks=(100, -1))
+            privspan.private_mean(table, **BUDGET, rng=0)
+            privspan.private_subspace(table, 2, method="adaptive", **BUDGET, rng=0)
+            privspan.approximate_subspace(table, 2, **BUDGET, rng=0)
 
 
 def test_a_table_of_denormal_numbers_is_no_reason_either() -> None:

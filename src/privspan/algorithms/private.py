@@ -112,6 +112,8 @@ def private_subspace(
     -----
     UselessPlanWarning
         If "auto" finds no method that is predicted to do better than an error of .5.
+    WeakPrivacyWarning
+        If the budget promises little for so many rows, as every private function warns.
 
     Guarantee
     ---------
