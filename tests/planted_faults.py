@@ -7,18 +7,22 @@ the same faults.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import dask
 import dask.array as da
@@ -30,6 +34,7 @@ from exact_oracle import printed_algorithm, scores
 
 import privspan.audit.domains as domains
 from privspan import (
+    _entry,
     _frames,
     _strict_json,
     baselines,
@@ -261,6 +266,36 @@ def short_laplace(patch):
     patch.setattr(domains, "TruncatedLaplace", Short)
 
 
+def grown_by_threads() -> bool:
+    """Whether a release table that eight threads grow at one time breaks the inequality that makes it private."""
+    following = selection._OptimalTable._next
+
+    def slowly(table, last):
+        time.sleep(1e-6)  # other threads come in between
+        return following(table, last)
+
+    table = selection._OptimalTable(0.1, 1e-3)
+    with mock.patch.object(selection._OptimalTable, "_next", slowly), ThreadPoolExecutor(8) as pool:
+        list(pool.map(table, range(40, 56)))
+    entries = [table(margin) for margin in range(56)]
+    return any(high > following(table, low) for low, high in itertools.pairwise(entries))
+
+
+@fault("a release table that threads grow in place", grown_by_threads)
+def grown_in_place(patch):
+    def grow(self, margin):
+        if not isinstance(self._entries, list):
+            self._entries = list(self._entries)
+        while len(self._entries) <= margin:
+            last = self._entries[-1]
+            if last == selection._ONE:
+                return last
+            self._entries.append(self._next(last))
+        return self._entries[margin]
+
+    patch.setattr(selection._OptimalTable, "__call__", grow)
+
+
 def rank_pair() -> Any:
     flat, full = np.tile([[1.0, 0.0, 0.0]], (3, 1)), np.eye(3)[[0, 0, 1]]
     return last_replaced(np.vstack([flat, full, flat]), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
@@ -288,6 +323,24 @@ def touchy(patch):
         return rows(table if np.isfinite(table).all() else np.zeros_like(table), **options)
 
     patch.setattr(exact, "integer_rows", give_up)
+
+
+def ended_early(table, rng):
+    """Whether a call ends with an error for a caller who has asked NumPy to raise."""
+    with np.errstate(all="raise"):
+        try:
+            private_mean(table, epsilon=EPSILON, delta=DELTA, rng=rng)
+        except FloatingPointError:
+            return {"ended early": 1.0}
+    return {"ended early": 0.0}
+
+
+UNDERFLOW = last_replaced(np.ones((3, 2)), (1.0, 1e-200), (1.0, 1.0))
+
+
+@fault("errors that the caller's NumPy raises", lambda: refuted(ended_early, UNDERFLOW))
+def open_door(patch):
+    patch.setattr(_entry, "quiet_numpy", contextlib.nullcontext)
 
 
 # ---- Sums and their noise --------------------------------------------------------------------------------------

@@ -196,9 +196,13 @@ MISTAKES = [
     (fit_with(k="auto", max_k="2", file="noise.csv", columns="a,b"), 2, "at most 1 dimension(s)"),
     (fit_with(k="auto", max_k="4"), 2, "at most 3 dimension(s) in 4 columns"),
     (fit_with(file="few.npy", k="auto", method="approximate"), 2, "the table must have at least 14 rows for two"),
-    (fit_with(exact="", delta="1e-40"), 2, "--delta takes at least 7.9e-31 with --exact; got 1e-40"),
+    (
+        fit_with(exact="", delta="1e-40"),
+        2,
+        "--delta must be at least 2**-100, or nothing would ever be released; got 1e-40",
+    ),
     (fit_with(exact="", decimals="301"), 2, "--decimals takes at most 300; got 301"),
-    (fit_with(epsilon="1e-30", delta="1e-40"), 2, "--epsilon or --delta must be larger"),
+    (fit_with(epsilon="1e-30", delta="1e-40"), 2, "--epsilon must be between 1e-09 and 10000; got 1e-30"),
     (fit_with(norm_bound="1e200"), 2, "--norm-bound must be between 2**-500 and 2**500"),
     (fit_with(gamma="1"), 2, "for example --gamma 0.05"),
     (fit_with(report="report.pdf"), 2, "ends in .html, for example --report report.html"),
@@ -488,6 +492,24 @@ def test_what_public_numbers_rule_out_costs_nothing(k: str, center: str, folder:
     assert ("got 6. Centring makes one row of every two." in said) == (center == "--center")
     assert "spent" not in said
     assert Ledger("b.json").accounts() == {}
+
+
+@pytest.mark.parametrize("changes", [{"epsilon": "1e290"}, {"epsilon": "1e-20"}, {"delta": "1e-200"}])
+@pytest.mark.parametrize("exact", [{}, {"exact": "", "decimals": "2"}])
+def test_a_budget_that_nothing_could_spend_is_refused_before_the_charge(changes, exact, folder, capsys) -> None:
+    assert main(fit_with(**changes, **exact, file="money.csv", ledger="b.json")) == ExitCode.USAGE
+    assert "must be" in capsys.readouterr().err
+    assert not (folder / "b.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"), [({"epsilon": "100"}, "can give the row away"), ({"delta": "0.1"}, "drawn at random")]
+)
+def test_a_budget_that_promises_little_is_told_of_once(changes, words, folder, capsys) -> None:
+    assert main(fit_with(**changes)) == 0
+    said = capsys.readouterr().err
+    assert said.count("promises little") == 1
+    assert words in " ".join(said.split())
 
 
 # --- The ledger ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from privspan import private_mean
+from privspan.algorithms import spectrum
 from privspan.algorithms.lazy_gauss import UnitGram
 from privspan.noise import add_gaussian, rounding_charge
 from privspan.randomness import open_streams
@@ -107,3 +108,18 @@ def test_low_bits_of_a_record_move_a_release_by_less_than_a_grid_step_or_two():
     first, second = (private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=3.0, rng=5) for X in (table, other))
     assert np.abs(first.mean - second.mean).max() <= 2 * 2.0**-20 * first.noise
     assert first.noise == second.noise
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 2, 3, 7])
+def test_the_octave_of_a_length_is_exact_whatever_the_rows_before_it_are(left_out):
+    """A rounded logarithm puts the float below a power of two an octave too high, in some places of an array."""
+    first, last = spectrum._OCTAVES
+    powers = 2.0 ** np.arange(first + 1, last + 1)
+    lengths = np.concatenate([np.full(left_out, 2.0**first), powers, np.nextafter(powers, 0.0)])
+    expected = np.zeros(last - first + 1)
+    for octave in range(first, last):
+        expected[octave - first] += 1  # the float below the next power
+        expected[octave + 1 - first] += 1  # that power itself
+    np.testing.assert_array_equal(spectrum._octave_counts(lengths), expected)
+    alone = sum(spectrum._octave_counts(lengths[i : i + 1]) for i in range(len(lengths)))
+    np.testing.assert_array_equal(alone, expected)

@@ -288,7 +288,7 @@ def rows_in_partitions(n, d, length):
         (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
         (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
         (np.zeros((60, 6)), 1, {"norm_bound": 1e200}, "`norm_bound` must be between"),
-        (np.zeros((60, 6)), 1, {"epsilon": 1e-30, "delta": 1e-30}, "`epsilon` or `delta` must be larger"),
+        (np.zeros((60, 6)), 1, {"epsilon": 1e-30}, "`epsilon` must be between"),
     ],
 )
 def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message, monkeypatch):

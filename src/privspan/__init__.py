@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         PrivatePCA,
     )
     from privspan.planner import Plan, plan
-    from privspan.privacy import Budget, Part, PrivacyCost, Release
+    from privspan.privacy import Budget, Part, PrivacyCost, Release, WeakPrivacyWarning
     from privspan.relations import ExactForm, Relation
     from privspan.subspace import Subspace
 
@@ -54,6 +54,7 @@ _HOMES = {
     "Release": "privspan.privacy",
     "Subspace": "privspan.subspace",
     "UselessPlanWarning": "privspan.algorithms.private",
+    "WeakPrivacyWarning": "privspan.privacy",
     "approximate_subspace": "privspan.algorithms.approximate",
     "boosted_subspace": "privspan.algorithms.boosted",
     "exact_subspace": "privspan.algorithms.exact",
@@ -84,6 +85,7 @@ __all__ = [
     "Release",
     "Subspace",
     "UselessPlanWarning",
+    "WeakPrivacyWarning",
     "__version__",
     "approximate_subspace",
     "boosted_subspace",

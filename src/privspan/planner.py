@@ -17,6 +17,7 @@ from itertools import product
 from scipy.special import chdtr, chdtrc, chdtri, ndtri
 
 from privspan import _checks, planner_adaptive
+from privspan._entry import entry
 from privspan.leverage_certificate import LeveragePlan
 from privspan.planner_blocks import stable_block_size
 from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
@@ -125,6 +126,7 @@ class Plan:
         return "\n".join([head, *rows])
 
 
+@entry
 def plan(n: int, d: int, k: int, *, epsilon: float, delta: float, gamma: float | None = None) -> Plan:
     """Predict what each method would do with n rows of d columns, and say which one to take.
 

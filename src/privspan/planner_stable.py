@@ -61,6 +61,9 @@ GROUP_STRENGTH = 0.97
 
 SMALLEST_RIDGE = 2.0**-40
 
+_SMALLEST_MU = 2.0**-45  # of a step: with less its noise would leave the range of integers, after others have spent
+_HIGHEST_LEVEL = 2**40
+
 _ROTATION_SHARE = 1e-3
 _LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long groups, and its largest weight
 _QUANTILES = (0.25, 0.35, 0.45, 0.55)
@@ -142,6 +145,8 @@ class StableSplit:
 
     def overridden(self, changes: Mapping[str, float]) -> StableSplit:
         """Replace what the caller fixed; a step that is left out stays out."""
+        if not isinstance(changes, Mapping):
+            raise TypeError(f"`split` must be a mapping; got an object of type {type(changes).__name__}.")
         for name, value in changes.items():
             _checks.one_of([field.name for field in fields(self)], split=name)
             if name in ("delta_test", "norm_quantile"):
@@ -155,7 +160,10 @@ class StableSplit:
         gaussian, delta_test = Budget(epsilon, delta).reserve_delta(self.delta_test)
         gaussian, delta_rotation = gaussian.reserve_delta(_ROTATION_SHARE)
         weights = (self.scale, self.tail, self.long, self.signal, self.test, self.noise)
-        positive = iter(share_mu(gaussian.mu, *(weight for weight in weights if weight > 0)))
+        shares = share_mu(gaussian.mu, *(weight for weight in weights if weight > 0))
+        if delta_test == 0.0 or min(shares) < _SMALLEST_MU:
+            raise ValueError("`split` must leave every step a share that it can work with; one is next to nothing.")
+        positive = iter(shares)
         scale, tail, long, signal, test, noise = (next(positive) if weight > 0 else 0.0 for weight in weights)
         return StableBudget(scale, tail, long, signal, test, noise, delta_test, delta_rotation, self.norm_quantile)
 
@@ -285,6 +293,18 @@ def plan_levels(
         ridge=float(ridge[row, 0]),
         largest_margin=min(largest, full_level - chosen_ramp - 2),
     )
+
+
+def check_overrides(changes: Mapping[str, object]) -> None:
+    """Refuse, before anything is read, levels and bounds that no plan could have."""
+    for name in ("full_level", "ramp", "movers"):
+        if changes.get(name) is not None:
+            _checks.integer_at_least(1, **{name: changes[name]})
+            if int(changes[name]) > _HIGHEST_LEVEL:  # type: ignore[call-overload]
+                raise ValueError(f"`{name}` must be at most 2**40.")
+    for name in ("signal", "spread", "ridge"):
+        if changes.get(name) is not None:
+            _checks.moderate(**{name: changes[name]})
 
 
 def override(

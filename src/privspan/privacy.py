@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privspan import _checks
+from privspan._entry import WeakPrivacyWarning
 from privspan._frozen import FrozenMapping, plain
 from privspan._rounding import down, up
 from privspan.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
@@ -34,6 +35,7 @@ __all__ = [
     "Part",
     "PrivacyCost",
     "Release",
+    "WeakPrivacyWarning",
     "compose_mu",
     "delta_from_mu",
     "delta_from_rho",

@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.randomness import BitSource
 
 GRID_BITS = 128
@@ -44,9 +45,8 @@ def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
     ``Decimal.exp`` is correctly rounded, so its two neighbours enclose the exponential of its argument; the
     argument itself is first rounded down for the lower bound and up for the upper one.
     """
-    with decimal.localcontext() as context:
-        context.prec = 80
-        context.Emax, context.Emin = decimal.MAX_EMAX, decimal.MIN_EMIN
+    ours = decimal.Context(prec=80, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)  # whatever the caller has set
+    with decimal.localcontext(ours) as context:
         numerator, denominator = decimal.Decimal(exponent.numerator), decimal.Decimal(exponent.denominator)
         context.rounding = decimal.ROUND_FLOOR
         lower = (numerator / denominator).exp().next_minus()
@@ -56,7 +56,11 @@ def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
 
 
 class _OptimalTable:
-    """The release probabilities of one (epsilon, delta), as integers on the grid, grown on demand."""
+    """The release probabilities of one (epsilon, delta), as integers on the grid, grown on demand.
+
+    Threads share it.  The entries never change once they are seen: a longer tuple is built aside and takes the place
+    of the shorter one in a single assignment, and whoever comes second with another puts equal numbers there.
+    """
 
     def __init__(self, epsilon: float, delta: float) -> None:
         grow_lower, _ = exp_bounds(Fraction(epsilon))
@@ -65,15 +69,20 @@ class _OptimalTable:
         self._grow = _floor(grow_lower * _ONE)
         self._shrink = _ceil(shrink_upper * _ONE)
         self._delta_floor = _floor(Fraction(delta) * _ONE)
-        self._entries = [0]
+        self._entries: tuple[int, ...] = (0,)
 
     def __call__(self, margin: int) -> int:
-        while len(self._entries) <= margin:
-            last = self._entries[-1]
-            if last == _ONE:
-                return _ONE
-            self._entries.append(self._next(last))
-        return self._entries[margin]
+        entries = self._entries
+        if len(entries) <= margin and entries[-1] < _ONE:
+            entries = self._entries = self._grown(entries, margin)
+        return entries[min(margin, len(entries) - 1)]
+
+    def _grown(self, entries: tuple[int, ...], margin: int) -> tuple[int, ...]:
+        """Return the entries up to this margin and half as far again, or up to the first one that is certain."""
+        longer = list(entries)
+        while len(longer) <= margin + margin // 2 and longer[-1] < _ONE:
+            longer.append(self._next(longer[-1]))
+        return tuple(longer)
 
     def _next(self, last: int) -> int:
         """The largest grid point that both inequalities allow after ``last``."""
@@ -158,6 +167,7 @@ def _laplace_table(epsilon: float, delta: float) -> TruncatedLaplace:
     return TruncatedLaplace(epsilon, delta)
 
 
+@entry
 def release_probability(margin: int, epsilon: float, delta: float, release: ReleaseRule = "optimal") -> Fraction:
     """Probability with which a candidate of that margin is released.
 
@@ -196,6 +206,7 @@ def release_probability(margin: int, epsilon: float, delta: float, release: Rele
     return laplace.probability_at_least(laplace.bound + 1 - margin)
 
 
+@entry
 def releases(margin: int, epsilon: float, delta: float, bits: BitSource, release: ReleaseRule = "optimal") -> bool:
     """Decide by one exact draw whether a candidate of that margin is released.
 
@@ -243,6 +254,7 @@ def vote_margin(keys: Sequence[Key | None]) -> tuple[Key | None, int]:
     return winner, gap_margin(top, second)
 
 
+@entry
 def stable_vote(
     keys: Sequence[Key | None],
     epsilon: float,
@@ -272,6 +284,7 @@ def stable_vote(
     return winner if releases(margin, epsilon, delta, bits, release) else None
 
 
+@entry
 def permute_and_flip(scores: Sequence[int], epsilon: float, bits: BitSource) -> int:
     """Draw the index of a nearly largest score.
 
@@ -289,6 +302,7 @@ def permute_and_flip(scores: Sequence[int], epsilon: float, bits: BitSource) -> 
     >>> permute_and_flip([3, 200, 5], 1.0, open_streams(0).noise)
     1
     """
+    _checks.positive(epsilon=epsilon)
     best = max(scores)
     half = Fraction(epsilon) / 2
     waiting = list(range(len(scores)))

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan import _checks
+from privspan._entry import rows_known
 from privspan._rounding import UNIT_ROUNDOFF
 from privspan._watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
@@ -79,9 +80,17 @@ def as_rows_input(
         keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
     """
     X = partitioned(X)
-    if not isinstance(X, RowSource | PartitionedTable) and not (accept_sparse and sparse.issparse(X)):
-        return mapped_rows(_checks.matrix(X, min_rows=min_rows))
-    table: Any = X
+    if isinstance(X, RowSource | PartitionedTable) or (accept_sparse and sparse.issparse(X)):
+        table = _checked_table(X, min_rows, accept_sparse, accept_partitions)
+    else:
+        table = mapped_rows(_checks.matrix(X, min_rows=min_rows))
+    rows_known(int(table.shape[0]))
+    return table
+
+
+def _checked_table(X: Any, min_rows: int, accept_sparse: bool, accept_partitions: bool) -> Any:
+    """Return a sparse matrix or a source of rows, as `as_rows_input` says."""
+    table = X
     if isinstance(table, PartitionedTable) and not accept_partitions:
         table = GatheredRows(table)
     if is_sparse(table) and not accept_sparse:
@@ -134,7 +143,7 @@ class Rows:
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._keep = keep and stored <= _KEPT_BYTES
-        self._kept: list[Piece] = []
+        self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
         self._kept_bytes = 0
         self._factors: dict[int, _Factors] = {}
         self._squares: Array | None = None
@@ -144,12 +153,10 @@ class Rows:
         for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
             numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
             rows_seen(numbers.stop - start)
-            if index < len(self._kept):
-                yield numbers, self._kept[index]
-                continue
-            piece = self._cleaned(index, numbers)
-            if self._keep and index == len(self._kept):
-                self._store(piece)
+            piece = self._kept.get(index)
+            if piece is None:
+                piece = self._cleaned(index, numbers)
+                self._store(index, piece)
             yield numbers, piece
 
     def _cleaned(self, index: int, numbers: slice) -> Piece:
@@ -165,13 +172,15 @@ class Rows:
         piece, self._factors[index] = self._source.lend(numbers, scaled) if lent else scaled(self._source[numbers])
         return piece
 
-    def _store(self, piece: Piece) -> None:
+    def _store(self, index: int, piece: Piece) -> None:
         """Keep a piece for the next pass; let all go once they turn out too large, as only sparse ones can."""
-        self._kept.append(piece)
+        if not self._keep:
+            return
+        self._kept[index] = piece
         self._kept_bytes += 12 * piece.nnz if is_sparse(piece) else piece.nbytes
         if self._kept_bytes > _KEPT_BYTES:
             self._keep = False
-            self._kept.clear()
+            self._kept = {}
 
     def held(self) -> Rows:
         """Clean all rows now and, if they are kept, let go of the table they came from; return this object."""

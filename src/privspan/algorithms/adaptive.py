@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from privspan import _checks
 from privspan import planner_adaptive as planner
+from privspan._entry import entry
 from privspan.algorithms.estimate import (
     Estimate,
     first_estimate,
@@ -63,6 +64,7 @@ _MOST_LOOKS = 3
 _LEAST_OFF = 0.02
 
 
+@entry
 def adaptive_subspace(
     X: object,
     k: int,

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from privspan import _checks, planner_blocks
+from privspan._entry import entry
 from privspan.algorithms.histogram import histogram_step
 from privspan.algorithms.rank import choose_dimension
 from privspan.algorithms.stable_groups import stable_group_step
 from privspan.blocks import block_bases
 from privspan.dealing import Order, Table, block_count, dealt
 from privspan.planner_blocks import HistogramPlan
+from privspan.planner_stable import check_overrides, plan_group_split
 from privspan.privacy import Budget, Part, Release
 from privspan.randomness import RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
@@ -35,6 +37,7 @@ OPTIONS = {
 """Names of the public numbers of each aggregate that a caller may override."""
 
 
+@entry
 def approximate_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int | Literal["auto"],
@@ -138,6 +141,7 @@ class BlockSettings:
             _checks.integer_at_least(1, block_size=self.block_size)
         for name in self.options:
             _checks.one_of(OPTIONS[self.aggregate], options=name)
+        check_overrides(self.options)
 
     def check(self, shape: tuple[int, int], k: int, budget: Budget) -> None:
         """Refuse, from public facts alone, a run that could not answer."""
@@ -150,6 +154,10 @@ class BlockSettings:
         elif n < 2 * self.stable_block_size(n, k):
             need = 2 * self.stable_block_size(n, k)
             raise ValueError(f"`X` must have at least {need} rows for two blocks; got {n}.")
+        else:
+            split: Any = self.options.get("split") or {}
+            planned = plan_group_split(n // self.stable_block_size(n, k), k, budget.epsilon, budget.delta)
+            planned.overridden(split).budget(budget.epsilon, budget.delta)
 
     def check_table(self, table: Table, k: int, budget: Budget) -> None:
         """Refuse, from public facts alone, a run on a table that could not answer."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks, planner_blocks
+from privspan._entry import entry
 from privspan.algorithms.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
 from privspan.dealing import dealt
 from privspan.privacy import Budget, Part, Release
@@ -24,6 +25,7 @@ from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
 
+@entry
 def boosted_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks
+from privspan._entry import entry, spendable
 from privspan._watch import rows_seen
 from privspan.algorithms.exact_enumeration import gap_winner
 from privspan.algorithms.exact_search import majority_winner
@@ -37,9 +38,8 @@ from privspan.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.subspace import Subspace
 from privspan.unit_rows import as_rows_input
 
-SMALLEST_DELTA = 2.0**-100
 
-
+@entry
 def exact_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -173,9 +173,7 @@ def _check_parameters(
     max_work: int,
     max_bits: int,
 ) -> None:
-    _checks.budget(epsilon, delta)
-    if delta < SMALLEST_DELTA:
-        raise ValueError(f"`delta` must be at least 2**-100, or nothing would ever be released; got {delta!r}.")
+    spendable(epsilon, delta)
     _checks.one_of(METHODS, method=method)
     _checks.one_of(RULES, rule=rule)
     _checks.one_of(RELEASE_RULES, release=release)

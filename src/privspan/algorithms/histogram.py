@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import planner_blocks
+from privspan._entry import entry
 from privspan.blocks import BlockBases
 from privspan.planner_blocks import HistogramPlan
 from privspan.privacy import Part
@@ -184,6 +185,7 @@ def histogram_step(
     return _top_directions(frame.centre(cell, side), k), side, parts
 
 
+@entry
 def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: float, bits: BitSource) -> float:
     """Release a value near the median L1 distance between the projections of disjoint pairs of blocks.
 

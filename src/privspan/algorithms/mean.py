@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.spectrum import typical_length
 from privspan.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
@@ -69,6 +70,7 @@ class PrivateMean:
     private: bool
 
 
+@entry
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -140,6 +142,7 @@ def mean_within(
     return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
 
 
+@entry
 def pair_differences(X: object, rng: RandomLike = None) -> Any:
     """Return the differences of rows that a public random order pairs; one record reaches one difference.
 

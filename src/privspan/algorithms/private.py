@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.adaptive import adaptive_subspace, adaptive_within
 from privspan.algorithms.approximate import approximate_subspace
 from privspan.algorithms.exact import exact_subspace
@@ -66,6 +67,7 @@ class UselessPlanWarning(UserWarning):
     """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
 
 
+@entry
 def private_subspace(
     X: object,
     k: int,
@@ -109,6 +111,8 @@ def private_subspace(
     -----
     UselessPlanWarning
         If "auto" finds no method that is predicted to do better than an error of .5.
+    WeakPrivacyWarning
+        If the budget promises little for so many rows, as every private function warns.
 
     Guarantee
     ---------

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks, planner_blocks
+from privspan._entry import entry
 from privspan.block_kernels import RANK_TOLERANCE
 from privspan.blocks import block_spectra
 from privspan.dealing import Order, Table, block_count
@@ -21,6 +22,7 @@ from privspan.rows import PartitionedTable
 from privspan.selection import permute_and_flip
 
 
+@entry
 def choose_dimension(
     X: Table,
     max_components: int,

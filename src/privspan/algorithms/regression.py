@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.mean import coordinates_in
 from privspan.noise import add_gaussian
@@ -59,6 +60,7 @@ class PrivateRegression:
     private: bool
 
 
+@entry
 def private_regression(
     X: object,
     y: object,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.ledger import MuLedger
 from privspan.algorithms.localised import geometric_mean
 from privspan.noise import add_gaussian
@@ -45,6 +46,7 @@ _CLIP = 3.0  # times the geometric mean of the lengths
 _OCTAVES = (-40, 40)  # of the lengths that are told apart
 
 
+@entry
 def explained_variance(
     X: object,
     subspace: Subspace,
@@ -199,8 +201,11 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
 def _octave_counts(lengths: Array) -> Array:
     """Return the number of rows in each octave, those of length zero left out; (octaves,)."""
     first, last = _OCTAVES
-    octaves = np.floor(np.log2(lengths[lengths > 2.0**first])).astype(np.int64) - first
-    return np.bincount(octaves, minlength=last - first + 1).astype(np.float64)
+    # The exponent of a float is exact. A logarithm is not, and its last bit may depend on where in the array an
+    # entry stands, which the rows before it would decide if those of length zero were taken out first.
+    octaves = np.frexp(lengths)[1] - 1  # 2**octave <= length < 2**(octave + 1)
+    counts = np.bincount(np.where(lengths > 2.0**first, octaves - first + 1, 0), minlength=last - first + 2)
+    return counts[1:].astype(np.float64)
 
 
 def _row_lengths(source: object) -> PerRow:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan._watch import rows_seen
 from privspan.algorithms.stable_release import certified_release, noisy_histogram, released_share, released_tail
 from privspan.leverage import GRID, exact_gram
@@ -27,6 +28,7 @@ from privspan.planner_stable import (
     StableBudget,
     StablePreset,
     allowance_for,
+    check_overrides,
     override,
     plan_levels,
     plan_stable_split,
@@ -45,6 +47,7 @@ _NORM_BINS_PER_OCTAVE = 4
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
+@entry
 def stable_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -126,7 +129,7 @@ def stable_subspace(
     changes = {
         "full_level": full_level, "ramp": ramp, "movers": movers, "signal": signal, "spread": spread, "ridge": ridge,
     }  # fmt: skip
-    _check_overrides(changes)
+    check_overrides(changes)
     streams = open_streams(rng)
     planned = plan_stable_split(n, k, float(epsilon), float(delta), counts_long=preset == "auto")
     shares = planned.overridden(split or {}).budget(epsilon, delta)
@@ -153,15 +156,6 @@ def stable_subspace(
         parameters=released,
         private=streams.private,
     )
-
-
-def _check_overrides(changes: dict[str, float | int | None]) -> None:
-    for name in ("full_level", "ramp", "movers"):
-        if changes[name] is not None:
-            _checks.integer_at_least(1, **{name: changes[name]})
-    for name in ("signal", "spread", "ridge"):
-        if changes[name] is not None:
-            _checks.positive(**{name: changes[name]})
 
 
 class _ScaledRows:

@@ -20,6 +20,7 @@ from typing import Any
 import dask
 from threadpoolctl import ThreadpoolController
 
+from privspan._entry import quiet_numpy
 from privspan._watch import is_watched, rows_seen, unwatched
 from privspan.rows.partitions import Part, Place
 
@@ -95,12 +96,13 @@ class _Sent:
 def _run(sent: _Sent, *arguments: Any) -> Any:
     if sent.home != os.getpid():
         _one_blas_thread_for_good()
-    with unwatched():
+    with unwatched(), quiet_numpy():  # a worker has an error state of its own
         return sent.function(*arguments)
 
 
 def _merge(merge: Callable[[list[Any]], Any], *values: Any) -> Any:
-    return merge(list(values))
+    with quiet_numpy():
+        return merge(list(values))
 
 
 @lru_cache(maxsize=1)

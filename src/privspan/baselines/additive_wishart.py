@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc, gammaln
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan._rounding import tighten
 from privspan.baselines._common import bartlett_factor, float_generator, leading_subspace, open_table, second_moment
 from privspan.privacy import Budget, Part, Release
@@ -32,6 +33,7 @@ _REACH = 14.0  # standard deviations of a chi-square that the integral covers, a
 _PEAK_NODES, _CROSS_NODES = 421, 31
 
 
+@entry
 def additive_wishart(
     X: object, k: int, *, epsilon: float, delta: float, degrees: int | None = None, rng: RandomLike = None
 ) -> Release:

@@ -10,6 +10,7 @@ older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
 from __future__ import annotations
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.krylov import leading_pairs
 from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
 from privspan.algorithms.ledger import MuLedger
@@ -26,6 +27,7 @@ _PASSES = 24
 _OVERSAMPLING = 7
 
 
+@entry
 def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading k-dimensional subspace of a noisy second moment.
 

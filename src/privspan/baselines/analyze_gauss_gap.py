@@ -12,6 +12,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from privspan._entry import entry
 from privspan.baselines._common import leading_subspace, open_table, second_moment, spectrum
 from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Part, Release, share_mu
@@ -27,6 +28,7 @@ _GAP_SHARE = 0.1  # of mu², for the gap
 _PROJECTOR_ERROR = 2.0**-48  # per d k: float64 error of a projector, orthonormality of the eigenvectors included
 
 
+@entry
 def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading subspace with noise in proportion to one over the eigenvalue gap, or abstain.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from privspan._entry import entry
 from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
 from privspan.baselines._common import float_generator, open_table, second_moment, spectrum
 from privspan.privacy import Part, Release
@@ -19,6 +20,7 @@ __all__ = ["eigen_sampling"]
 _EIGENVALUE_CHANGE = 2.0  # sum of the absolute changes of all eigenvalues under replacement: lemma 2
 
 
+@entry
 def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the k leading eigenvalues with Laplace noise and draw k eigenvectors by the exponential mechanism.
 

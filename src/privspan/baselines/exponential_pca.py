@@ -7,6 +7,7 @@ distance from its limit nobody can bound, so its privacy is not proved; one by o
 
 from __future__ import annotations
 
+from privspan._entry import entry
 from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
 from privspan.baselines._common import float_generator, open_table, second_moment
 from privspan.privacy import Part, Release
@@ -16,6 +17,7 @@ from privspan.subspace import Subspace
 __all__ = ["exponential_pca"]
 
 
+@entry
 def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Draw k orthonormal vectors by the exponential mechanism, one after the other.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
 from privspan.blocks import BlockBases, block_bases
 from privspan.dealing import dealt
@@ -62,6 +63,7 @@ class CorePlan:
     parts: tuple[Part, ...]
 
 
+@entry
 def friendly_core(
     X: object,
     k: int,

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.baselines._common import (
     bartlett_factor,
     float_generator,
@@ -27,6 +28,7 @@ from privspan.randomness import RandomLike
 __all__ = ["inverse_wishart"]
 
 
+@entry
 def inverse_wishart(
     X: object, k: int, *, epsilon: float, delta: float, degrees: int | None = None, rng: RandomLike = None
 ) -> Release:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.baselines._common import (
     Table,
     bartlett_factor,
@@ -29,6 +30,7 @@ __all__ = ["johnson_lindenstrauss", "public_draws"]
 _MOST_DRAWS = 2**40
 
 
+@entry
 def johnson_lindenstrauss(
     X: object, k: int, *, epsilon: float, delta: float, draws: int | None = None, rng: RandomLike = None
 ) -> Release:

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from privspan._entry import entry
 from privspan.algorithms.lazy_gauss import UnitGram
 from privspan.baselines._common import leading_subspace, open_table
 from privspan.privacy import Budget, Part, Release
@@ -22,6 +23,7 @@ __all__ = ["mod_sulq", "published_noise"]
 _REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)  # of the upper triangle with its diagonal: lemma 1
 
 
+@entry
 def mod_sulq(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading subspace of the second moment plus i.i.d. symmetric Gaussian noise.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.algorithms.lazy_gauss import UnitGram
 from privspan.baselines._common import open_table
 from privspan.privacy import Part, Release, share_mu
@@ -29,6 +30,7 @@ MOST_ENTRIES = 2**27
 _REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)
 
 
+@entry
 def noisy_power(
     X: object,
     k: int,

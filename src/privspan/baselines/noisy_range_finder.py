@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan import _checks
+from privspan._entry import entry
 from privspan.baselines._common import Table, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
 from privspan.partitioned_rows import ChunkSums
@@ -27,6 +28,7 @@ __all__ = ["clipped_sketches", "noisy_range_finder"]
 Array = NDArray[np.float64]
 
 
+@entry
 def noisy_range_finder(
     X: object,
     k: int,

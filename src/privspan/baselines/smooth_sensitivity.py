@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._entry import entry
 from privspan.baselines._common import float_generator, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._renyi import ORDERS, weakest_passing
 from privspan.noise import add_gaussian, grid_for
@@ -44,6 +45,7 @@ class SmoothNoise:
     multiplier: float
 
 
+@entry
 def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading basis with noise scaled to its smooth sensitivity.
 

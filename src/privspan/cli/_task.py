@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from privspan.algorithms.exact import SMALLEST_DELTA, exact_subspace
+from privspan._entry import WeakPrivacyWarning, spendable, weakness
+from privspan.algorithms.exact import exact_subspace
 from privspan.algorithms.private import GAUSSIAN_METHODS, UselessPlanWarning
 from privspan.cli import _console
 from privspan.cli._options import budget_float
@@ -70,14 +71,16 @@ class Task:
             if value is not None:
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
-        if self.exact and self._budget()["delta"] < SMALLEST_DELTA:
-            raise Complaint(f"--delta takes at least {SMALLEST_DELTA:.1e} with --exact; got {self.delta:g}.")
+        spendable(**self._budget())
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
     def check(self, source: RowSource) -> None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
         n, d = source.shape
+        weak = weakness(n, **self._budget())
+        if weak is not None:
+            _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
         if self.k != "auto" and self.k > min(usable, d):
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
@@ -154,7 +157,7 @@ def _told_elsewhere(category: type[Warning]) -> bool:
     """Tell whether the command itself says what this warning would, at a better moment."""
     from privspan.estimators import AbstentionWarning, NotPrivateWarning
 
-    return issubclass(category, AbstentionWarning | NotPrivateWarning | UselessPlanWarning)
+    return issubclass(category, AbstentionWarning | NotPrivateWarning | UselessPlanWarning | WeakPrivacyWarning)
 
 
 def _warn_if_useless(plan: Plan, rows_each: int) -> None:

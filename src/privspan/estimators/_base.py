@@ -18,6 +18,7 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan import _checks
+from privspan._entry import entry, rows_known
 from privspan.privacy import Release
 from privspan.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
@@ -44,6 +45,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
         """Run the algorithm on validated rows."""
 
+    @entry
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn the subspace privately.
 
@@ -69,6 +71,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         else:
             X = self._validated(X, ensure_min_samples=2, dtype=None)
             X = X if issparse(X) else mapped_rows(X)
+        rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)
         self.release_ = self._release(X, None if names is None else [str(name) for name in names])
         self.succeeded_ = not self.release_.abstained

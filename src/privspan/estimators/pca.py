@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privspan import _checks, planner_blocks
+from privspan._entry import entry
 from privspan._readable import Note
 from privspan.algorithms.approximate import BlockSettings
 from privspan.algorithms.ledger import MuLedger
@@ -44,7 +45,6 @@ _SHARES = {
     "private mean": {"subspace": 0.74, "variances": 0.06, "mean": 0.2},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
-_SMALLEST_MU = 1e-12  # with less, noise would leave the range of float64, and tell nothing long before
 _LARGEST_MEAN_ERROR = 0.3  # of a component's standard deviation
 _STEPS = ("pairing", "dimension", "subspace", "variances", "mean")
 
@@ -170,6 +170,7 @@ class PrivatePCA(SubspaceEstimator):
         parts = (*voting, *found.parts(gaussian=course.plan.method in GAUSSIAN_METHODS))
         return found.release(budget, parts, names, self.n_components == "auto")
 
+    @entry
     def check_table(self, X: Any) -> None:
         """Refuse what ``fit`` would refuse, from types and shapes alone: no value is read and nothing is spent.
 
@@ -185,10 +186,6 @@ class PrivatePCA(SubspaceEstimator):
         _checks.one_of([method for method in PRIVATE_METHODS if method != "exact"], method=self.method)
         if not isinstance(self.center, bool | np.bool_):
             raise TypeError("`center` must be True or False.")
-        if budget.mu < _SMALLEST_MU:
-            raise ValueError(
-                f"`epsilon` or `delta` must be larger: mu is {budget.mu:.1e}, and nothing could be learnt."
-            )
         if self.norm_bound is not None:
             _checks.moderate(norm_bound=self.norm_bound)
         if self.gamma is not None:

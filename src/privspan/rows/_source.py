@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -138,16 +139,18 @@ class WindowedSource(RowSource):
 
     def __init__(self) -> None:
         self._held: tuple[int, Any] | None = None
+        self._reading = threading.Lock()  # threads may share a source, and a window of another one is other people
 
     @abstractmethod
     def _load(self, window: int) -> Any:
         """Read the rows of one window."""
 
     def _window(self, index: int) -> Any:
-        if self._held is None or self._held[0] != index:
-            self._held = None  # let go of the old window first: two at a time would double the memory
-            self._held = (index, self._load(index))
-        return self._held[1]
+        with self._reading:
+            if self._held is None or self._held[0] != index:
+                self._held = None  # let go of the old window first: two at a time would double the memory
+                self._held = (index, self._load(index))
+            return self._held[1]
 
     def _run(self, start: int, stop: int) -> Any:
         if self.is_sparse:
