@@ -213,7 +213,7 @@ def _weighted_basis(
 def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
     """Coefficients (N, k) of the top-k space: power steps from a public start, then surer ways.
 
-    The start may be orthogonal to part of the space. What follows ends with a basis that is right, since the gap is there.
+    The start may be orthogonal to part of the space. What comes last is right, since the gap is there.
     """
     guess = np.linalg.qr(top_factor(weighted, k))[0]
     for _ in range(_POWER_STEPS):
