@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exact_oracle import printed_algorithm, scores
+from stable_attacks import hidden_rows
 
 import privspan.audit.domains as domains
 from privspan import (
@@ -675,6 +676,45 @@ def blind_leverage(patch):
         return LeverageFilter(gram, width, 1e6 * ridge, dimension, highest)
 
     patch.setattr(leverage_certificate, "LeverageFilter", blind)
+
+
+# The top direction is orthogonal to the public start of the power steps on one table, and not quite on the other.
+# On both the margin is the same; only what happens after the coin tells them apart.
+PATIENT = LeveragePlan(18, 6, movers=6, signal=18.0, spread=0.13, ridge=1.0, largest_margin=5)
+
+
+def hidden_pair() -> Any:
+    table = hidden_rows(60, 1e-4)
+    return last_replaced(table, table[-1], np.zeros(10))
+
+
+def after_the_coin(table, rng):
+    shares = {field.name: 0.8 for field in fields(StableBudget)}
+    budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
+    gram = exact_gram([table], len(table))
+    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, PATIENT, 1, budget, open_streams(rng))
+    return {} if found is None else {"answered": 1.0}
+
+
+@fault(
+    "giving up after the coin",
+    lambda: refuted(after_the_coin, hidden_pair(), runs=200, epsilon=SECOND_HALF_EPSILON),
+)
+def gives_up(patch):
+    release, guesses = stable_release.certified_release, stable_release._guesses
+
+    def first_only(weighted, plan, k):
+        yield next(guesses(weighted, plan, k))
+        raise np.linalg.LinAlgError
+
+    def or_none(*args):
+        try:
+            return release(*args)
+        except np.linalg.LinAlgError:
+            return None
+
+    patch.setattr(stable_release, "_guesses", first_only)
+    patch.setattr(stable_release, "certified_release", or_none)
 
 
 # ---- Baselines -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -11,13 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from stable_attacks import break_lapack, failing, hidden_rows
 
+from privspan import leverage
 from privspan.algorithms import stable, stable_release
 from privspan.algorithms.stable import _ScaledRows, stable_subspace
 from privspan.algorithms.stable_groups import _GridBases, stable_group_step
 from privspan.algorithms.stable_release import goes_on, procrustes_bound, random_rotation
 from privspan.leverage import GRID, exact_gram
-from privspan.planner_stable import plan_group_split, plan_stable_split
+from privspan.leverage_certificate import LeveragePlan
+from privspan.planner_stable import (
+    ROBUST,
+    SMALLEST_RIDGE,
+    TIGHT,
+    override,
+    plan_group_split,
+    plan_levels,
+    plan_stable_split,
+)
 from privspan.privacy import Budget, compose_mu, delta_from_mu
 from privspan.randomness import BitSource, open_streams
 from privspan.subspace import Subspace
@@ -238,6 +250,131 @@ def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.Monkey
     assert 1.1 / budget.mu_signal <= strength < 1.11 / budget.mu_signal
     assert len(rotation) == 2
     assert 1 <= noise * budget.mu_noise / procrustes_bound(plan.sensitivity()) < 1.001
+
+
+# The top eigenvector is orthogonal to the public start of the power steps, and the next eigenvalue is half as large:
+# forty steps do not reach it. Weights are 1 throughout, so the plan's gap is there.
+HIDDEN = LeveragePlan(32, 2, movers=6, signal=66.0, spread=1.35, ridge=1.0, largest_margin=3)
+
+
+def weighted(rows: Array, plan: LeveragePlan, k: int) -> tuple[Array, float]:
+    gram = exact_gram([rows], len(rows))
+    return stable_release._weighted_basis(gram, np.ones(len(rows)), lambda some: rows.T @ some, plan, k)
+
+
+def test_nothing_fails_after_the_coin_where_power_steps_miss_the_top_space(monkeypatch) -> None:
+    rows = hidden_rows(1000, 0.5)
+    gram = exact_gram([rows], len(rows))
+    monkeypatch.setattr(stable_release, "goes_on", lambda *_: True)
+    budget = plan_stable_split(1000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
+    found = stable_release.certified_release(gram, 1, lambda c: rows.T @ c, HIDDEN, 1, budget, open_streams(0))
+    assert found is not None
+    basis, error = weighted(rows, HIDDEN, 1)
+    assert 1 - abs(basis[0, 0]) < 1e-12
+    assert error < 1e-8
+
+
+@pytest.mark.parametrize("working", ["power", "dense", "balls"])
+@pytest.mark.parametrize("kind", ["plain", "copies", "equal eigenvalues", "unequal eigenvalues"])
+def test_the_weighted_basis_keeps_its_error_by_each_route(kind, working, monkeypatch) -> None:
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(60, 3)) * (np.array([1.0, 0.7, 0.4]) if kind == "unequal eigenvalues" else 1.0)
+    if kind == "copies":
+        values[30:] = values[0]
+    if kind == "equal eigenvalues":
+        values = np.tile(np.eye(3), (20, 1))
+    rows = np.hstack([values, 1e-4 * rng.normal(size=(60, 4))])
+    rows = np.rint(rows / np.linalg.norm(rows, axis=1).max() * 0.99 / GRID) * GRID
+    spectrum, axes = np.linalg.eigh(rows.T @ rows)
+    plan = LeveragePlan(30, 10, 2, float(spectrum[-3]), (float(spectrum[-4]) + 1e-3) / 20, 1e-4, 3)
+    if working != "power":
+        monkeypatch.setattr(stable_release, "_POWER_STEPS", 0)
+    if working == "balls":
+        break_lapack(monkeypatch)
+    basis, error = weighted(rows, plan, 3)
+    assert np.abs(basis.T @ basis - np.eye(3)).max() < 1e-13
+    assert np.linalg.norm(basis - axes[:, -3:] @ (axes[:, -3:].T @ basis)) <= error < 1e-8
+
+
+@pytest.mark.parametrize("bad", [0, 17])
+def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alone(bad, monkeypatch) -> None:
+    """LAPACK fails a batch as a whole; an exception or an abstention would be one record's doing."""
+    X, _ = near_a_subspace(np.random.default_rng(0), 90, 8, k=2, tail=0.3)
+    rows = _ScaledRows(X)
+    rows.scale_to(0.0)
+    gram = exact_gram(rows.column_slices(), 90)
+    seen: list[Array] = []
+    honest = np.linalg.eigvalsh
+    budget = plan_stable_split(90, 2, 1.0, 1e-6).budget(1.0, 1e-6)
+    monkeypatch.setattr(stable, "released_tail", lambda squares, *_a, **_o: seen.append(squares) or 0.1)
+    stable._tail_length(gram, 2, budget, open_streams(0))
+    groups = open_streams(0).public.permutation(90).reshape(-1, 3)
+    hated = gram[np.ix_(groups[bad], groups[bad])]
+
+    def picky(blocks: Array) -> Array:
+        if (blocks == hated).all(axis=(-2, -1)).any():
+            raise np.linalg.LinAlgError
+        return honest(blocks)
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", picky)
+    stable._tail_length(gram, 2, budget, open_streams(0))
+    others = np.arange(30) != bad
+    assert np.isnan(seen[1][bad])
+    assert (seen[1][others] == seen[0][others]).all()
+
+
+def test_no_failure_of_lapack_becomes_an_abstention_or_an_exception(monkeypatch) -> None:
+    """Every iterative routine fails, before the coin and after it: slower, and as accurate."""
+    X, truth = near_a_subspace(np.random.default_rng(0), 60, 20, k=1)
+    rows = np.rint(X / np.linalg.norm(X, axis=1, keepdims=True) * 0.99 / GRID) * GRID
+    gram, plan = exact_gram([rows], 60), LeveragePlan(36, 12, 6, 40.0, 1e-4, 1e-3, 3)
+    budget = plan_stable_split(2000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
+    monkeypatch.setattr(stable_release, "goes_on", lambda margin, *_: margin >= 1)
+
+    def released() -> Any:
+        return stable_release.certified_release(gram, 1, lambda c: rows.T @ c, plan, 1, budget, open_streams(0))
+
+    sound = released()
+    break_lapack(monkeypatch)
+    assert released().distance(truth) < 2 * sound.distance(truth) < 0.5
+
+
+@given(st.integers(100, 12000), st.sampled_from([5, 50, 5000]), st.floats(-14, -1), st.sampled_from([TIGHT, ROBUST]))
+@settings(max_examples=60, deadline=None)
+def test_plans_keep_the_ridge_above_its_floor_and_the_gap_wide(n: int, d: int, log_tail: float, room: Any) -> None:
+    """Whatever the released numbers are; and a plan whose ridge is not floored is the plan as it was."""
+    plan = override(plan_levels(n, d, 0.3 * n, 10.0**log_tail, (5, 8), room), {})
+    if plan is None:
+        return
+    assert plan.ridge >= SMALLEST_RIDGE
+    assert plan.sensitivity() < 0.5
+    assert plan.computable(n)
+    assert override(plan, {"ridge": SMALLEST_RIDGE / 2}) is None
+
+
+def test_a_plan_that_float64_cannot_resolve_is_refused_on_public_grounds() -> None:
+    plan = LeveragePlan(150, 50, 50, 200.0, 2e-5, 1e-3, 3)
+    assert plan.computable(1000)
+    assert not LeveragePlan(150, 50, 50, 0.5, 2e-5, 1e-3, 3).computable(1000)  # a gap below one record
+    assert not LeveragePlan(150, 50, 50, 200.0, 1.0, 1e-6, 3).computable(1000)  # a tail of 1e8 ridges
+
+
+def test_exactly_low_rank_records_get_an_answer_without_ball_arithmetic(monkeypatch) -> None:
+    """They took 20 seconds at this size, and minutes at twice it."""
+    monkeypatch.setattr(leverage, "ball_leverage_blocks", failing)
+    X, truth = near_a_subspace(np.random.default_rng(0), 1000, 50, k=2, tail=0.0)
+    found = run(X, k=2)
+    assert found.subspace.distance(truth) < 1e-5
+    assert found.parameters["ridge"] < 1e-10
+
+
+@pytest.mark.slow
+def test_four_thousand_exactly_low_rank_records_take_less_than_a_minute() -> None:
+    X, truth = near_a_subspace(np.random.default_rng(0), 4000, 50, k=2, tail=0.0)
+    start = time.process_time()
+    found = run(X, k=2)
+    assert time.process_time() - start < 60
+    assert found.subspace.distance(truth) < 1e-6
 
 
 def test_the_rotation_is_orthogonal_and_uniform() -> None:

@@ -22,7 +22,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from privspan._rounding import UNIT_ROUNDOFF
 from privspan._rounding import relative_error as gamma
-from privspan.leverage_balls import ball_leverages
+from privspan.leverage_balls import ball_leverage_blocks
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -30,10 +30,12 @@ Mask = NDArray[np.bool_]
 GRID = 2.0**-26
 """Spacing of the entries of an item: products lie on 2⁻⁵² and sums of them below 2 are exact in float64."""
 
-_FINE_GRID = 2.0**-40
+_FINE_GRIDS = 2.0**-40, 2.0**-52
 _DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k before the inverse is given up
 _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
+_SQUARINGS = 45
+_NORM_ERROR = 2.0**-40  # of `block_norms`, relative
 
 
 def exact_gram(columns: Iterable[Array], size: int) -> Array:
@@ -54,26 +56,53 @@ def top_factor(gram: Array, rank: int) -> Array:
     basis = np.random.default_rng(0).standard_normal((len(gram), width))  # (N, width)
     for _ in range(_POWER_STEPS):
         basis = np.linalg.qr(gram @ basis)[0]
-    values, vectors = np.linalg.eigh(basis.T @ (gram @ basis))
+    try:
+        values, vectors = np.linalg.eigh(basis.T @ (gram @ basis))
+    except np.linalg.LinAlgError:  # a factor that is no use, as the bounds of whoever asked will show
+        return np.zeros((len(gram), min(rank, width)))
     top = slice(None, -min(rank, width) - 1, -1)
     return np.asarray(basis @ (vectors[:, top] * np.sqrt(np.maximum(values[top], 0.0))))
 
 
 def split_gram(gram: Array, factor: Array) -> tuple[Array, Array]:
-    """Write K = F Fᵀ + T, up to 2.2 roundings of each entry of T.
+    """Write K = F Fᵀ + T, up to 3.3 roundings of each entry of T.
 
-    `factor` is rounded to a coarse and a fine grid, so that each of the three products below is exact; only the
-    two subtractions of the small corrections round, and relative to T itself.
+    `factor` is rounded to a coarse, a fine and a finest grid, so that each product below is exact; only the
+    subtractions of the small corrections round, and relative to T itself.
     """
     factor = np.clip(np.nan_to_num(factor), -1.0, 1.0)
     factor = factor / np.maximum(1.0, np.linalg.norm(factor, axis=1))[:, None]
     coarse = np.rint(factor / GRID) * GRID
-    fine = np.rint((factor - coarse) / _FINE_GRID) * _FINE_GRID
+    fine, finest = np.zeros_like(factor), np.zeros_like(factor)
+    for part, grid in zip((fine, finest), _FINE_GRIDS, strict=True):
+        part += np.rint((factor - coarse - fine) / grid) * grid
     tail = gram - coarse @ coarse.T
-    cross = coarse @ fine.T
-    tail -= cross + cross.T
-    tail -= fine @ fine.T
-    return coarse + fine, tail
+    tail -= _symmetric(coarse @ fine.T)
+    tail -= _symmetric(coarse @ finest.T) + fine @ fine.T
+    tail -= _symmetric(fine @ finest.T) + finest @ finest.T
+    return coarse + fine + finest, tail
+
+
+def _symmetric(matrix: Array) -> Array:
+    return matrix + matrix.T
+
+
+def block_norms(blocks: Array) -> Array:
+    """Operator norms of symmetric blocks (t, w, w), by repeated squaring: there is no iteration that could fail."""
+    if blocks.shape[1] == 1:
+        return np.abs(blocks[:, 0, 0])
+    logarithm, scale = np.zeros(len(blocks)), np.ones(len(blocks))
+    power = blocks @ blocks  # positive semidefinite
+    for step in range(_SQUARINGS):
+        size = np.einsum("tii->t", power)
+        size = np.where(size > 0, size, 1.0)
+        if step == 0:
+            scale = np.where(power.any(axis=(1, 2)), np.sqrt(size), 0.0)  # the norm, but for a factor of √w at most
+        else:
+            logarithm += np.log(size) / 2.0 ** (step + 1)
+        power = power / size[:, None, None]
+        power = power @ power
+    return np.asarray(scale * np.exp(logarithm))
 
 
 @dataclass(frozen=True)
@@ -119,7 +148,7 @@ def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: flo
     defect = (1.01 * float(np.linalg.norm(residual)) + gamma(size + 2) * rowsum * norm) / ridge
     if not defect < 0.5:
         return None
-    moved = (defect / (1 - defect) + 3.3 * UNIT_ROUNDOFF) * rowsum  # at least ‖λ inverse⁻¹ − (K − F Fᵀ + λI)‖
+    moved = (defect / (1 - defect) + 4.4 * UNIT_ROUNDOFF) * rowsum  # at least ‖λ inverse⁻¹ − (K − F Fᵀ + λI)‖
     indefinite = size * gamma(size + 1) * 1.01 * float(shifted.diagonal().max())
     if not 2 * (moved + indefinite) < ridge * min(1.0, 1 / norm):
         return None
@@ -144,7 +173,7 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
         lower, failed = lapack.dpotrf(columns[gone], lower=1, clean=1)
         if failed:
             return np.ones(len(keep)), np.inf
-        towards = solve_triangular(lower, columns.T, lower=True) * row_kept  # (m, N)
+        towards = solve_triangular(lower, columns.T, lower=True, check_finite=False) * row_kept  # (m, N)
         pulled -= towards.T @ (towards @ factor)
         per_item = towards.reshape(len(gone), -1, width)
         blocks = blocks - np.einsum("mta,mtb->tab", per_item, per_item, optimize=True)
@@ -153,18 +182,23 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
     core = ridge * np.eye(factor.shape[1]) + factor.T @ pulled
     scale = np.sqrt((factor**2).sum(axis=0) + ridge)
     core = (core + core.T) / 2 / np.outer(scale, scale)  # (r, r), unit-free
-    smallest = 0.99 * float(np.linalg.eigvalsh(core)[0])
+    try:
+        smallest = 0.99 * float(np.linalg.eigvalsh(core)[0])
+        lower = np.linalg.cholesky(core)
+    except np.linalg.LinAlgError:
+        return np.ones(len(keep)), np.inf
     if not smallest > 1e-3:
         return np.ones(len(keep)), np.inf
-    half = solve_triangular(np.linalg.cholesky(core), (pulled / scale).T, lower=True)  # (r, N)
+    half = solve_triangular(lower, (pulled / scale).T, lower=True, check_finite=False)  # (r, N)
     per_item = half.reshape(half.shape[0], -1, width)
     blocks = np.eye(width) - blocks + np.einsum("rta,rtb->tab", per_item, per_item, optimize=True)
-    values = blocks[:, 0, 0] if width == 1 else np.linalg.eigvalsh(blocks)[:, -1]
+    values = block_norms(blocks)
     rank, deleted = factor.shape[1], len(gone)
     solving = 4 * deleted * gamma(deleted + 1) * base.condition
     pulling = (gamma(size) + 4 * UNIT_ROUNDOFF) * base.norm + 2 * (solving + gamma(size + deleted)) * reach
     per_entry = (
         base.model_error
+        + _NORM_ERROR * (width > 1)
         + (solving + gamma(deleted + 2)) * reach_max
         + 4 * UNIT_ROUNDOFF * (base.norm + 2)
         + 2.2 * pulling * np.sqrt(rank * base.norm / smallest)
@@ -264,10 +298,11 @@ class LeverageFilter:
                 values, error = _leverages(self._base, np.ones(len(items), dtype=bool))
                 if error <= self._error:
                     return items, values
-        # Not seen on any data yet. Giving up would be an abstention that the proof does not cover.
+        # Rare: see the proof page. Giving up would be an abstention that the proof does not cover.
         self._base = None
         rows = _rows(items, self._width)
-        return items, ball_leverages(self._gram[np.ix_(rows, rows)], self._width, self._ridge, self._error)
+        own = self._gram[np.ix_(rows, rows)]
+        return items, block_norms(ball_leverage_blocks(own, self._width, self._ridge, self._error))
 
     def _drop_obvious(self, threshold: float) -> None:
         """Delete items whose leverage exceeds the threshold by Cauchy–Schwarz: h ≥ ‖y‖⁴ / (yᵀ(A_S + λI)y)."""

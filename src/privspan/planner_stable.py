@@ -59,7 +59,8 @@ SIGNAL_QUANTILE = 2.0
 GROUP_STRENGTH = 0.97
 """Assumed λ_k of the sum of t block projectors, over t."""
 
-SMALLEST_RIDGE = 2.0**-40
+SMALLEST_RIDGE = 2.0**-36
+"""Smaller ridges gain nothing, since items lie on a grid, and float64 could not certify their leverages."""
 
 _SMALLEST_MU = 2.0**-45  # of a step: with less its noise would leave the range of integers, after others have spent
 _HIGHEST_LEVEL = 2**40
@@ -270,7 +271,8 @@ def plan_levels(
     length = tail * allowance.tail_factor * (1 + 2.3 / np.sqrt(d))  # lengths of even normal tails differ
     bulk = (tail * (1 + np.sqrt(n / d))) ** 2  # top eigenvalue of a normal tail
     share = np.geomspace(0.05, 5, 60)[:, None] / strength  # tail part of the leverage, (60, 1)
-    ridge = length**2 / share
+    ridge = np.maximum(length**2 / share, SMALLEST_RIDGE)
+    share = length**2 / ridge
     full = np.floor(0.97 / (1 / strength + share)) - target
     ramp = np.unique(np.geomspace(2, max(3, n), 60).astype(int))[None, :]  # (1, ramps)
     movers = target + max(4, int(allowance.movers * n))

@@ -17,7 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from privspan import _checks
 from privspan._entry import entry
 from privspan._watch import rows_seen
-from privspan.algorithms.stable_release import certified_release, noisy_histogram, released_share, released_tail
+from privspan.algorithms.stable_release import (
+    certified_release,
+    each_alone,
+    noisy_histogram,
+    released_share,
+    released_tail,
+)
 from privspan.leverage import GRID, exact_gram
 from privspan.leverage_certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
 from privspan.noise import add_gaussian
@@ -250,7 +256,7 @@ def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) ->
     n = len(gram)
     groups = streams.public.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
     blocks = gram[groups[:, :, None], groups[:, None, :]]  # (groups, k + 1, k + 1)
-    squares = np.asarray(np.linalg.eigvalsh(blocks)[:, 0], dtype=np.float64)
+    squares = each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], blocks)
     tail = released_tail(squares, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
     if not shares.mu_long:
         return tail, 0.0

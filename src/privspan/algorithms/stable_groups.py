@@ -13,8 +13,8 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.algorithms.stable_release import certified_release, released_tail
-from privspan.leverage import GRID, exact_gram
+from privspan.algorithms.stable_release import certified_release, each_alone, released_tail
+from privspan.leverage import GRID, block_norms, exact_gram
 from privspan.planner_stable import GROUP_STRENGTH, GROUPS, override, plan_group_split, plan_levels
 from privspan.privacy import Budget, Part
 from privspan.randomness import Streams
@@ -136,7 +136,7 @@ def _too_long(gram: Array, k: int) -> NDArray[np.bool_]:
     own = _own_blocks(gram, k)
     traces = np.einsum("tii->t", own)
     own[~(traces <= 2 * k)] = 2 * np.eye(k)
-    return np.asarray(np.linalg.eigvalsh(own)[:, -1] > 1 - _SHRINK / 4)
+    return block_norms(own) > 1 - _SHRINK / 4
 
 
 def _pair_distances(gram: Array, k: int) -> Array:
@@ -147,6 +147,12 @@ def _pair_distances(gram: Array, k: int) -> Array:
     j = 2 * np.arange(pairs)
     blocks = gram.reshape(len(gram) // k, k, -1, k)
     across = blocks[j, :, j + 1, :]  # (pairs, k, k)
+    return each_alone(_half_squared_sines, first, second, across)
+
+
+def _half_squared_sines(first: Array, second: Array, across: Array) -> Array:
+    """The same from the Gram matrices of both bases and between them, (pairs, k, k) each."""
+    k = first.shape[1]
     present = (np.linalg.eigvalsh(first)[:, 0] > 0.5) & (np.linalg.eigvalsh(second)[:, 0] > 0.5)
     safe = np.where(present[:, None, None], first, np.eye(k))
     rest = second - across.transpose(0, 2, 1) @ np.linalg.solve(safe, across)

@@ -8,17 +8,17 @@ histograms of scales, with which both algorithms begin. Proofs: ``docs/explanati
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, lapack, solve_triangular
 from scipy.special import ndtr, ndtri
 
 from privspan._rounding import UNIT_ROUNDOFF
 from privspan._rounding import relative_error as gamma
 from privspan.leverage import top_factor
-from privspan.leverage_certificate import LeveragePlan, certified_margin, leverage_levels
+from privspan.leverage_certificate import LeveragePlan, certified_margin, leverage_levels, sure_bases
 from privspan.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
 from privspan.planner_stable import StableBudget
 from privspan.randomness import BitSource, Streams
@@ -29,12 +29,22 @@ Array = NDArray[np.float64]
 _TEST_BITS = 96
 _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
 _SCORE_SLACK = 1e-9
-_ITERATIONS = 40
+_POWER_STEPS = 40
+_ROOM = 1e-6  # more than rounding the weighted Gram matrix moves an eigenvalue
 _ROTATION_SCALE = 2.0**54
 
 
-class UncertifiedError(ArithmeticError):
-    """A rounding error exceeded its proven bound; LAPACK would have to be far outside its own error bounds."""
+def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
+    """Apply a batched routine of LAPACK that returns one number per matrix; where it fails, that number is NaN.
+
+    A batch fails as a whole when one matrix does, which would let a record decide about all the others.
+    """
+    try:
+        return function(*stacks)
+    except np.linalg.LinAlgError:
+        if len(stacks[0]) == 1:
+            return np.full(1, np.nan)
+        return np.concatenate([each_alone(function, *(s[i : i + 1] for s in stacks)) for i in range(len(stacks[0]))])
 
 
 def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
@@ -117,17 +127,16 @@ def certified_release(
     Guarantee
     ---------
     For replace-one neighbours, which change one item: the pair of steps is sqrt(mu_test² + mu_noise²)-GDP up to
-    an additive delta_test + delta_rotation, for all data. Proof: ``docs/explanation/stable-leverage.md``.
+    an additive delta_test + delta_rotation, for all data. It abstains when the test says no and otherwise only on
+    public grounds. Proof: ``docs/explanation/stable-leverage.md``.
     """
-    try:
-        levels = leverage_levels(gram, width, k, plan)
-        margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
-        if levels is None or not goes_on(margin, budget, streams.noise):
-            return None
-        weights = np.repeat(plan.weights(levels), width)
-        basis, basis_error = _weighted_basis(gram, weights, pull, plan, k)
-    except (UncertifiedError, np.linalg.LinAlgError):
+    if not plan.computable(len(gram)):
         return None
+    levels = leverage_levels(gram, width, k, plan)
+    margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
+    if levels is None or not goes_on(margin, budget, streams.noise):
+        return None
+    basis, basis_error = _weighted_basis(gram, np.repeat(plan.weights(levels), width), pull, plan, k)
     rotation, rotation_error = random_rotation(k, budget.delta_rotation / 2, streams.noise)  # on either side
     shift = procrustes_bound(plan.sensitivity() * np.sqrt(width)) + 2 * (basis_error + rotation_error)
     noisy = _with_noise(basis @ rotation, shift, budget.mu_noise, streams.noise)
@@ -178,29 +187,40 @@ def _weighted_basis(
 ) -> tuple[Array, float]:
     """Orthonormal basis (d, k) of the top-k space of Σ w Y Yᵀ, and a public bound on its error.
 
-    Power steps on the weighted Gram matrix contract by E/G or better once the margin is at least 1, so the
-    residual reaches the rounding floor; the bound is that floor carried over to the basis.
+    Once the margin is at least 1, the k-th eigenvalue is at least G and the next at most E. A guess is good if its
+    residual is near the rounding floor and its Ritz values are above the middle of that gap. The last guess is good.
     """
     size, root = len(gram), np.sqrt(weights)
-    allowed = 8 * gamma(size + 4) * size * np.sqrt(k)
-    coefficients = np.linalg.qr(root[:, None] * top_factor(gram * root[:, None] * root, k))[0]  # (N, k)
-    for _ in range(_ITERATIONS):
-        image = root[:, None] * (gram @ (root[:, None] * coefficients))
+    weighted = gram * root[:, None] * root  # (N, N)
+    allowed = 6 * gamma(size + 8) * size * np.sqrt(k)  # half of it may be rounding of the residual itself
+    ritz, coefficients = np.eye(k), np.zeros((size, k))
+    for coefficients in _guesses(weighted, plan, k):
+        image = weighted @ coefficients
         ritz = coefficients.T @ image
-        if np.linalg.norm(image - coefficients @ ritz) + allowed / 4 <= allowed:
+        ritz = (ritz + ritz.T) / 2
+        above = ritz - (plan.signal + plan.tail) / 2 * np.eye(k)
+        residual = float(np.linalg.norm(image - coefficients @ ritz))
+        if residual <= allowed / 2 and lapack.dpotrf(above, lower=1)[1] == 0:
             break
-        coefficients = np.linalg.qr(image)[0]
-    else:
-        raise UncertifiedError
-    values, vectors = np.linalg.eigh((ritz + ritz.T) / 2)
-    if not values[0] >= plan.signal / 2 + plan.tail:
-        raise UncertifiedError
-    spanning = pull(root[:, None] * (coefficients @ (vectors / np.sqrt(values))))  # (d, k), nearly orthonormal
-    basis = np.linalg.qr(spanning)[0]
-    gap = plan.signal / 2
-    tilt = np.sqrt(size) * allowed / (np.sqrt(plan.signal / 2) * gap)
-    summing = 2 * gamma(size + 8) * np.sqrt(size * k) / np.sqrt(plan.signal / 2)
-    return basis, float(2 * (tilt + summing) + 100 * gamma(max(basis.shape)) * k)
+    scaled = solve_triangular(
+        np.linalg.cholesky(ritz), coefficients.T, lower=True
+    ).T  # its pull is nearly orthonormal
+    basis = np.linalg.qr(pull(root[:, None] * scaled))[0]  # (d, k), of columns that are nearly orthonormal
+    tilt = np.sqrt(size) * allowed / (0.49 * (plan.signal - plan.tail))
+    summing = 2 * gamma(size + 8) * np.sqrt(size * k)
+    return basis, float(2 * (tilt + summing) / np.sqrt(plan.signal / 2) + 100 * gamma(max(basis.shape)) * k)
+
+
+def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
+    """Coefficients (N, k) of the top-k space: power steps from a public start, then surer ways.
+
+    The start may be orthogonal to part of the space. What comes last is right, since the gap is there.
+    """
+    guess = np.linalg.qr(top_factor(weighted, k))[0]
+    for _ in range(_POWER_STEPS):
+        yield guess
+        guess = np.linalg.qr(weighted @ guess)[0]
+    yield from sure_bases(weighted, k, plan.tail + _ROOM, plan.signal - _ROOM)
 
 
 def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> Array:
