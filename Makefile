@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
-INPUTS := pyproject.toml src/privspan/_version.py
+INPUTS := pyproject.toml src/privspan/_lib/version.py
 
 # Each test process gets one thread: several BLAS pools on a few cores only slow one another down.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1

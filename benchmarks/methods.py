@@ -14,13 +14,13 @@ from typing import Any
 
 from benchmarks.cells import AbstainedError, NotApplicableError
 from privspan import baselines
-from privspan.algorithms.adaptive import adaptive_subspace
-from privspan.algorithms.approximate import approximate_subspace
-from privspan.algorithms.private import UselessPlanWarning, private_subspace
-from privspan.algorithms.stable import stable_subspace
+from privspan.approximate import approximate_subspace
 from privspan.baselines._common import WIDEST_MATRIX
 from privspan.privacy import Release
+from privspan.private import UselessPlanWarning, private_subspace
+from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
+from privspan.sums.adaptive import adaptive_subspace
 
 DELTA = 1e-6
 """The delta of every cell."""

@@ -10,7 +10,7 @@ from benchmarks.outputs import draw
 from benchmarks.store import replace_file
 from benchmarks.suites import SUITES
 from benchmarks.summary import USELESS, Group, stored_groups
-from privspan import _strict_json
+from privspan._lib import strict_json
 
 PAGE = Path("explanation/results.md")
 FIGURES = Path("_static/results")
@@ -72,7 +72,7 @@ def _with_figure(suite: Suite, section: sections.Section, some: list[Group]) -> 
 def _machine(folder: Path, suites: list[str]) -> str:
     """Say where the numbers come from, one sentence per kind of machine."""
     path = folder / "machine.json"
-    runs = _strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
+    runs = strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
     told: dict[str, list[str]] = {}
     for suite in suites:
         for run in runs.get(suite, [])[-1:]:

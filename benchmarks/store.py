@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any
 
 from benchmarks.cells import Cell, Outcome, Suite
-from privspan import _strict_json
-from privspan._whole_file import whole_file
+from privspan._lib import strict_json
+from privspan._lib.whole_file import whole_file
 
 Row = dict[str, str]
 
@@ -112,7 +112,7 @@ class Store:
     def record_machine(self, suite: Suite, facts: dict[str, Any]) -> None:
         """Note on which machine, with which versions, cells of a suite were run; see `benchmarks.machine`."""
         path = self.folder / "machine.json"
-        runs = _strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
+        runs = strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
         earlier = runs.get(suite.name, [])
         if facts not in earlier:
             runs[suite.name] = [*earlier, facts]

@@ -12,10 +12,10 @@ total budget is the same on both sides.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from privspan.algorithms.mean import private_mean
-from privspan.algorithms.private import gaussian_budgets, private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget
+from privspan.private import gaussian_budgets, private_subspace
+from privspan.sums.mean import private_mean
 
 n, k, bound = 4_000, 3, 4.0
 budget = Budget(3.0, 1e-6)

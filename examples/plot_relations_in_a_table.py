@@ -13,7 +13,7 @@ import numpy as np
 
 import privspan as ps
 from privspan.demo import bundled_flights
-from privspan.planner_exact import plan_exact
+from privspan.exact.plan import plan_exact
 
 names, table = bundled_flights()
 print(table.shape, *names)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privspan.algorithms.adaptive import adaptive_subspace
-from privspan.baselines.analyze_gauss import analyze_gauss
 from privspan.datasets import gaussian_subspace
-from privspan.planner_adaptive import predicted_error
 from privspan.privacy import mu_from_budget
 from privspan.subspace import Subspace
+from privspan.sums.adaptive import adaptive_subspace
+from privspan.sums.analyze_gauss import analyze_gauss
+from privspan.sums.plan import predicted_error
 
 DELTA = 1e-6
 Data = tuple[np.ndarray, Subspace]

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.decomposition import PCA
 
-from privspan.blocks import block_bases
-from privspan.dealing import public_order
-from privspan.planner_blocks import stable_block_size
+from privspan.blocks.bases import block_bases
+from privspan.blocks.plan import stable_block_size
+from privspan.rows.dealing import public_order
 
 SHAPES = [(200_000, 1_000, 3), (200_000, 1_000, 10), (20_000, 10_000, 10)]
 

@@ -25,13 +25,13 @@ from distributed import Client, LocalCluster, wait
 from threadpoolctl import threadpool_limits
 
 import privspan as ps
-from privspan._watch import watching_rows
-from privspan.algorithms.lazy_gauss import UnitGram
+from privspan._lib.watch import watching_rows
 from privspan.backends.dask_place import DaskPlace
-from privspan.blocks import block_bases
-from privspan.partitioned_rows import open_unit_rows
-from privspan.sums import grid_total
-from privspan.unit_rows import Rows, as_rows_input
+from privspan.blocks.bases import block_bases
+from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.unit import Rows, as_rows_input
+from privspan.sums.grid import grid_total
+from privspan.sums.lazy_gauss import UnitGram
 
 WORKERS, COLUMNS, K = 2, 1000, 5
 DIRECTIONS = K + 7  # that the algorithm looks at in one pass

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from privspan.algorithms.approximate import approximate_subspace
-from privspan.algorithms.stable import stable_subspace
-from privspan.baselines.analyze_gauss import analyze_gauss
+from privspan.approximate import approximate_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget
+from privspan.stable.records import stable_subspace
+from privspan.sums.analyze_gauss import analyze_gauss
 
 N, K = 4_000, 3
 EPSILON, DELTA = 1.0, 1e-6

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from privspan.algorithms.mean import private_mean
-from privspan.algorithms.private import private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, share_mu
+from privspan.private import private_subspace
+from privspan.sums.mean import private_mean
 
 N, K, TAIL = 10_000, 3, 0.05
 BOUND = 4.0

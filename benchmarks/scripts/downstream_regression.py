@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from privspan.algorithms.private import private_subspace
-from privspan.algorithms.regression import PrivateRegression, private_regression
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, share_mu
+from privspan.private import private_subspace
 from privspan.subspace import Subspace
+from privspan.sums.regression import PrivateRegression, private_regression
 
 N, K, TAIL = 10_000, 3, 0.05
 BOUNDS = {"norm_bound": 4.0, "target_bound": 5.0}

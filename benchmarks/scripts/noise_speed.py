@@ -1,6 +1,6 @@
 """How long do a million exact Gaussian draws take?
 
-Compares `privspan.noise.rounded_normal` (exact law, secure bits) with NumPy's `standard_normal` (neither) and
+Compares `privspan.privacy.noise.rounded_normal` (exact law, secure bits) with NumPy's `standard_normal` (neither) and
 with OpenDP's discrete Gaussian (exact law, secure bits), in one process and on one core.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privspan.noise import rounded_normal
-from privspan.randomness import BitSource, open_streams
+from privspan.privacy.noise import rounded_normal
+from privspan.privacy.randomness import BitSource, open_streams
 
 DRAWS = 10**6
 

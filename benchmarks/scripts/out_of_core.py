@@ -109,9 +109,9 @@ def seconds(action: Callable[[], object]) -> tuple[float, float]:
 def worker(path: Path, k: int, method: str) -> dict[str, float]:
     """Run one method on one file, then the plain counterpart."""
     import privspan as ps
-    from privspan import unit_rows
     from privspan.estimators import PrivatePCA
     from privspan.rows import open_rows
+    from privspan.rows import unit as unit_rows
 
     unit_rows._KEPT_BYTES = 0  # small tables, too, are read anew in every pass
     numbers: Any = {"epsilon": EPSILON, "delta": DELTA}
@@ -148,7 +148,7 @@ def worker(path: Path, k: int, method: str) -> dict[str, float]:
 
 def recorded_passes() -> list[tuple[int, int]]:
     """Make `Rows` note every pass over the data: how many products it takes, and how many columns they have."""
-    from privspan.unit_rows import Rows
+    from privspan.rows.unit import Rows
 
     passes: list[tuple[int, int]] = []
     map_chunks, map_rows = Rows.map_chunks, Rows.map_rows
@@ -202,7 +202,7 @@ def plain_windows(path: Path, dealt: bool) -> Iterator[np.ndarray]:
 
 def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[tuple[int, int]]) -> None:
     """Read the file as often as the run did, with the same products of pieces of the same size."""
-    from privspan.unit_rows import piece_rows
+    from privspan.rows.unit import piece_rows
 
     rng, step = np.random.default_rng(0), piece_rows(shape[1])
     for products, columns in passes:
@@ -216,8 +216,8 @@ def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[tuple[
 
 def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> None:
     """Read the file once, in a random order within windows, and run the block kernel on arrays in memory."""
-    from privspan.blocks import block_bases
-    from privspan.planner_blocks import stable_block_size
+    from privspan.blocks.bases import block_bases
+    from privspan.blocks.plan import stable_block_size
 
     m, rng = stable_block_size(shape[0], k), np.random.default_rng(0)
     left = np.empty((0, shape[1]), dtype=np.float32)

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privspan.algorithms.private import private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.planner import Plan, plan
+from privspan.private import private_subspace
 
 DELTA = 1e-6
 WITHIN = 1.5

@@ -22,10 +22,10 @@ import numpy as np
 from dask_overhead import COLUMNS, DIRECTIONS, DISK, NETWORK, WORKERS, dask_table, parameters, predicted, seconds
 from distributed import Client, LocalCluster
 
-from privspan.algorithms.lazy_gauss import UnitGram
-from privspan.partitioned_rows import open_unit_rows
-from privspan.sums import grid_total
-from privspan.unit_rows import as_rows_input
+from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.unit import as_rows_input
+from privspan.sums.grid import grid_total
+from privspan.sums.lazy_gauss import UnitGram
 
 PASSES = 7  # of the adaptive algorithm at k = 5
 SPREAD = 0.3  # standard deviation of the logarithm of a task's time

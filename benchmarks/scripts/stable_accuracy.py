@@ -13,13 +13,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.algorithms.stable import stable_subspace
-from privspan.algorithms.stable_groups import stable_group_step
-from privspan.blocks import block_bases
+from privspan.blocks.bases import block_bases
 from privspan.datasets import OUTLIERS, with_outliers
-from privspan.dealing import public_order
 from privspan.privacy import Budget
-from privspan.randomness import open_streams
+from privspan.privacy.randomness import open_streams
+from privspan.rows.dealing import public_order
+from privspan.stable.groups import stable_group_step
+from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]

@@ -17,11 +17,11 @@ import numpy as np
 from benchmarks.cells import Cell, Suite, Value
 from benchmarks.methods import DELTA, check_size, learn
 from benchmarks.suites.accuracy import grid
-from privspan.algorithms.mean import private_mean
 from privspan.baselines.analyze_gauss_gap import GAP_DELTA_SHARE
 from privspan.datasets import SignRows, sign_subspace
 from privspan.privacy import Budget, share_mu
 from privspan.subspace import Subspace
+from privspan.sums.mean import private_mean
 
 ROWS, VECTORS = 250_000, 4
 COLUMNS = (100, 300, 1_000, 2_000, 5_000, 10_000)

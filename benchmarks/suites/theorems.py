@@ -17,12 +17,12 @@ import numpy as np
 from benchmarks.cells import Cell, Suite, Value
 from benchmarks.methods import DELTA
 from benchmarks.suites.accuracy import grid
-from privspan.algorithms.approximate import approximate_subspace
-from privspan.algorithms.boosted import boosted_subspace
-from privspan.algorithms.exact import exact_subspace
+from privspan.approximate import approximate_subspace
+from privspan.blocks.plan import boosting_parts, plan_histogram
+from privspan.boosted import boosted_subspace
 from privspan.datasets import gaussian_subspace
-from privspan.planner_blocks import boosting_parts, plan_histogram
-from privspan.planner_exact import plan_exact
+from privspan.exact.exact import exact_subspace
+from privspan.exact.plan import plan_exact
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from privspan._version import __version__
+from privspan._lib.version import __version__
 
 if TYPE_CHECKING:
     from privspan import audit as audit
@@ -16,13 +16,8 @@ if TYPE_CHECKING:
     from privspan import datasets as datasets
     from privspan import ledger as ledger
     from privspan import report as report
-    from privspan.algorithms.approximate import approximate_subspace
-    from privspan.algorithms.boosted import boosted_subspace
-    from privspan.algorithms.exact import exact_subspace
-    from privspan.algorithms.mean import PrivateMean, private_mean
-    from privspan.algorithms.private import UselessPlanWarning, private_subspace
-    from privspan.algorithms.regression import PrivateRegression, private_regression
-    from privspan.algorithms.stable import stable_subspace
+    from privspan.approximate import approximate_subspace
+    from privspan.boosted import boosted_subspace
     from privspan.estimators import (
         AbstentionWarning,
         ApproximateSubspace,
@@ -31,38 +26,43 @@ if TYPE_CHECKING:
         NotPrivateWarning,
         PrivatePCA,
     )
+    from privspan.exact.exact import exact_subspace
     from privspan.planner import Plan, plan
     from privspan.privacy import Budget, Part, PrivacyCost, Release, WeakPrivacyWarning
-    from privspan.relations import ExactForm, Relation
+    from privspan.private import UselessPlanWarning, private_subspace
+    from privspan.stable.records import stable_subspace
     from privspan.subspace import Subspace
+    from privspan.subspace.relations import ExactForm, Relation
+    from privspan.sums.mean import PrivateMean, private_mean
+    from privspan.sums.regression import PrivateRegression, private_regression
 
 _HOMES = {
     "AbstentionWarning": "privspan.estimators",
     "ApproximateSubspace": "privspan.estimators",
     "BoostedSubspace": "privspan.estimators",
     "Budget": "privspan.privacy",
-    "ExactForm": "privspan.relations",
+    "ExactForm": "privspan.subspace.relations",
     "ExactSubspace": "privspan.estimators",
     "NotPrivateWarning": "privspan.estimators",
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",
     "PrivacyCost": "privspan.privacy",
-    "PrivateMean": "privspan.algorithms.mean",
+    "PrivateMean": "privspan.sums.mean",
     "PrivatePCA": "privspan.estimators",
-    "PrivateRegression": "privspan.algorithms.regression",
-    "Relation": "privspan.relations",
+    "PrivateRegression": "privspan.sums.regression",
+    "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
     "Subspace": "privspan.subspace",
-    "UselessPlanWarning": "privspan.algorithms.private",
+    "UselessPlanWarning": "privspan.private",
     "WeakPrivacyWarning": "privspan.privacy",
-    "approximate_subspace": "privspan.algorithms.approximate",
-    "boosted_subspace": "privspan.algorithms.boosted",
-    "exact_subspace": "privspan.algorithms.exact",
+    "approximate_subspace": "privspan.approximate",
+    "boosted_subspace": "privspan.boosted",
+    "exact_subspace": "privspan.exact.exact",
     "plan": "privspan.planner",
-    "private_mean": "privspan.algorithms.mean",
-    "private_regression": "privspan.algorithms.regression",
-    "private_subspace": "privspan.algorithms.private",
-    "stable_subspace": "privspan.algorithms.stable",
+    "private_mean": "privspan.sums.mean",
+    "private_regression": "privspan.sums.regression",
+    "private_subspace": "privspan.private",
+    "stable_subspace": "privspan.stable.records",
 }
 
 _MODULES = ("audit", "baselines", "datasets", "ledger", "report", "rows")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import privspan as ps
-from privspan.planner_exact import plan_exact
+from privspan.exact.plan import plan_exact
 from privspan.report import write_report
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -176,7 +176,7 @@ def draw_relations(axes: Any, release: ps.Release) -> None:
 
 def bundled_flights() -> tuple[list[str], NDArray[np.int64]]:
     """1,500 flights of the public nycflights table: column names and whole numbers."""
-    text = resources.files("privspan").joinpath("data/flights.csv").read_text(encoding="utf-8").splitlines()
+    text = resources.files("privspan").joinpath("datasets/flights.csv").read_text(encoding="utf-8").splitlines()
     return text[0].split(","), np.loadtxt(text[1:], dtype=np.int64, delimiter=",")
 
 

@@ -16,12 +16,13 @@ from itertools import product
 
 from scipy.special import chdtr, chdtrc, chdtri, ndtri
 
-from privspan import _checks, planner_adaptive
-from privspan._entry import entry
-from privspan.leverage_certificate import LeveragePlan
-from privspan.planner_blocks import stable_block_size
-from privspan.planner_stable import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
+from privspan.stable.certificate import LeveragePlan
+from privspan.stable.plan import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
+from privspan.sums import plan as planner_adaptive
 
 __all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "plan", "plan_within"]
 
@@ -113,7 +114,7 @@ class Plan:
         For the same d, k, budget and gamma: with this method for an alternative, with the best one otherwise.
         Found by bisection, to half a per cent; None if 10**12 rows would not do.
         """
-        _checks.probability(error=error)
+        checks.probability(error=error)
         methods = [other.method for other in self.alternatives] or [self.method]
         mu = mu_from_budget(self.epsilon, self.delta)
         setting = _setting(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
@@ -168,10 +169,10 @@ def plan_within(
     n: int, d: int, k: int, budget: Budget, gamma: float | None, methods: tuple[str, ...] = METHODS
 ) -> Plan:
     """Plan for a budget, which knows its mu, among methods that are asked for or take the input; else like `plan`."""
-    _checks.integer_at_least(1, n=n)
-    _checks.dimension(k=k, d=d)
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
     if gamma is not None:
-        _checks.probability(gamma=gamma)
+        checks.probability(gamma=gamma)
         gamma = float(gamma)
     return _best_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, methods)
 

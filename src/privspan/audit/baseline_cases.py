@@ -11,7 +11,7 @@ from privspan import baselines
 from privspan.audit.cases import Case, Pair, register
 from privspan.audit.tables import moment_pairs, near_axis_pairs
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 _EPSILON, _DELTA = 2.0, 0.1
 

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from privspan.algorithms.mean import PrivateMean
-from privspan.algorithms.regression import PrivateRegression
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
+from privspan.sums.mean import PrivateMean
+from privspan.sums.regression import PrivateRegression
 
 __all__ = ["Case", "Pair", "register", "registered"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from privspan.algorithms.exact_enumeration import gap_winner
-from privspan.algorithms.exact_search import majority_winner
-from privspan.algorithms.exact_votes import vote_winner
 from privspan.audit.exact import Distribution, ExactAudit, tightest_delta
-from privspan.exact_arithmetic import integer_rows
-from privspan.randomness import open_streams
-from privspan.selection import ReleaseRule, TruncatedLaplace, release_probability, vote_margin
+from privspan.exact.arithmetic import integer_rows
+from privspan.exact.enumeration import gap_winner
+from privspan.exact.search import majority_winner
+from privspan.exact.votes import vote_winner
+from privspan.privacy.randomness import open_streams
+from privspan.privacy.selection import ReleaseRule, TruncatedLaplace, release_probability, vote_margin
 
 __all__ = ["DOMAINS", "Domain"]
 

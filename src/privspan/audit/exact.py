@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from privspan.selection import exp_bounds
+from privspan.privacy.selection import exp_bounds
 
 __all__ = ["Distribution", "ExactAudit", "exact_delta", "tightest_delta"]
 
@@ -89,7 +89,7 @@ def tightest_delta(
 
     Examples
     --------
-    >>> from privspan.selection import release_probability
+    >>> from privspan.privacy.selection import release_probability
     >>> def law(margin):
     ...     chance = release_probability(margin, 1.0, 0.01)
     ...     return {"released": chance, "abstained": 1 - chance}

@@ -8,16 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.algorithms.adaptive import adaptive_subspace
-from privspan.algorithms.approximate import approximate_subspace
-from privspan.algorithms.boosted import boosted_subspace
-from privspan.algorithms.exact import exact_subspace
-from privspan.algorithms.mean import private_mean
-from privspan.algorithms.private import private_subspace
-from privspan.algorithms.rank import choose_dimension
-from privspan.algorithms.regression import PrivateRegression, private_regression
-from privspan.algorithms.spectrum import explained_variance
-from privspan.algorithms.stable import stable_subspace
+from privspan.approximate import approximate_subspace
 from privspan.audit.cases import Case, Outcome, Pair, register
 from privspan.audit.tables import (
     HUGE,
@@ -28,9 +19,18 @@ from privspan.audit.tables import (
     near_axis_pairs,
     slope_pairs,
 )
+from privspan.blocks.rank import choose_dimension
+from privspan.boosted import boosted_subspace
+from privspan.exact.exact import exact_subspace
 from privspan.privacy import Release
-from privspan.randomness import RandomLike, open_streams
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.private import private_subspace
+from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
+from privspan.sums.adaptive import adaptive_subspace
+from privspan.sums.mean import private_mean
+from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.variance import explained_variance
 
 _EPSILON, _DELTA = 2.0, 0.1
 _EXACT_DELTA = 0.2

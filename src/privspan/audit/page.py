@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privspan import _strict_json
-from privspan._whole_file import whole_file
+from privspan._lib import strict_json
+from privspan._lib.whole_file import whole_file
 
 __all__ = ["PASSAGE", "STORED", "render", "write_passage"]
 
@@ -91,7 +91,7 @@ def write_passage(results: Path, docs: Path) -> str:
         The root of the documentation.
     """
     text = results.read_text("utf-8")
-    passage = render(_strict_json.loads(text))
+    passage = render(strict_json.loads(text))
     for path, content in ((docs / STORED, text), (docs / PASSAGE, passage)):
         with whole_file(path) as handle:
             handle.write(content.encode())

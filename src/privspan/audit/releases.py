@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from privspan.algorithms.mean import PrivateMean
-from privspan.algorithms.regression import PrivateRegression
 from privspan.privacy import Release
 from privspan.subspace import Subspace
+from privspan.sums.mean import PrivateMean
+from privspan.sums.regression import PrivateRegression
 
 __all__ = ["released_numbers"]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy
 import scipy
 
-from privspan._version import __version__
+from privspan._lib.version import __version__
 
 __all__ = ["AuditResult", "run_facts", "summary"]
 

@@ -16,14 +16,14 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from privspan import _checks
+from privspan._lib import checks
 from privspan.audit.cases import registered
 from privspan.audit.domains import DOMAINS
 from privspan.audit.releases import released_numbers
 from privspan.audit.results import AuditResult, Kind
 from privspan.audit.sampled import scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS
-from privspan.randomness import RandomLike, open_streams
+from privspan.privacy.randomness import RandomLike, open_streams
 
 __all__ = ["Task", "run_audit", "run_task", "tasks"]
 
@@ -104,10 +104,10 @@ def run_audit(
     >>> result.kind, result.refuted
     ('exact', False)
     """
-    _checks.integer_at_least(_FEWEST_RUNS, runs=runs)
-    _checks.integer_at_least(1, workers=workers)
+    checks.integer_at_least(_FEWEST_RUNS, runs=runs)
+    checks.integer_at_least(1, workers=workers)
     if seed is not None:
-        _checks.integer_at_least(0, seed=seed)
+        checks.integer_at_least(0, seed=seed)
     chosen = tasks(name)
     if not chosen:
         known = ", ".join(dict.fromkeys(task.name for task in tasks()))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from privspan import _checks
+from privspan._lib import checks
 
 __all__ = ["SampledAudit", "sampled_audit", "scalar_audit"]
 
@@ -150,9 +150,9 @@ def scalar_audit(
 
 
 def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> None:
-    _checks.budget(epsilon, delta)
-    _checks.integer_at_least(2, runs=runs)
-    _checks.probability(confidence=confidence)
+    checks.budget(epsilon, delta)
+    checks.integer_at_least(2, runs=runs)
+    checks.probability(confidence=confidence)
 
 
 def _limit_error(confidence: float) -> float:

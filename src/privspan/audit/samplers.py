@@ -19,19 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privspan.algorithms.exact_search import _permutation
-from privspan.algorithms.histogram import _PRIME, _uniform_below_prime
-from privspan.algorithms.lazy_gauss import LazyGauss, UnitGram
-from privspan.algorithms.stable_release import goes_on, random_rotation
 from privspan.baselines._bingham import Bingham
 from privspan.baselines._common import bartlett_factor, float_generator, haar_rotation
 from privspan.baselines.eigen_sampling import eigen_sampling
-from privspan.noise import add_gaussian, rounded_normal
-from privspan.planner_stable import StableBudget
-from privspan.randomness import RandomLike, Streams
-from privspan.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
-from privspan.sums import NoiseLevel, gaussian_symmetric
-from privspan.unit_rows import Rows
+from privspan.blocks.histogram import _PRIME, _uniform_below_prime
+from privspan.exact.search import _permutation
+from privspan.privacy.noise import add_gaussian, rounded_normal
+from privspan.privacy.randomness import RandomLike, Streams
+from privspan.privacy.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
+from privspan.rows.unit import Rows
+from privspan.stable.plan import StableBudget
+from privspan.stable.release import goes_on, random_rotation
+from privspan.sums.grid import NoiseLevel, gaussian_symmetric
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 
 __all__ = ["FALSE_ALARM", "SAMPLERS", "Sampler", "chi_square", "permute_and_flip_law"]
 

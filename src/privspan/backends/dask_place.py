@@ -20,8 +20,8 @@ from typing import Any
 import dask
 from threadpoolctl import ThreadpoolController
 
-from privspan._entry import quiet_numpy
-from privspan._watch import is_watched, rows_seen, unwatched
+from privspan._lib.entry import quiet_numpy
+from privspan._lib.watch import is_watched, rows_seen, unwatched
 from privspan.rows.partitions import Part, Place
 
 __all__ = ["DaskPlace", "current_client"]

@@ -11,11 +11,11 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
-from privspan._frames import cell_numbers, dtype_kind, float_type, pandas_numbers
+from privspan._lib import checks
+from privspan._lib.frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
-from privspan.rows._columns import choose_columns
+from privspan.rows.files.columns import choose_columns
 
 __all__ = ["open_dask", "open_dask_column"]
 
@@ -74,7 +74,7 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
         raise ValueError(f"`{name}` must have whole rows in each chunk: use `{name}.rechunk({{1: -1}})`.")
     if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray):
         raise TypeError(f"`{name}` must be made of plain NumPy arrays; its chunks are {type(X._meta).__name__}.")
-    _checks.real_entries(np.dtype(X.dtype), name=name)
+    checks.real_entries(np.dtype(X.dtype), name=name)
     place, d = DaskPlace(X), int(X.shape[1])
     lengths = tuple(int(length) for length in X.chunks[0])
     chunks, dtype = X.to_delayed().ravel().tolist(), float_type([dtype_kind(np.dtype(X.dtype))])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from privspan._watch import watching_rows
+from privspan._lib.watch import watching_rows
 
 __all__ = ["show_progress"]
 

@@ -1,7 +1,6 @@
 """Prior systems, one function each, with the signature and the `Release` of our own algorithms."""
 
 from privspan.baselines.additive_wishart import additive_wishart
-from privspan.baselines.analyze_gauss import analyze_gauss
 from privspan.baselines.analyze_gauss_gap import analyze_gauss_gap
 from privspan.baselines.eigen_sampling import eigen_sampling
 from privspan.baselines.exponential_pca import exponential_pca
@@ -12,6 +11,7 @@ from privspan.baselines.mod_sulq import mod_sulq
 from privspan.baselines.noisy_power import noisy_power
 from privspan.baselines.noisy_range_finder import noisy_range_finder
 from privspan.baselines.smooth_sensitivity import smooth_sensitivity
+from privspan.sums.analyze_gauss import analyze_gauss
 
 __all__ = [
     "additive_wishart",

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._rounding import down, sqrt_down
+from privspan._lib.rounding import down, sqrt_down
 from privspan.baselines._common import spectrum
 from privspan.privacy import Budget, rho_from_budget
 

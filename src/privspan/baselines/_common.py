@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
-from privspan.algorithms.lazy_gauss import UnitGram
-from privspan.partitioned_rows import AnyRows, open_unit_rows
+from privspan._lib import checks
 from privspan.privacy import Budget
-from privspan.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.rows.partitioned import AnyRows, open_unit_rows
+from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums import grid_total
-from privspan.unit_rows import as_rows_input
+from privspan.sums.grid import grid_total
+from privspan.sums.lazy_gauss import UnitGram
 
 __all__ = [
     "WIDEST_MATRIX",
@@ -85,7 +85,7 @@ def open_table(
     budget = Budget(epsilon, delta)
     source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
-    _checks.dimension(k=k, d=d, n=n)
+    checks.dimension(k=k, d=d, n=n)
     if widest is not None and d > widest:
         raise ValueError(f"`X` must have at most {widest} columns for this baseline; got {d}.")
     if proper and k == d:

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._rounding import tighten
+from privspan._lib.rounding import tighten
 from privspan.privacy import Budget
 
 __all__ = ["ORDERS", "covariance_divergence", "covariance_ridge", "log_delta", "weakest_passing"]

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc, gammaln
 
-from privspan import _checks
-from privspan._entry import entry
-from privspan._rounding import tighten
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan._lib.rounding import tighten
 from privspan.baselines._common import bartlett_factor, float_generator, leading_subspace, open_table, second_moment
 from privspan.privacy import Budget, Part, Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 __all__ = ["additive_wishart", "wishart_delta", "wishart_scale"]
 
@@ -77,7 +77,7 @@ def additive_wishart(
     if degrees is None:
         spread = 28.0 * math.log(4.0 / table.budget.delta) / min(1.0, table.budget.epsilon) ** 2
         degrees = 4 * table.d + math.ceil(min(spread, 0.5 * MOST_EXCESS))
-    _checks.integer_at_least(table.d + 50, degrees=degrees)
+    checks.integer_at_least(table.d + 50, degrees=degrees)
     if degrees > table.d + MOST_EXCESS:
         raise ValueError(
             f"`degrees` must be at most d + {MOST_EXCESS}, here {table.d + MOST_EXCESS}; got {degrees!r}."

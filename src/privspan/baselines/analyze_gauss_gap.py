@@ -12,12 +12,12 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from privspan._entry import entry
+from privspan._lib.entry import entry
 from privspan.baselines._common import leading_subspace, open_table, second_moment, spectrum
-from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Part, Release, share_mu
-from privspan.randomness import BitSource, RandomLike
-from privspan.sums import SumBounds, gaussian_symmetric, noise_level, upper_triangle
+from privspan.privacy.noise import add_gaussian, grid_for
+from privspan.privacy.randomness import BitSource, RandomLike
+from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
 __all__ = ["GAP_DELTA_SHARE", "analyze_gauss_gap", "projector_movement"]
 

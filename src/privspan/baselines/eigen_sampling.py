@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from privspan._entry import entry
+from privspan._lib.entry import entry
 from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
 from privspan.baselines._common import float_generator, open_table, second_moment, spectrum
 from privspan.privacy import Part, Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
 __all__ = ["eigen_sampling"]

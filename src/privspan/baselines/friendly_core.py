@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from privspan import _checks
-from privspan._entry import entry
+from privspan._lib import checks
+from privspan._lib.entry import entry
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
-from privspan.blocks import BlockBases, block_bases
-from privspan.dealing import dealt
-from privspan.noise import add_gaussian, grid_for
+from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
-from privspan.randomness import BitSource, RandomLike, open_streams
+from privspan.privacy.noise import add_gaussian, grid_for
+from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.rows.dealing import dealt
+from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
-from privspan.unit_rows import as_rows_input
+from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
 
 __all__ = ["CorePlan", "core_plan", "friend_counts", "friendly_core"]
 
@@ -114,12 +114,12 @@ def friendly_core(
     budget = Budget(epsilon, delta)
     records = as_rows_input(X, accept_sparse=False)
     n, d = records.shape
-    _checks.dimension(k=k, d=d, n=n)
-    _checks.positive(radius=radius)
+    checks.dimension(k=k, d=d, n=n)
+    checks.positive(radius=radius)
     if d > WIDEST_MATRIX:
         raise ValueError(f"`X` must have at most {WIDEST_MATRIX} columns for this baseline; got {d}.")
     block_size = _default_block_size(n, d, k) if block_size is None else block_size
-    _checks.integer_at_least(k, block_size=block_size)
+    checks.integer_at_least(k, block_size=block_size)
     blocks = n // block_size
     if not 2 <= blocks <= MOST_BLOCKS:
         raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")

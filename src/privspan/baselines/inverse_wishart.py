@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from privspan import _checks
-from privspan._entry import entry
+from privspan._lib import checks
+from privspan._lib.entry import entry
 from privspan.baselines._common import (
     bartlett_factor,
     float_generator,
@@ -23,7 +23,7 @@ from privspan.baselines._common import (
 from privspan.baselines._renyi import covariance_ridge
 from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Part, Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 __all__ = ["inverse_wishart"]
 
@@ -69,7 +69,7 @@ def inverse_wishart(
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
     degrees = public_draws(table) if degrees is None else degrees
-    _checks.integer_at_least(table.d, degrees=degrees)
+    checks.integer_at_least(table.d, degrees=degrees)
     ridge = covariance_ridge(degrees, table.budget)
     values, vectors = spectrum(second_moment(table).matrix)
     root = vectors * np.sqrt(np.maximum(values, 0.0) + ridge)  # root rootᵀ = A + ψ I

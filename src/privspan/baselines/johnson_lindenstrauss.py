@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privspan import _checks
-from privspan._entry import entry
+from privspan._lib import checks
+from privspan._lib.entry import entry
 from privspan.baselines._common import (
     Table,
     bartlett_factor,
@@ -23,7 +23,7 @@ from privspan.baselines._common import (
 )
 from privspan.baselines._renyi import covariance_ridge
 from privspan.privacy import Part, Release, rho_from_budget
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 __all__ = ["johnson_lindenstrauss", "public_draws"]
 
@@ -71,7 +71,7 @@ def johnson_lindenstrauss(
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
     draws = public_draws(table) if draws is None else draws
-    _checks.integer_at_least(table.d, draws=draws)
+    checks.integer_at_least(table.d, draws=draws)
     ridge = covariance_ridge(draws, table.budget)
     values, vectors = spectrum(second_moment(table).matrix)
     root = vectors * np.sqrt(np.maximum(values, 0.0) + ridge)  # root rootᵀ = A + w² I

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from privspan._entry import entry
-from privspan.algorithms.lazy_gauss import UnitGram
+from privspan._lib.entry import entry
 from privspan.baselines._common import leading_subspace, open_table
 from privspan.privacy import Budget, Part, Release
-from privspan.randomness import RandomLike
-from privspan.sums import SumBounds, gaussian_sum, upper_triangle
+from privspan.privacy.randomness import RandomLike
+from privspan.sums.grid import SumBounds, gaussian_sum, upper_triangle
+from privspan.sums.lazy_gauss import UnitGram
 
 __all__ = ["mod_sulq", "published_noise"]
 

@@ -11,14 +11,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
-from privspan._entry import entry
-from privspan.algorithms.lazy_gauss import UnitGram
+from privspan._lib import checks
+from privspan._lib.entry import entry
 from privspan.baselines._common import open_table
 from privspan.privacy import Part, Release, share_mu
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
-from privspan.sums import SumBounds, gaussian_sum, relative_error
+from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
+from privspan.sums.lazy_gauss import UnitGram
 
 __all__ = ["contraction", "noisy_power"]
 
@@ -81,8 +81,8 @@ def noisy_power(
     n, d = table.n, table.d
     rounds = 2 + math.ceil(math.log10(d)) if rounds is None else rounds
     width = min(d, 2 * table.k) if directions is None else directions
-    _checks.integer_at_least(1, rounds=rounds)
-    _checks.integer_at_least(table.k, directions=width)
+    checks.integer_at_least(1, rounds=rounds)
+    checks.integer_at_least(table.k, directions=width)
     if width > d or width * d > MOST_ENTRIES:
         raise ValueError(f"`directions` must be at most d = {d}, and d times it at most {MOST_ENTRIES}; got {width}.")
     gram = UnitGram(table.rows)

@@ -12,16 +12,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
-from privspan._entry import entry
+from privspan._lib import checks
+from privspan._lib.entry import entry
 from privspan.baselines._common import Table, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
-from privspan.partitioned_rows import ChunkSums
 from privspan.privacy import Part, Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
+from privspan.rows.partitioned import ChunkSums
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
-from privspan.sums import SumBounds, gaussian_sum, relative_error
-from privspan.unit_rows import CHUNK_ROWS
+from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
 
 __all__ = ["clipped_sketches", "noisy_range_finder"]
 
@@ -75,7 +75,7 @@ def noisy_range_finder(
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
     d = table.d
     width = max(4 * table.k, table.k + 10) if sketch is None else sketch
-    _checks.integer_at_least(table.k, sketch=width)
+    checks.integer_at_least(table.k, sketch=width)
     if width * d > MOST_ENTRIES:
         raise ValueError(f"`sketch` times d must be at most {MOST_ENTRIES}; got {width} times {d}.")
     # Sketches of unit vectors have length about 1, and are clipped to it.

@@ -14,12 +14,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._entry import entry
+from privspan._lib.entry import entry
 from privspan.baselines._common import float_generator, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._renyi import ORDERS, weakest_passing
-from privspan.noise import add_gaussian, grid_for
 from privspan.privacy import Budget, Part, Release, rho_from_budget
-from privspan.randomness import RandomLike
+from privspan.privacy.noise import add_gaussian, grid_for
+from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
 __all__ = [

@@ -20,7 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from privspan._readable import escaped_json, readable
+from privspan._lib.readable import escaped_json, readable
 from privspan.cli.exits import Complaint, ExitCode
 
 __all__ = [

@@ -17,9 +17,9 @@ from privspan.cli._interrupts import Interrupts
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
+    from privspan.ledger.release_file import SavedRelease
     from privspan.planner import Plan
     from privspan.privacy import Release
-    from privspan.release_file import SavedRelease
 
 __all__ = ["Delivery"]
 
@@ -39,7 +39,7 @@ class Delivery:
 
     def save(self, release: Release, plan: Plan | None) -> None:
         """Write the file, or put the result wherever it can be put."""
-        from privspan.release_file import SavedRelease, save_release
+        from privspan.ledger.release_file import SavedRelease, save_release
 
         self._made = release, plan
         if release.subspace is None:
@@ -63,7 +63,7 @@ class Delivery:
     def tell(self) -> ExitCode:
         """Write the report, and tell what was found."""
         from privspan.cli import _describe
-        from privspan.release_file import SavedRelease
+        from privspan.ledger.release_file import SavedRelease
 
         assert self._made is not None
         release, plan = self._made

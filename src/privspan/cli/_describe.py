@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from privspan._frozen import plain
+from privspan._lib.frozen import plain
 from privspan.cli import _console
+from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
-from privspan.release_file import SavedRelease
 from privspan.subspace import Subspace
 
 __all__ = ["as_json", "print_saved", "relations_of"]

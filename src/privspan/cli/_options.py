@@ -81,7 +81,7 @@ def budget_float(amount: Decimal) -> float:
 
     The ledger charges the decimal, so ten fits at 0.1 reach a limit of 1 and do not pass it.
     """
-    from privspan._rounding import down
+    from privspan._lib.rounding import down
 
     return down(Fraction(amount))
 
@@ -117,7 +117,7 @@ def check_target(
     overwrite : bool, default=False
         Whether a file that is there may be replaced.
     """
-    from privspan._whole_file import try_out
+    from privspan._lib.whole_file import try_out
 
     if path.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from privspan._whole_file import whole_file
+from privspan._lib.whole_file import whole_file
 from privspan.planner import METHODS, USELESS, Plan, plan
 
 __all__ = ["save_page", "save_picture"]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from rich.text import Text
 
-from privspan._readable import readable
+from privspan._lib.readable import readable
 from privspan.cli import _console
 
 __all__ = ["Activity", "activity"]

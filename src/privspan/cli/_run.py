@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 import privspan
-from privspan._readable import Note
+from privspan._lib.readable import Note
 from privspan.cli import _console
 from privspan.cli._interrupts import interruptible
 from privspan.cli.app import app

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from privspan._entry import WeakPrivacyWarning, spendable, weakness
-from privspan.algorithms.exact import exact_subspace
-from privspan.algorithms.private import GAUSSIAN_METHODS, UselessPlanWarning
+from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
+from privspan.blocks.plan import rank_block_size
 from privspan.cli import _console
 from privspan.cli._options import budget_float
 from privspan.cli.exits import Complaint
+from privspan.exact.exact import exact_subspace
+from privspan.exact.plan import METHODS as EXACT_METHODS
+from privspan.exact.plan import plan_exact
 from privspan.planner import METHODS, Plan
 from privspan.planner import plan as predict
-from privspan.planner_blocks import rank_block_size
-from privspan.planner_exact import METHODS as EXACT_METHODS
-from privspan.planner_exact import plan_exact
 from privspan.privacy import Release
+from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
 from privspan.rows import RowSource
 
 __all__ = ["Task"]

@@ -98,7 +98,7 @@ def _make_ready(target: Path, overwrite: bool) -> None:
 
 
 def _store(text: str, target: Path, overwrite: bool) -> None:
-    from privspan._whole_file import whole_file
+    from privspan._lib.whole_file import whole_file
 
     try:
         with whole_file(target, overwrite=overwrite) as handle:

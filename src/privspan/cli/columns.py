@@ -45,7 +45,7 @@ def columns(
     if output is None:
         sys.stdout.write(text)
     else:
-        from privspan._whole_file import whole_file
+        from privspan._lib.whole_file import whole_file
 
         with whole_file(output, overwrite=overwrite) as handle:
             handle.write(text.encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privspan._readable import Note
+from privspan._lib.readable import Note
 from privspan.cli import _console
 from privspan.cli import _fit_options as options
 from privspan.cli import _read_options as reading
@@ -113,7 +113,7 @@ def _learn(
     task: Task, file: Path, columns: list[str] | None, written: dict[str, Any], charge: Charge, delivery: Delivery
 ) -> None:
     """Read, check, charge, run, and write the result before anything else can happen."""
-    from privspan._watch import watching_rows
+    from privspan._lib.watch import watching_rows
 
     charge.check(task)
     with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, written) as source:

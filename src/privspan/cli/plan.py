@@ -132,7 +132,7 @@ def _in_words(error: float) -> str:
 
 
 def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> None:
-    from privspan.planner_exact import plan_exact
+    from privspan.exact.plan import plan_exact
 
     if n is None:
         raise Complaint("--exact is planned for a number of rows: add --n 100.")

@@ -12,7 +12,7 @@ from privspan.cli._options import Json, Overwrite, check_target, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
-    from privspan.release_file import SavedRelease
+    from privspan.ledger.release_file import SavedRelease
 
 __all__ = ["SubspaceFile", "compare", "load", "relations", "show"]
 
@@ -129,7 +129,7 @@ def _in_words(distance: float, first: int, second: int) -> str:
 
 def load(path: Path) -> SavedRelease:
     """Read a file of `privspan fit`, or complain."""
-    from privspan.release_file import load_release
+    from privspan.ledger.release_file import load_release
 
     try:
         return load_release(path)

@@ -101,7 +101,7 @@ def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.f
 
 @contextmanager
 def _target(output: Path | None, overwrite: bool) -> Iterator[BinaryIO]:
-    from privspan._whole_file import whole_file
+    from privspan._lib.whole_file import whole_file
 
     if output is None:
         with _console.stdout_in_words():

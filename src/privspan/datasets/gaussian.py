@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
+from privspan._lib import checks
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -79,10 +79,10 @@ def gaussian_subspace(
     >>> bool(abs(X - truth.project(X)).max() < 1e-12)
     True
     """
-    _checks.integer_at_least(1, n=n)
-    _checks.dimension(k=k, d=d)
-    _checks.one_of(TAILS, tail=tail)
-    _checks.non_negative(
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
+    checks.one_of(TAILS, tail=tail)
+    checks.non_negative(
         **{name: value for name, value in (("gamma", gamma), ("gamma_w", gamma_w)) if value is not None}
     )
     if (gamma is None) == (gamma_w is None):
@@ -120,9 +120,9 @@ def spiked_subspace(
     X : (n, d) array
     truth : Subspace
     """
-    _checks.integer_at_least(1, n=n)
-    _checks.dimension(k=k, d=d)
-    _checks.non_negative(gamma_w=gamma_w, decay=decay)
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
+    checks.non_negative(gamma_w=gamma_w, decay=decay)
     generator = np.random.default_rng(rng)
     basis = _random_basis(d, k, generator)
     signal = generator.standard_normal((n, k)) * np.arange(1.0, k + 1.0) ** (-0.5 * decay)
@@ -161,10 +161,10 @@ def heavy_tailed_subspace(
     X : (n, d) array
     truth : Subspace
     """
-    _checks.integer_at_least(1, n=n)
-    _checks.dimension(k=k, d=d)
-    _checks.one_of(("student", "lognormal"), law=law)
-    _checks.non_negative(gamma_w=gamma_w)
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
+    checks.one_of(("student", "lognormal"), law=law)
+    checks.non_negative(gamma_w=gamma_w)
     generator = np.random.default_rng(rng)
     basis = _random_basis(d, k, generator)
     signal = generator.standard_normal((n, k))
@@ -183,7 +183,7 @@ def _student_factors(n: int, degrees: float | None, generator: np.random.Generat
 def _lognormal_factors(n: int, spread: float | None, generator: np.random.Generator) -> Array:
     """Return log-normal factors with mean square 1; (n, 1)."""
     spread = 1.0 if spread is None else spread
-    _checks.positive(shape=spread)
+    checks.positive(shape=spread)
     return np.asarray(np.exp(spread * generator.standard_normal((n, 1)) - spread**2))
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
+from privspan._lib import checks
 
 Array = NDArray[np.float64]
 Kind = Literal["huge", "equal", "aligned"]
@@ -41,12 +41,12 @@ def with_outliers(
     -------
     (n, d) array
     """
-    _checks.non_negative(share=share)
-    _checks.one_of(OUTLIERS, kind=kind)
+    checks.non_negative(share=share)
+    checks.one_of(OUTLIERS, kind=kind)
     if share >= 1.0:
         raise ValueError(f"`share` must be below 1; got {share!r}.")
     generator = np.random.default_rng(rng)
-    spoilt = np.array(_checks.matrix(X), dtype=np.float64)
+    spoilt = np.array(checks.matrix(X), dtype=np.float64)
     n, d = spoilt.shape
     chosen = generator.choice(n, int(share * n), replace=False)
     length = float(np.median(np.linalg.norm(spoilt, axis=1)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
+from privspan._lib import checks
 from privspan.rows import RowSource
 from privspan.subspace import Subspace
 
@@ -96,10 +96,10 @@ def sign_subspace(
     >>> X.shape, truth.dimension
     ((1000, 50), 4)
     """
-    _checks.integer_at_least(1, n=n)
-    _checks.dimension(k=k, d=d)
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
     tau = 10.0 * d if tau is None else tau
-    _checks.positive(tau=tau)
+    checks.positive(tau=tau)
     if tau < _SMALLEST_TAU:
         raise ValueError(
             f"`tau` must be at least {_SMALLEST_TAU}, or float32 could not hold the records; got {tau!r}."

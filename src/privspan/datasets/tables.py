@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
+from privspan._lib import checks
 
 Array = NDArray[Any]
 
@@ -66,7 +66,7 @@ def load(name: str) -> RealTable:
     MissingPackageError
         If the package that carries the table is not installed; the message says which one to install.
     """
-    _checks.one_of(TABLES, name=name)
+    checks.one_of(TABLES, name=name)
     reader, package, about = _TABLES[name]
     values, columns = reader()
     return RealTable(name, values, columns, about, package)

@@ -17,14 +17,14 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is part of every development set-up
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
-from privspan import _checks
-from privspan._entry import entry, rows_known
+from privspan._lib import checks
+from privspan._lib.entry import entry, rows_known
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows
+from privspan.rows.unit import as_rows_input, piece_rows
 from privspan.subspace import Subspace
-from privspan.unit_rows import as_rows_input, piece_rows
 
 
 class AbstentionWarning(UserWarning):
@@ -166,7 +166,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         (n_samples, n_features) array
         """
         check_is_fitted(self)
-        coordinates = _checks.matrix(X)
+        coordinates = checks.matrix(X)
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
         with np.errstate(invalid="ignore", over="ignore"):
@@ -195,7 +195,7 @@ def _numbers(X: Any) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("`X` must be a plain array; got a masked array. Fill the masked cells first.")
-    table: Any = X if issparse(X) else _checks.as_array(X, "X")
+    table: Any = X if issparse(X) else checks.as_array(X, "X")
     if table.dtype.kind == "c":
         raise ValueError("Complex data not supported: `X` must hold real numbers.")  # scikit-learn's first words
     if table.dtype.kind not in "biuf":

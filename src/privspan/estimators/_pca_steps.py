@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from privspan.algorithms.ledger import MuLedger
-from privspan.algorithms.mean import PrivateMean, less_mean, mean_within
-from privspan.algorithms.private import GAUSSIAN_METHODS, private_subspace
-from privspan.algorithms.spectrum import variance_within
 from privspan.estimators._base import first_axes
 from privspan.privacy import Budget, Part, PrivacyCost, Release
-from privspan.randomness import RandomLike
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike
+from privspan.private import GAUSSIAN_METHODS, private_subspace
 from privspan.subspace import Subspace
+from privspan.sums.mean import PrivateMean, less_mean, mean_within
+from privspan.sums.variance import variance_within
 
 __all__ = ["Found", "PCASteps"]
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from privspan.algorithms.approximate import Aggregate, approximate_subspace
+from privspan.approximate import Aggregate, approximate_subspace
 from privspan.estimators._base import SubspaceEstimator
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 
 class ApproximateSubspace(SubspaceEstimator):

@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from privspan.algorithms.approximate import Aggregate
-from privspan.algorithms.boosted import boosted_subspace
+from privspan.approximate import Aggregate
+from privspan.boosted import boosted_subspace
 from privspan.estimators._base import SubspaceEstimator
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
+from privspan.privacy.randomness import RandomLike
 
 
 class BoostedSubspace(SubspaceEstimator):

@@ -6,12 +6,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from privspan.algorithms.exact import exact_subspace
 from privspan.estimators._base import SubspaceEstimator
-from privspan.planner_exact import DEFAULT_MAX_WORK, ExactMethod, ExactRule
+from privspan.exact.exact import exact_subspace
+from privspan.exact.plan import DEFAULT_MAX_WORK, ExactMethod, ExactRule
 from privspan.privacy import Release
-from privspan.randomness import RandomLike
-from privspan.selection import ReleaseRule
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.selection import ReleaseRule
 
 
 class ExactSubspace(SubspaceEstimator):

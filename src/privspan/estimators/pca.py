@@ -14,28 +14,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privspan import _checks, planner_blocks
-from privspan._entry import entry
-from privspan._readable import Note
-from privspan.algorithms.approximate import BlockSettings
-from privspan.algorithms.ledger import MuLedger
-from privspan.algorithms.mean import pair_differences
-from privspan.algorithms.private import (
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan._lib.readable import Note
+from privspan.approximate import BlockSettings
+from privspan.blocks import plan as planner_blocks
+from privspan.blocks.rank import choose_dimension
+from privspan.estimators._base import SubspaceEstimator, independent_seeds
+from privspan.estimators._pca_steps import PCASteps
+from privspan.planner import Plan, plan_within
+from privspan.privacy import Budget, Part, Release, share_mu
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.private import (
     GAUSSIAN_METHODS,
     PRIVATE_METHODS,
     PrivateMethod,
     UselessPlanWarning,
     methods_for,
 )
-from privspan.algorithms.rank import choose_dimension
-from privspan.dealing import block_count
-from privspan.estimators._base import SubspaceEstimator, independent_seeds
-from privspan.estimators._pca_steps import PCASteps
-from privspan.planner import Plan, plan_within
-from privspan.privacy import Budget, Part, Release, share_mu
-from privspan.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable
-from privspan.unit_rows import as_rows_input, is_sparse
+from privspan.rows.dealing import block_count
+from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.sums.mean import pair_differences
 
 _DEFAULT_MOST_COMPONENTS = 10
 
@@ -183,13 +184,13 @@ class PrivatePCA(SubspaceEstimator):
     def _checked(self, X: Any) -> Budget:
         """Refuse, from public facts alone, what cannot be done."""
         budget = Budget(self.epsilon, self.delta)
-        _checks.one_of([method for method in PRIVATE_METHODS if method != "exact"], method=self.method)
+        checks.one_of([method for method in PRIVATE_METHODS if method != "exact"], method=self.method)
         if not isinstance(self.center, bool | np.bool_):
             raise TypeError("`center` must be True or False.")
         if self.norm_bound is not None:
-            _checks.moderate(norm_bound=self.norm_bound)
+            checks.moderate(norm_bound=self.norm_bound)
         if self.gamma is not None:
-            _checks.probability(gamma=self.gamma)
+            checks.probability(gamma=self.gamma)
         pairs = _shape_of_pairs(X) if self.center else X
         self._check_number(pairs.shape)
         self._check_blocks(X, pairs, budget)
@@ -199,7 +200,7 @@ class PrivatePCA(SubspaceEstimator):
         """Refuse a number of components that the shape rules out."""
         if self.n_components == "auto":
             return
-        _checks.integer_at_least(1, n_components=self.n_components)
+        checks.integer_at_least(1, n_components=self.n_components)
         if self.n_components > min(shape):
             what = "pairs of rows" if self.center else "rows"
             most = f"{min(shape)}, the smaller of the number of columns and of {what}"
@@ -243,7 +244,7 @@ class PrivatePCA(SubspaceEstimator):
         most = self.max_components
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
-        _checks.integer_at_least(1, max_components=most)
+        checks.integer_at_least(1, max_components=most)
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
         return range(1, int(most) + 1), planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 

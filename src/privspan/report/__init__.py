@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib import resources
 from string import Template
 
-from privspan._version import __version__
-from privspan._whole_file import whole_file
+from privspan._lib.version import __version__
+from privspan._lib.whole_file import whole_file
 from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.report import accuracy, appendix, promise, released

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 import scipy
 
-from privspan._frozen import plain
-from privspan._version import __version__
+from privspan._lib.frozen import plain
+from privspan._lib.version import __version__
 from privspan.report.markup import Html, element, join
 from privspan.report.subject import Subject
 from privspan.report.words import command, number, program

@@ -6,7 +6,7 @@ import html
 import unicodedata
 from collections.abc import Iterable
 
-from privspan._readable import readable
+from privspan._lib.readable import readable
 
 __all__ = ["Html", "element", "join", "shortened"]
 

@@ -10,8 +10,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PrivacyCost, Release
-from privspan.release_file import KNOWN_METHODS
 
 __all__ = [
     "ABOUT_METHODS",

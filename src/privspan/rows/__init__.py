@@ -15,14 +15,14 @@ and pairs: docs/explanation/partitioning.md.
 
 from __future__ import annotations
 
-from privspan.rows._source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 from privspan.rows.arrays import MappedRows, mapped_rows
 from privspan.rows.derived import DealtRows, RowDifferences, SelectedColumns, ShiftedRows
-from privspan.rows.draft import draft_schema
-from privspan.rows.files import SUFFIXES, open_rows
+from privspan.rows.files.draft import draft_schema
+from privspan.rows.files.opening import SUFFIXES, open_rows
+from privspan.rows.files.schema import Column, Schema, read_schema
 from privspan.rows.gathered import GatheredRows
 from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
-from privspan.rows.schema import Column, Schema, read_schema
+from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 
 __all__ = [
     "SUFFIXES",

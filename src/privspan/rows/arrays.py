@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows._source import RowSource, UnreadableFileError
 from privspan.rows.compressed import compressed_rows, rows_inside
 from privspan.rows.derived import DealtRows
+from privspan.rows.source import RowSource, UnreadableFileError
 
 __all__ = ["HeldRows", "MappedRows", "check_numbers", "mapped_rows", "open_npy", "open_npz"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows._source import LeftOut, RowSource, WindowedSource, window_rows
+from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
 
 __all__ = ["DealtRows", "RowDifferences", "SelectedColumns", "ShiftedRows", "less"]
 

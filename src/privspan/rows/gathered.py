@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._watch import unwatched
-from privspan.rows._source import WindowedSource
+from privspan._lib.watch import unwatched
 from privspan.rows.partitions import PartitionedTable
+from privspan.rows.source import WindowedSource
 
 __all__ = ["GatheredRows"]
 
@@ -18,7 +18,7 @@ __all__ = ["GatheredRows"]
 class GatheredRows(WindowedSource):
     """A table in partitions as a source of rows: its windows are the partitions.
 
-    Sums are better made where the rows are (`privspan.partitioned_rows`); this is for methods that compare rows with
+    Sums are better made where the rows are (`privspan.rows.partitioned`); this is for methods that compare rows with
     one another, or that need every one of them.
 
     Parameters

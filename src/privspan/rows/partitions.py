@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan import _checks
-from privspan._frames import dtype_kind, float_type
-from privspan.rows._source import LeftOut, RowSource
+from privspan._lib import checks
+from privspan._lib.frames import dtype_kind, float_type
+from privspan.rows.source import LeftOut, RowSource
 
 __all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
 
@@ -210,7 +210,7 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
     >>> partition_rows(np.ones((10, 3)), [4, 6])
     <PartitionedTable: 10 rows in 2 partitions, 3 columns, float64>
     """
-    table: Any = X if isinstance(X, RowSource) else _checks.matrix(X, min_rows=0)
+    table: Any = X if isinstance(X, RowSource) else checks.matrix(X, min_rows=0)
     if any(length < 0 for length in lengths) or sum(lengths) != len(table):
         raise ValueError(f"`lengths` must be numbers of rows that sum to {len(table)}.")
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
@@ -249,7 +249,7 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
         if column.lengths != table.lengths:
             raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
         return column
-    values = _checks.column(y, len(table)).astype(np.float64)
+    values = checks.column(y, len(table)).astype(np.float64)
     pieces = np.split(values[:, None], np.cumsum(table.lengths)[:-1])
     return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
 

@@ -1,0 +1,227 @@
+"""Parameter checks with one message style.
+
+Every check looks at public facts only (parameters, types, shapes, dtypes), never at a data value, and runs
+before any data value is read.  The message names the parameter, says what it takes, and shows what it got:
+
+    `epsilon` must be a positive finite number; got -1.
+
+A parameter that is not a plain scalar is described by its type, never by its contents, so that data passed in
+the wrong place cannot end up in a message.
+
+Wrong type: ``TypeError``.  Right type, wrong value: ``ValueError``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import frames
+
+__all__ = [
+    "as_array",
+    "budget",
+    "column",
+    "dimension",
+    "integer_at_least",
+    "matrix",
+    "non_negative",
+    "one_of",
+    "positive",
+    "probability",
+    "real_entries",
+]
+
+_LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
+
+
+def positive(**parameters: object) -> None:
+    """Refuse every keyword argument that is not a finite number above zero.
+
+    Parameters
+    ----------
+    **parameters
+        Parameter values by name, as in ``positive(epsilon=epsilon)``.
+    """
+    for name, value in parameters.items():
+        _finite_number(name, value, "a positive finite number", lambda number: number > 0)
+
+
+def moderate(**parameters: object) -> None:
+    """Refuse every keyword argument that is not a number whose square, and quotients with others, stay in range."""
+    for name, value in parameters.items():
+        _finite_number(name, value, "between 2**-500 and 2**500", lambda number: 2.0**-500 <= number <= 2.0**500)
+
+
+def non_negative(**parameters: object) -> None:
+    """Refuse every keyword argument that is not a finite number, zero or above."""
+    for name, value in parameters.items():
+        _finite_number(name, value, "a finite number, zero or above", lambda number: number >= 0)
+
+
+def probability(**parameters: object) -> None:
+    """Refuse every keyword argument that is not a number strictly between 0 and 1."""
+    for name, value in parameters.items():
+        _finite_number(name, value, "a number strictly between 0 and 1", lambda number: 0 < number < 1)
+
+
+def budget(epsilon: object, delta: object) -> None:
+    """Refuse an (epsilon, delta) pair unless epsilon > 0 is finite and 0 < delta < 1."""
+    positive(epsilon=epsilon)
+    probability(delta=delta)
+
+
+def integer_at_least(minimum: int, /, **parameters: object) -> None:
+    """Refuse every keyword argument that is not an integer of at least `minimum`."""
+    for name, value in parameters.items():
+        what = f"an integer, at least {minimum}"
+        if not _is_integer(value):
+            raise TypeError(_message(name, what, value))
+        if int(value) < minimum:
+            raise ValueError(_message(name, what, value))
+
+
+def dimension(*, k: object, d: int, n: int | None = None) -> None:
+    """Refuse a subspace dimension that the shape of the data rules out.
+
+    Parameters
+    ----------
+    k
+        The wanted dimension.
+    d
+        The number of columns.
+    n : optional
+        The number of rows, where at least k of them are needed.
+    """
+    integer_at_least(1, k=k)
+    assert _is_integer(k)
+    if k > d:
+        raise ValueError(_message("k", f"at most the number of columns, {d}", k))
+    if n is not None and k > n:
+        raise ValueError(_message("k", f"at most the number of rows, {n}", k))
+
+
+def one_of(options: Collection[object], /, **parameters: object) -> None:
+    """Refuse every keyword argument that is not one of `options` (compared with type, so 1 is not True)."""
+    for name, value in parameters.items():
+        if not any(isinstance(value, type(option)) and value == option for option in options):
+            what = "one of " + ", ".join(repr(option) for option in options)
+            raise ValueError(_message(name, what, value))
+
+
+def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
+    """Return `X` as a plain two-dimensional array of real numbers, without looking at a value.
+
+    Arrays, memory maps and arrays of other libraries are viewed, not copied, where NumPy can do so.
+    Whether the input is accepted, and as what, depends on its type, dtypes and shape alone; a cell without a number
+    is NaN.  (A list of lists has no declared type and becomes float64; one whose rows differ in length is refused,
+    which one row can bring about.  Pass an array.)
+
+    Parameters
+    ----------
+    X
+        One row per person; boolean, integer or floating point up to 64 bits.  Frames and tables of pandas, polars and
+        Arrow, also with decimals or gaps: see `privspan._lib.frames`.
+    name
+        The parameter's name in messages.
+    min_rows
+        The least number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        An array in the dtype that it came with.  A frame or table as float32 if all its columns are, else as float64.
+
+    Raises
+    ------
+    TypeError
+        For a sparse or masked matrix, for a column whose type is not one of numbers, and for object, text, date,
+        complex or extended-precision entries.
+    ValueError
+        For anything that is not two-dimensional or has too few rows or no column.
+    """
+    array = _plain(X, name)
+    if array.ndim != 2:
+        what = "two-dimensional (rows are people, columns are features)"
+        raise ValueError(f"`{name}` must be {what}; got {array.ndim} dimension(s), shape {array.shape}.")
+    rows, columns = array.shape
+    if rows < min_rows or columns < 1:
+        what = f"of at least {min_rows} row(s) and 1 column"
+        raise ValueError(f"`{name}` must be {what}; got shape {array.shape}.")
+    return array
+
+
+def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
+    """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
+    array = _plain(y, name)
+    if array.shape != (n,):
+        raise ValueError(f"`{name}` must have one entry per row, shape ({n},); got shape {array.shape}.")
+    return array
+
+
+def real_entries(dtype: np.dtype[Any], *, name: str) -> None:
+    """Refuse a dtype other than booleans, integers or floats of at most 64 bits."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        what = "an array of booleans, integers or floats of at most 64 bits"
+        raise TypeError(f"`{name}` must be {what}; got dtype {dtype.name}.")
+
+
+def _plain(X: object, name: str) -> NDArray[Any]:
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
+    array = as_array(X, name)
+    real_entries(array.dtype, name=name)
+    return array
+
+
+def as_array(X: object, name: str) -> NDArray[Any]:
+    """Return `X` as a plain array of whatever dtype, or raise a TypeError that quotes no entry."""
+    numbers = frames.frame_numbers(X, name)
+    if numbers is not None:
+        return numbers
+    try:
+        return np.asarray(X)  # a view of the base class for every ndarray subclass
+    except Exception:
+        # NumPy's own message could quote an entry, so it is dropped with its traceback.
+        what = "a rectangular array of real numbers"
+        raise TypeError(f"`{name}` must be {what}; got {_describe(X)} that NumPy cannot convert.") from None
+
+
+def _finite_number(name: str, value: object, what: str, accepts: Any) -> None:
+    if not (_is_integer(value) or isinstance(value, float | np.floating)):
+        raise TypeError(_message(name, what, value))
+    if not (_is_finite(value) and accepts(value)):
+        raise ValueError(_message(name, what, value))
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of a float
+        return False
+
+
+def _message(name: str, what: str, value: object) -> str:
+    return f"`{name}` must be {what}; got {_describe(value)}."
+
+
+def _describe(value: object) -> str:
+    """Show a scalar; name the type of anything else, whose contents might be data."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and value.bit_length() > 150:
+        return f"an integer of {value.bit_length()} bits"
+    if value is None or isinstance(value, bool | int | float | str):
+        shown = repr(value)
+        return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
+    return f"an object of type {type(value).__name__}"

@@ -1,0 +1,160 @@
+"""The door of every public private function: what has to hold for all of them stands here, once.
+
+`entry` decorates whatever takes a table or a budget from outside.  Inside,
+
+* NumPy raises and warns of nothing: with ``np.seterr(all="raise")`` an underflow in one person's row would otherwise
+  end the call, and the end of a call is seen by everybody;
+* the budget has been found to lie in the range in which every formula of the package stays within float64, so that
+  nothing fails after it has been spent;
+* the caller has been told, once, of a budget that promises little (`WeakPrivacyWarning`).
+
+All three follow from public facts: parameters and the number of rows.  tests/_lib/test_entry.py finds the functions that
+spend a budget by their parameters, so that one without the door fails there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from privspan._lib import checks
+
+__all__ = ["WeakPrivacyWarning", "entry", "quiet_numpy", "rows_known", "spendable", "weakness"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+EPSILONS = (1e-9, 1e4)
+"""Budgets outside are refused: below nothing can be learnt, above there is nothing left to promise."""
+
+SMALLEST_DELTA = 2.0**-100
+"""A smaller delta is refused: a release that rests on it would never come."""
+
+_LARGE_EPSILON = 10.0  # exp(10): a result may be 22,000 times as likely with a person's row as with another one
+_LARGE_DELTA = 0.01
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class WeakPrivacyWarning(UserWarning):
+    """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
+
+
+class _Call:
+    """What is known of the outermost call: its budget, until the caller has been told of it."""
+
+    def __init__(self, budget: tuple[float, float | None] | None) -> None:
+        self.untold = budget
+
+
+_call: ContextVar[_Call | None] = ContextVar("privspan_call", default=None)  # every thread has its own
+
+
+def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Make a function a door: its `epsilon` and `delta` (or those of its object) are checked before anything is read.
+
+    A call from inside another one does not check again: shares of a budget may be smaller than budgets.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def door(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        if _call.get() is not None:
+            return function(*args, **kwargs)
+        with quiet_numpy(), _opened(_budget_of(signature, args, kwargs)):
+            return function(*args, **kwargs)
+
+    return door
+
+
+def quiet_numpy() -> Any:
+    """Return a context in which NumPy neither raises nor warns, whatever a row holds."""
+    return np.errstate(all="ignore")
+
+
+def _budget_of(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[float, float | None] | None:
+    """Return the budget among the arguments of a call, checked; None if there is none, or no such call."""
+    try:
+        given: Mapping[str, Any] = signature.bind(*args, **kwargs).arguments
+    except TypeError:  # which the call itself will raise
+        return None
+    if "self" in given:
+        given = vars(given["self"])
+    if "epsilon" not in given:
+        return None
+    spendable(given["epsilon"], given.get("delta"))
+    return float(given["epsilon"]), None if given.get("delta") is None else float(given["delta"])
+
+
+@contextmanager
+def _opened(budget: tuple[float, float | None] | None) -> Iterator[None]:
+    token = _call.set(_Call(budget))
+    try:
+        yield
+    finally:
+        _call.reset(token)
+
+
+def spendable(epsilon: object, delta: object = None) -> None:
+    """Refuse an epsilon, or an (epsilon, delta), that no algorithm could spend."""
+    checks.positive(epsilon=epsilon)
+    low, high = EPSILONS
+    number: Any = epsilon
+    if not low <= number <= high:
+        raise ValueError(f"`epsilon` must be between {low:g} and {high:g}; got {float(number):.12g}.")
+    if delta is None:
+        return
+    checks.probability(delta=delta)
+    number = delta
+    if number < SMALLEST_DELTA:
+        what = "at least 2**-100, or nothing would ever be released"
+        raise ValueError(f"`delta` must be {what}; got {float(number):.12g}.")
+
+
+def rows_known(n: int) -> None:
+    """Tell the caller, if the call that is under way has not yet, of a budget that promises little for n rows."""
+    call = _call.get()
+    if call is None or call.untold is None:
+        return
+    told = weakness(n, *call.untold)
+    call.untold = None  # whatever follows works with shares of the budget, or with parts of the rows
+    if told is not None:
+        warnings.warn(told, WeakPrivacyWarning, stacklevel=_outside())
+
+
+def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:
+    """Say in plain words what is weak about a budget for n rows; None if nothing is."""
+    reasons = []
+    if epsilon > _LARGE_EPSILON:
+        times = f"{math.exp(epsilon):,.0f}" if epsilon < 16 else f"10^{epsilon / math.log(10.0):.0f}"
+        reasons.append(
+            f"epsilon = {epsilon:g} lets a result be {times} times as likely with a person's row as with another in "
+            "its place, which can give the row away"
+        )
+    if delta is not None and delta > min(_LARGE_DELTA, 1.0 / n):
+        row = f": it allows to publish one of the {n:,} rows, drawn at random" if delta > 1.0 / n else ""
+        reasons.append(f"delta = {delta:g} lets the promise fail altogether once in {1.0 / delta:,.3g} runs{row}")
+    if not reasons:
+        return None
+    usual = f"Usual are an epsilon of at most {_LARGE_EPSILON:g} and a delta well below one over the number of rows"
+    return f"This budget promises little: {'; '.join(reasons)}. {usual}."
+
+
+def _outside() -> int:
+    """Return the level of the first frame outside this package, to which a warning is attributed."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

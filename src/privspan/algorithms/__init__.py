@@ -1,1 +1,0 @@
-"""The algorithms, one per file."""

@@ -1,0 +1,299 @@
+"""The approximate subspace (the paper's DPASE): blocks of records propose subspaces, a private step aggregates them.
+
+Records are dealt into t blocks of m by a public order; every block proposes its top-k subspace. Two aggregates turn
+the proposals into one private answer: the stable group step, which goes beyond the paper and is the default, and
+the paper's own vote of cells. The proof note is docs/explanation/approximate-case.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.blocks import plan as planner_blocks
+from privspan.blocks.bases import block_bases
+from privspan.blocks.histogram import histogram_step
+from privspan.blocks.plan import HistogramPlan
+from privspan.blocks.rank import choose_dimension
+from privspan.privacy import Budget, Part, Release
+from privspan.privacy.randomness import RandomLike, Streams, open_streams
+from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.dealing import Order, Table, block_count, dealt
+from privspan.rows.unit import as_rows_input
+from privspan.stable.groups import stable_group_step
+from privspan.stable.plan import check_overrides, plan_group_split
+from privspan.subspace import Subspace
+
+Aggregate = Literal["stable", "histogram"]
+AGGREGATES: tuple[Aggregate, ...] = ("stable", "histogram")
+OPTIONS = {
+    "stable": ("full_level", "ramp", "movers", "signal", "spread", "ridge", "split"),
+    "histogram": ("references",),
+}
+"""Names of the public numbers of each aggregate that a caller may override."""
+
+
+@entry
+def approximate_subspace(
+    X: ArrayLike | RowSource | PartitionedTable,
+    k: int | Literal["auto"],
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float | None = None,
+    aggregate: Aggregate = "stable",
+    max_components: int | None = None,
+    block_size: int | None = None,
+    shuffle: bool = True,
+    options: Mapping[str, object] | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Learn privately the k-dimensional subspace that the records lie near.
+
+    Use it when there are few records and many columns and the records are very close to a subspace: the number of
+    records needed does not depend on the number of columns.
+
+    Parameters
+    ----------
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
+        One person per row; read in chunks. A row with a value that is not finite counts
+        as zero. Rows are not centred. Of a Dask table, blocks are formed inside partitions, and the rows at the end
+        of each partition that fill no block are left out.
+    k : int or "auto"
+        Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
+    epsilon, delta : float
+        The guarantee.
+    gamma : float, optional
+        Upper bound on the standard deviation of the (k+1)-th direction over that of the k-th. It makes the
+        histogram aggregate choose its cells without spending budget on it; chosen privately if omitted.
+        It affects accuracy only, never privacy. The stable aggregate always measures its own scale.
+    aggregate : {"stable", "histogram"}, default="stable"
+        "stable" is the group version of stable leverage. "histogram" is the paper's vote of cells, whose error grows
+        with d for the same tail energy.
+    max_components : int, optional
+        Largest dimension considered; required with ``k="auto"`` and refused otherwise.
+    block_size : int, optional
+        Records per block, at least k; the planner chooses by default.
+    shuffle : bool, default=True
+        Deal the rows into blocks by a random order (within windows or partitions where there are any). False takes
+        consecutive rows, which suits files whose rows are in random order already. See
+        docs/explanation/partitioning.md.
+    options : mapping, optional
+        Further public numbers of the chosen aggregate, by name: ``references`` for "histogram"; those of
+        :func:`privspan.stable.groups.stable_group_step` for "stable".
+    rng : None, int, SeedSequence or Generator, optional
+        None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+
+    Returns
+    -------
+    Release
+        ``release.subspace`` is None after an abstention. With ``k="auto"``, ``release.extras["n_components"]`` is the
+        dimension chosen.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
+    all data; no assumption is made but that each person contributes one row. An abstention costs the same.
+    Proof: docs/explanation/approximate-case.md, and docs/explanation/choosing-k.md for ``k="auto"``.
+
+    Examples
+    --------
+    >>> from privspan.approximate import approximate_subspace
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(4000, 500, 2, gamma_w=1e-3, rng=0)
+    >>> release = approximate_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    >>> bool(release.subspace.distance(truth) < 0.05)
+    True
+    """
+    budget = Budget(epsilon, delta)
+    table = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
+    streams = open_streams(rng)
+    if k == "auto":
+        return _with_chosen_dimension(table, max_components, budget, settings, streams, shuffle)
+    if max_components is not None:
+        raise ValueError('`max_components` must be given only with `k="auto"`.')
+    settings.check_table(table, k, budget)
+    table, order = dealt(table, streams.public) if shuffle else (table, None)
+    outcome = block_step(table, k, budget, settings, streams, order)
+    return outcome.release(budget, f"approximate ({aggregate})", streams)
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """Public choices of one run: which aggregate, and the numbers that override the planner's."""
+
+    aggregate: Aggregate = "stable"
+    gamma: float | None = None
+    block_size: int | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse values that no data could make sense of."""
+        checks.one_of(AGGREGATES, aggregate=self.aggregate)
+        if self.gamma is not None:
+            checks.probability(gamma=self.gamma)
+        if self.block_size is not None:
+            checks.integer_at_least(1, block_size=self.block_size)
+        for name in self.options:
+            checks.one_of(OPTIONS[self.aggregate], options=name)
+        check_overrides(self.options)
+
+    def check(self, shape: tuple[int, int], k: int, budget: Budget) -> None:
+        """Refuse, from public facts alone, a run that could not answer."""
+        n, d = shape
+        checks.dimension(k=k, d=d)
+        if self.block_size is not None and self.block_size < k:
+            raise ValueError(f"`block_size` must be at least k, {k}; got {self.block_size!r}.")
+        if self.aggregate == "histogram":
+            self.histogram_plan(shape, k, budget)
+        elif n < 2 * self.stable_block_size(n, k):
+            need = 2 * self.stable_block_size(n, k)
+            raise ValueError(f"`X` must have at least {need} rows for two blocks; got {n}.")
+        else:
+            split: Any = self.options.get("split") or {}
+            planned = plan_group_split(n // self.stable_block_size(n, k), k, budget.epsilon, budget.delta)
+            planned.overridden(split).budget(budget.epsilon, budget.delta)
+
+    def check_table(self, table: Table, k: int, budget: Budget) -> None:
+        """Refuse, from public facts alone, a run on a table that could not answer."""
+        checks.dimension(k=k, d=table.shape[1])
+        settings, shape = self.within_partitions(table, k, budget)
+        if isinstance(table, PartitionedTable) and block_count(table, settings.stable_block_size(len(table), k)) < 2:
+            m = settings.stable_block_size(len(table), k)
+            raise ValueError(
+                f"`X` must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give "
+                f"a smaller `block_size`."
+            )
+        settings.check(shape, k, budget)
+
+    def within_partitions(self, table: Table, k: int, budget: Budget) -> tuple[BlockSettings, tuple[int, int]]:
+        """Fix the size of the blocks from the whole table, and leave out the rows that fill none in their partition.
+
+        Returns
+        -------
+        settings : BlockSettings
+        shape : (rows in blocks, d)
+            The shape of the table itself if it has no partitions.
+        """
+        n, d = table.shape
+        if not isinstance(table, PartitionedTable):
+            return self, (n, d)
+        histogram = self.aggregate == "histogram"
+        m = self.histogram_plan((n, d), k, budget).block_size if histogram else self.stable_block_size(n, k)
+        return replace(self, block_size=m), (m * block_count(table, m), d)
+
+    def stable_block_size(self, n: int, k: int) -> int:
+        """Records per block of the stable aggregate."""
+        return planner_blocks.stable_block_size(n, k) if self.block_size is None else self.block_size
+
+    def histogram_plan(self, shape: tuple[int, int], k: int, budget: Budget) -> HistogramPlan:
+        """Plan the histogram aggregate."""
+        return planner_blocks.plan_histogram(
+            *shape,
+            k,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            gamma=self.gamma,
+            block_size=self.block_size,
+            **self.options,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True)
+class BlockOutcome:
+    """What an aggregate released: a subspace or None, public or released numbers, and what it spent."""
+
+    subspace: Subspace | None
+    parameters: dict[str, object]
+    parts: tuple[Part, ...]
+
+    def release(
+        self, budget: Budget, method: str, streams: Streams, extras: Mapping[str, object] | None = None
+    ) -> Release:
+        """Wrap the outcome for the caller."""
+        return Release(
+            subspace=self.subspace,
+            cost=budget.cost(*self.parts),
+            method=method,
+            parameters=self.parameters,
+            private=streams.private,
+            extras=dict(extras or {}),
+        )
+
+
+def block_step(
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    """Propose a subspace per block and aggregate the proposals.
+
+    Guarantee
+    ---------
+    (budget.epsilon, budget.delta)-differentially private for replace-one neighbours.
+    Proof: docs/explanation/approximate-case.md.
+    """
+    aggregate = _by_histogram if settings.aggregate == "histogram" else _by_stable_groups
+    return aggregate(table, k, budget, settings, streams, order)
+
+
+def _by_histogram(
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    settings, shape = settings.within_partitions(table, k, budget)
+    plan = settings.histogram_plan(shape, k, budget)
+    blocks = block_bases(table, k, plan.block_size, order=order)
+    basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, streams=streams)
+    error = plan.error(table.shape[1], k, side)
+    subspace = None if basis is None else Subspace(basis)
+    return BlockOutcome(subspace, {"k": k, **asdict(plan), "side": side, "error_bound": error}, parts)
+
+
+def _by_stable_groups(
+    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
+) -> BlockOutcome:
+    m = settings.stable_block_size(len(table), k)
+    blocks = block_bases(table, k, m, order=order)
+    overrides = dict(settings.options)
+    subspace, released, parts = stable_group_step(
+        blocks.bases,
+        blocks.votes,
+        budget=budget,
+        streams=streams,
+        **overrides,  # type: ignore[arg-type]
+    )
+    return BlockOutcome(subspace, {"k": k, "block_size": m, **released}, parts)
+
+
+def _with_chosen_dimension(
+    table: Table,
+    max_components: int | None,
+    budget: Budget,
+    settings: BlockSettings,
+    streams: Streams,
+    shuffle: bool,
+) -> Release:
+    """Let the blocks vote for k with a part of epsilon, then run with the rest."""
+    if max_components is None:
+        raise ValueError('`max_components` must be given with `k="auto"`.')
+    checks.integer_at_least(1, max_components=max_components)
+    blocks = block_count(table, planner_blocks.rank_block_size(max_components))
+    rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
+    rest = Budget(planner_blocks.remainder(budget.epsilon, rank_epsilon), budget.delta)
+    # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
+    settings.check_table(table, max_components, rest)
+    if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
+        for smaller in range(1, max_components):
+            settings.check_table(table, smaller, rest)
+    table, order = dealt(table, streams.public) if shuffle else (table, None)
+    k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
+    outcome = block_step(table, k, rest, settings, streams, order)
+    parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)
+    charged = replace(outcome, parts=parts, parameters={**outcome.parameters, "max_components": max_components})
+    return charged.release(
+        budget, f"approximate ({settings.aggregate}), dimension chosen", streams, {"n_components": k}
+    )

@@ -1,0 +1,89 @@
+"""Choosing the dimension privately: every block votes for the largest drop of its singular values.
+
+Block j names the k in 1..k_max with the largest ratio s_k / s_{k+1}. One record reaches one block, so it moves one
+ballot, and every count by at most one. The winner is drawn by permute-and-flip (McKenna and Sheldon, "Permute-and-
+Flip: a new mechanism for differentially private selection", NeurIPS 2020), which is pure epsilon-DP and errs no
+more than the exponential mechanism. All of it is exact: counts are integers and the coins exp(-x) are drawn from
+uniform integers, without a float. The proof note is docs/explanation/choosing-k.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.blocks import plan as planner_blocks
+from privspan.blocks.bases import block_spectra
+from privspan.blocks.kernels import RANK_TOLERANCE
+from privspan.privacy.randomness import BitSource
+from privspan.privacy.selection import permute_and_flip
+from privspan.rows import PartitionedTable
+from privspan.rows.dealing import Order, Table, block_count
+
+
+@entry
+def choose_dimension(
+    X: Table,
+    max_components: int,
+    *,
+    epsilon: float,
+    bits: BitSource,
+    block_size: int | None = None,
+    order: Order = None,
+) -> int:
+    """Choose k in 1..max_components by a private vote of blocks.
+
+    Parameters
+    ----------
+    X : (n, d) array, RowSource or PartitionedTable
+        One record per row.
+    max_components : int
+        Largest dimension considered, below the number of columns.
+    epsilon : float
+        Privacy budget of the choice.
+    bits : BitSource
+        Private noise.
+    block_size : int, optional
+        Records per block, at least ``max_components + 1``; from the planner if omitted.
+    order : (n,) int array or PartitionOrders, optional
+        Public permutation of the rows; see :func:`privspan.rows.dealing.table_order`.
+
+    Returns
+    -------
+    int
+        Always a dimension; with too few blocks for the budget it is close to uniform.
+
+    Guarantee
+    ---------
+    (epsilon, 0)-differentially private for replace-one neighbours, for every data set; n, d and all parameters are
+    public. Proof: docs/explanation/choosing-k.md.
+    """
+    d = X.shape[1]
+    checks.positive(epsilon=epsilon)
+    checks.integer_at_least(1, max_components=max_components)
+    m = planner_blocks.rank_block_size(max_components) if block_size is None else block_size
+    if max_components >= min(m, d):
+        raise ValueError(
+            f"`max_components` must be below the number of columns and of rows in a block "
+            f"(here {d} and {m}); got {max_components!r}."
+        )
+    if block_count(X, m) < 1:
+        where = "a partition of " if isinstance(X, PartitionedTable) else ""
+        raise ValueError(
+            f"`X` must have {where}at least {m} rows to choose among {max_components} dimensions; got {X.shape[0]}."
+        )
+    ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
+    counts = [int(np.count_nonzero(ballots == k)) for k in range(1, max_components + 1)]
+    return 1 + permute_and_flip(counts, epsilon, bits)
+
+
+def rank_ballots(squares: NDArray[np.float64], votes: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Turn squared singular values (t, k_max + 1), relative to the first, into ballots; 0 means no vote.
+
+    Values below the rank tolerance are rounding noise and count as equal, so a block of exact rank r votes for r.
+    """
+    floored = np.maximum(squares, RANK_TOLERANCE)  # (t, k_max + 1)
+    drops = floored[:, :-1] / floored[:, 1:]  # (t, k_max)
+    return np.where(votes, 1 + np.argmax(drops, axis=1), 0)

@@ -1,0 +1,125 @@
+"""The boosted approximate subspace (the paper's DPASEB): from success in 7 runs of 10 to probability 1 − β.
+
+Disjoint parts of the records each run the approximate algorithm with the whole budget; one record is in one part, so
+all parts together cost what one costs. If enough parts are within α/3 of the truth, then a released subspace that has
+0.6 of all parts within 2α/3 of it is within α: it shares a part with the good ones. (The printed algorithm asks the
+parts for α and promises α; the triangle inequality gives it 3α.) The proof note is docs/explanation/boosted.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
+from privspan.blocks import plan as planner_blocks
+from privspan.privacy import Budget, Part, Release
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.dealing import dealt
+from privspan.rows.unit import as_rows_input
+from privspan.subspace import Subspace
+
+
+@entry
+def boosted_subspace(
+    X: ArrayLike | RowSource | PartitionedTable,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    alpha: float,
+    beta: float,
+    gamma: float | None = None,
+    aggregate: Aggregate = "stable",
+    block_size: int | None = None,
+    options: Mapping[str, object] | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
+
+    Parameters
+    ----------
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
+        One person per row. The rows are divided among ``boosting_parts(beta)`` runs, 50 of them for
+        beta = 0.05, so n must be that many times what one run needs.
+    k : int
+        Dimension of the subspace.
+    epsilon, delta : float
+        The guarantee.
+    alpha : float
+        Wanted distance (sine of the largest angle), below 1.
+    beta : float
+        Wanted probability of failure.
+    gamma, aggregate, block_size, options
+        As in :func:`privspan.approximate_subspace`, for every part.
+    rng : None, int, SeedSequence or Generator, optional
+        None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+
+    Returns
+    -------
+    Release
+        ``release.subspace`` is None if no subspace had enough others near it.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
+    all data. The accuracy holds whenever every part is within alpha/3 of the true subspace with probability at least
+    0.7. Proof: docs/explanation/boosted.md.
+    """
+    budget = Budget(epsilon, delta)
+    table = as_rows_input(X, accept_sparse=False)
+    checks.probability(alpha=alpha, beta=beta)
+    parts = planner_blocks.boosting_parts(beta)
+    rows = len(table) // parts
+    settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
+    _check_part(settings, (rows, table.shape[1]), k, budget, parts)
+    streams = open_streams(rng)
+    mixed: tuple[Any, Any] = dealt(table, streams.public)
+    table, order = mixed
+    outcomes = [
+        block_step(np.asarray(table[order[i * rows : (i + 1) * rows]]), k, budget, settings, streams, None)
+        for i in range(parts)
+    ]
+    candidates = [outcome.subspace for outcome in outcomes]
+    chosen = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
+    public: dict[str, object] = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}
+    # One record is in one part, so the parts compose in parallel: the cost is that of a single run.
+    spent = (Part(f"one of {parts} disjoint runs", budget.epsilon, budget.delta),)
+    subspace = None if chosen is None else candidates[chosen]
+    return BlockOutcome(subspace, public, spent).release(budget, f"boosted ({aggregate})", streams)
+
+
+def central_candidate(candidates: list[Subspace | None], needed: int, radius: float) -> int | None:
+    """Return the candidate with the nearest `needed` candidates, itself included; None if beyond the radius.
+
+    Abstentions are at distance 1 from everything, so they count as failures.
+    """
+    distances = pairwise_distances(candidates)  # (t, t)
+    reach = np.sort(distances, axis=1)[:, needed - 1]  # (t,)
+    best = int(np.argmin(reach))
+    return best if reach[best] <= radius else None
+
+
+def pairwise_distances(candidates: list[Subspace | None]) -> NDArray[np.float64]:
+    """Return the distances between all candidates; 1 wherever one of the two abstained."""
+    distances = np.ones((len(candidates), len(candidates)))
+    for i, first in enumerate(candidates):
+        for j, second in enumerate(candidates[: i + 1]):
+            if first is not None and second is not None:
+                distances[i, j] = distances[j, i] = first.distance(second)
+    return distances
+
+
+def _check_part(settings: BlockSettings, shape: tuple[int, int], k: int, budget: Budget, parts: int) -> None:
+    """Refuse from public facts, telling how the rows were divided."""
+    try:
+        settings.check(shape, k, budget)
+    except ValueError as error:
+        message = f"Each of the {parts} parts has {shape[0]} rows, and for a part: {error}"
+        raise ValueError(message) from None

@@ -1,0 +1,1 @@
+"""Subspaces that hold exactly: rational arithmetic, search for the densest subspace, votes and their release."""

@@ -1,0 +1,289 @@
+"""A spend ledger: what has been spent on each data set, on disk, shared by all who spend it.
+
+An entry is written **before** the private step begins and counts in full from then on: a run that crashes, is killed
+or abstains has spent its budget.  Sums are exact, a spend that would exceed the limit is refused before anything is
+read, and a file lock makes concurrent runs take turns.  The file is JSON, replaced as a whole; it holds names,
+numbers and dates, nothing from the data (and not how long a run took, which the promise does not cover).
+How to use it: docs/howto/keep-a-ledger.md.  Why the sum counts: docs/explanation/accounting.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from privspan._lib import checks, strict_json
+from privspan._lib.whole_file import whole_file
+from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
+
+__all__ = ["Account", "DamagedLedgerError", "Entry", "Ledger", "OverspendError", "Spending"]
+
+_Limits: TypeAlias = tuple[Amount | str | None, Amount | str | None]
+
+_PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
+
+
+class OverspendError(ValueError):
+    """The spend, or the new limit, is refused.  Nothing has been written and nothing may be run."""
+
+
+class DamagedLedgerError(ValueError):
+    """The file is not a ledger, or not one that can be kept.  It has not been changed."""
+
+
+@dataclass
+class Spending:
+    """A spend under way; set `outcome` before the block ends if it is not "finished"."""
+
+    outcome: State = "finished"
+
+
+class Ledger:
+    """A ledger file; it is created by the first spend.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.  Beside it appears a lock, named like it with ``.lock`` added.
+
+    Notes
+    -----
+    Amounts may be floats, Decimals or text.  A float counts as the binary number that it stores, and as that ten
+    times 0.1 is more than 1; text and Decimal count as the decimal that they show.  To charge Decimal("0.1"), run the
+    algorithm with a float that is no larger; the command line does that.
+
+    A limit is stored with the data set by the first spend that names one.  A later spend may lower it, not raise it;
+    `set_limit` raises it on purpose.  Names are taken at their word: a data set under two names has two accounts.
+
+    The file may be reached through symbolic links, but has one name: with a second hard link it is refused, because
+    the file is replaced as a whole and the other name would keep the old one.
+
+    Guarantee
+    ---------
+    If every private step on a data set runs inside `spending` and costs no more than it says there, all of them
+    together, each chosen after seeing the earlier ones and however they end, cost at most the limit (basic
+    composition, replace-one neighbours; for a limit that is not raised on account of a result).  With budgets fixed
+    beforehand they cost at most ``account.spent``.  Proof: docs/explanation/accounting.md.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(f"{folder.name}/budget.json")
+    >>> with ledger.spending("survey", "0.4", "1e-6", what="PCA", limit_epsilon="1"):
+    ...     pass  # the private step
+    >>> print(ledger.account("survey").spent)
+    (0.4, 1e-06)-DP, replace-one
+    >>> ledger.account("survey").allows(0.7, 1e-6)
+    False
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(path))
+
+    def accounts(self) -> dict[str, Account]:
+        """Return every account by the name of its data set; nothing for a file that does not exist.
+
+        Raises
+        ------
+        DamagedLedgerError
+            If the file is not a ledger.
+        """
+        try:
+            with open(self.path, encoding="utf-8") as handle:
+                self._refuse_second_name(handle.fileno())
+                text = handle.read()
+        except FileNotFoundError:
+            return {}
+        except UnicodeDecodeError:
+            raise self._damaged("it is not text") from None
+        try:
+            return from_json(strict_json.loads(text))
+        except json.JSONDecodeError:
+            raise self._damaged("it is not JSON, or only the beginning of it") from None
+        except (TypeError, ValueError) as error:
+            told = isinstance(error, FormatError | strict_json.AmbiguousError)
+            raise self._damaged(str(error) if told else "an entry is missing or of the wrong kind") from None
+
+    def account(self, dataset: str) -> Account:
+        """Return the account of one data set, an empty one if nothing was spent on it."""
+        return self.accounts().get(dataset, Account())
+
+    def begin(
+        self,
+        dataset: str,
+        epsilon: Amount | str,
+        delta: Amount | str,
+        *,
+        what: str = "",
+        limit_epsilon: Amount | str | None = None,
+        limit_delta: Amount | str | None = None,
+    ) -> str:
+        """Write down a spend before it happens and return the identity of its entry.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        epsilon, delta
+            What the step will cost at most.
+        what : str, optional
+            What is run, for readers of the ledger.
+        limit_epsilon, limit_delta : optional
+            What all spends on this data set may cost together; see `Ledger`.
+
+        Raises
+        ------
+        OverspendError
+            If the sum would exceed the limit, or the limit given that of the ledger.
+        """
+        amounts = _spend(epsilon, delta)
+        entry = Entry(secrets.token_hex(8), *amounts, "begun", what, datetime.now(UTC).isoformat(timespec="seconds"))
+        with self._changing() as accounts:
+            account = _allowed(dataset, accounts.get(dataset, Account()), amounts, (limit_epsilon, limit_delta))
+            accounts[dataset] = replace(account, entries=(*account.entries, entry))
+        return entry.identity
+
+    def check(
+        self,
+        dataset: str,
+        epsilon: Amount | str,
+        delta: Amount | str,
+        *,
+        limit_epsilon: Amount | str | None = None,
+        limit_delta: Amount | str | None = None,
+    ) -> None:
+        """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later."""
+        _allowed(dataset, self.account(dataset), _spend(epsilon, delta), (limit_epsilon, limit_delta))
+
+    def end(self, dataset: str, identity: str, outcome: State) -> None:
+        """Say how a spend ended.  What it counts does not change."""
+        checks.one_of(get_args(State), outcome=outcome)
+        with self._changing() as accounts:
+            account = accounts.get(dataset, Account())
+            if identity not in {entry.identity for entry in account.entries}:
+                raise ValueError(f"the ledger has no such entry for {dataset!r}; was its file replaced meanwhile?")
+            entries = tuple(
+                replace(entry, state=outcome) if entry.identity == identity else entry for entry in account.entries
+            )
+            accounts[dataset] = replace(account, entries=entries)
+
+    @contextmanager
+    def spending(
+        self, dataset: str, epsilon: Amount | str, delta: Amount | str, **options: Any
+    ) -> Iterator[Spending]:
+        """Begin a spend, run the block, and say how it ended: "interrupted" if an exception leaves the block.
+
+        Parameters are those of `begin`.  If the end cannot be written down there is a ``RuntimeWarning``, not an
+        exception that would lose a result: the entry stays "begun", which counts the same.
+        """
+        identity = self.begin(dataset, epsilon, delta, **options)
+        spending = Spending()
+        try:
+            yield spending
+        except BaseException:
+            spending.outcome = "interrupted"
+            raise
+        finally:
+            try:
+                self.end(dataset, identity, spending.outcome)
+            except Exception as error:
+                warnings.warn(
+                    f"The ledger goes on saying that this spend has begun: {error}", RuntimeWarning, stacklevel=3
+                )
+
+    def set_limit(self, dataset: str, epsilon: Amount | str | None, delta: Amount | str | None) -> None:
+        """Set the limit of a data set, up or down; None leaves a part as it is."""
+        with self._changing() as accounts:
+            account = accounts.get(dataset, Account())
+            accounts[dataset] = _limited(dataset, account, (epsilon, delta), may_rise=True)
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Account]]:
+        """Hold the lock, read, let the caller change the accounts, and replace the file."""
+        try:
+            from filelock import FileLock, Timeout
+        except ImportError:
+            raise ImportError("The ledger needs the package filelock: pip install 'privspan[cli]'.") from None
+        lock = FileLock(f"{self.path}.lock")
+        self._refuse_strange_lock(Path(lock.lock_file))
+        try:
+            lock.acquire(timeout=_PATIENCE)
+        except Timeout:
+            raise TimeoutError(f"another program has locked {str(self.path)!r} for {_PATIENCE:.0f} s.") from None
+        try:
+            accounts = self.accounts()
+            yield accounts
+            text = json.dumps(to_json(accounts), indent=2, ensure_ascii=False)
+            with whole_file(self.path) as handle:
+                handle.write(f"{text}\n".encode())
+        finally:
+            lock.release()
+
+    def _refuse_second_name(self, descriptor: int) -> None:
+        """Refuse a file with another hard link: to replace one name leaves the other behind, without the spend."""
+        if os.fstat(descriptor).st_nlink > 1:
+            reason = "the file has a second name (a hard link), under which new spends would be missing"
+            raise self._damaged(reason, "Keep one of the names; a symbolic link may stand for it")
+
+    def _refuse_strange_lock(self, lock: Path) -> None:
+        """Refuse a lock that is a link: taking it may empty what it leads to, and two locks would be one file."""
+        try:
+            found = lock.lstat()
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise self._damaged(f"{lock.name!r} beside it is a link, or no file at all", "Move it away")
+
+    def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
+        described = f"cannot use the ledger {str(self.path)!r}: {reason}."
+        return DamagedLedgerError(f"{described} {advice}; it has not been changed.")
+
+
+def _spend(epsilon: Amount | str, delta: Amount | str) -> tuple[Amount, Amount]:
+    amounts = amount("epsilon", epsilon), amount("delta", delta)
+    checks.budget(*map(float, amounts))
+    return amounts
+
+
+def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: _Limits) -> Account:
+    """Return the account with its limit lowered to the given one, or refuse the spend."""
+    account = _limited(dataset, account, limits, may_rise=False)
+    if not account.allows(*amounts):
+        raise OverspendError(_refusal(dataset, account, *amounts))
+    return account
+
+
+def _limited(dataset: str, account: Account, limits: _Limits, *, may_rise: bool) -> Account:
+    """Return the account with its limit set, or lowered unless it may rise."""
+    new: dict[str, Amount] = {}
+    for name, given in zip(("epsilon", "delta"), limits, strict=True):
+        if given is None:
+            continue
+        limit, old = amount(f"limit_{name}", given), getattr(account, f"limit_{name}")
+        if old is not None and Fraction(limit) > Fraction(old) and not may_rise:
+            raise OverspendError(f"the ledger limits {dataset!r} to {name} {old}, and {limit} would raise that.")
+        new[f"limit_{name}"] = limit
+    return replace(account, **new)  # type: ignore[arg-type]
+
+
+def _refusal(dataset: str, account: Account, epsilon: Amount, delta: Amount) -> str:
+    limits = (("epsilon", account.limit_epsilon), ("delta", account.limit_delta))
+    limit = " and ".join(f"{name} {float(limit):.12g}" for name, limit in limits if limit is not None)
+    rest = zip(("epsilon", "delta"), account.left, strict=True)
+    left = " and ".join(f"{name} {number:.12g}" for name, number in rest if number is not None)
+    return (
+        f"the ledger limits {dataset!r} to {limit}, of which {left} is left, and this would cost epsilon "
+        f"{float(epsilon):.12g} and delta {float(delta):.12g}."
+    )

@@ -1,0 +1,214 @@
+"""A release in one file: the subspace, what it cost, how it was made and what was planned.
+
+The file is the one that `Subspace.save` writes, with more in its description, so ``Subspace.load`` reads it too.
+It holds public and released values only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privspan import baselines
+from privspan._lib.frozen import plain
+from privspan._lib.strict_json import Kind, fields, flag, listed, mapping, number, one_of, optional, text, whole
+from privspan.approximate import AGGREGATES
+from privspan.exact.plan import METHODS as EXACT_METHODS
+from privspan.planner import METHODS, Plan
+from privspan.privacy import NEIGHBOURS, PrivacyCost, Release
+from privspan.private import GAUSSIAN_METHODS
+from privspan.subspace import Subspace
+from privspan.subspace import file as _subspace_file
+from privspan.subspace.file import Content
+
+__all__ = ["KNOWN_METHODS", "SavedRelease", "load_release", "save_release"]
+
+
+def _known_methods() -> frozenset[str]:
+    """Return what a release of this package says of how it was made."""
+    blocks = [f"approximate ({one}){more}" for one in AGGREGATES for more in ("", ", dimension chosen")]
+    subspaces = [*GAUSSIAN_METHODS, "stable", *blocks]
+    boosted = [f"boosted ({one})" for one in AGGREGATES]
+    exact = [f"exact/{one}" for one in EXACT_METHODS if one != "auto"]
+    rivals = [f"baseline/{one}" for one in baselines.__all__]
+    pcas = [f"private PCA ({one})" for one in subspaces]
+    return frozenset([*subspaces, *boosted, *exact, *rivals, *pcas, "explained-variance"])
+
+
+KNOWN_METHODS = _known_methods()
+
+_PARAMETERS: dict[str, Kind] = {
+    "n": whole(1),
+    "d": whole(1),
+    "k": whole(1),
+    "centring": one_of(("none", "pair differences", "private mean")),
+    "affine": flag,
+    "decimals": optional(whole(0)),
+    "alpha": number(),
+    "beta": number(),
+}
+_PLAN: dict[str, Kind] = {
+    "method": one_of(METHODS),
+    "error": number(0),
+    "error_90": number(0),
+    "abstention": number(0, 1),
+    "reason": text,
+    "limited_by": text,
+    "n": whole(1),
+    "d": whole(1),
+    "k": whole(1),
+    "epsilon": number(0),
+    "delta": number(0, 1),
+    "gamma": number(0),
+    "assumed": flag,
+    "alternatives": listed(mapping),
+}
+
+
+@dataclass(frozen=True)
+class SavedRelease:
+    """What a file holds.
+
+    Attributes
+    ----------
+    subspace : Subspace
+    release : Release or None
+        None for a file of `Subspace.save`, which tells nothing about its making.
+    plan : Plan or None
+        What had been predicted, where it was saved.
+    source : str or None
+        Name of the table, where it was saved.
+    """
+
+    subspace: Subspace
+    release: Release | None = None
+    plan: Plan | None = None
+    source: str | None = None
+
+
+def save_release(
+    path: str | os.PathLike[str],
+    release: Release,
+    *,
+    plan: Plan | None = None,
+    source: str | None = None,
+    overwrite: bool = True,
+) -> Path:
+    """Write a release that has a subspace to one ``.npz`` file, whole or not at all, and return its path.
+
+    Parameters
+    ----------
+    path
+        The suffix ``.npz`` is added to a name that has none.
+    release : Release
+        Of a method of this package, and not an abstention: that has nothing to save.
+    plan : Plan, optional
+        What had been predicted.
+    source : str, optional
+        Name of the table, as public as the file itself.
+    overwrite : bool, default=True
+        Whether to replace a file of that name; ``FileExistsError`` if not.
+
+    Examples
+    --------
+    >>> import privspan as ps, tempfile
+    >>> X = np.arange(1, 101)[:, None] * np.array([[1, 2, 3]])
+    >>> release = ps.exact_subspace(X, 1, epsilon=1.0, delta=1e-6, rng=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = load_release(save_release(f"{folder}/line", release, source="line"))
+    >>> print(saved.source, "|", saved.release.cost)
+    line | (1, 1e-06)-DP, replace-one
+    """
+    if release.subspace is None:
+        raise ValueError("`release` must have a subspace; this one abstained, and there is nothing to save.")
+    if release.method not in KNOWN_METHODS:
+        raise ValueError("`release` must be that of a method of this package; `Subspace.save` keeps any subspace.")
+    found = release.subspace
+    described = release.to_dict()
+    made = {
+        "release": {key: described[key] for key in ("method", "private", "cost", "parameters", "extras")},
+        "plan": None if plan is None else plain(asdict(plan)),
+        "source": source,
+    }
+    content = Content(found.basis, found.exact, found.offset, found.names, made)
+    return _subspace_file.write(path, content, overwrite=overwrite)
+
+
+def load_release(path: str | os.PathLike[str]) -> SavedRelease:
+    """Read a file of `save_release` or of `Subspace.save`.
+
+    Arrays among the extras of a release come back as arrays; other sequences as tuples.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, of another kind, or of a version that this one does not read.
+    OSError
+        When it cannot be opened.
+    """
+    with _subspace_file.reading(path) as content:
+        subspace = Subspace._from_content(content)
+        if content.made is None:
+            return SavedRelease(subspace)
+        made = fields(content.made, release=mapping, plan=optional(mapping), source=optional(text))
+        return SavedRelease(
+            subspace,
+            _release(subspace, made["release"]),
+            None if made["plan"] is None else _plan(made["plan"]),
+            made["source"],
+        )
+
+
+def _release(subspace: Subspace, values: object) -> Release:
+    found = fields(
+        values, method=one_of(KNOWN_METHODS), private=flag, cost=mapping, parameters=mapping, extras=mapping
+    )
+    d, k = subspace.basis.shape
+    _check_known(found["parameters"], _PARAMETERS)
+    _check_known(found["extras"], _extras_of(d, k))
+    extras = {name: _array_or_value(value) for name, value in found["extras"].items()}
+    return Release(subspace, _cost(found["cost"]), found["method"], found["parameters"], found["private"], extras)
+
+
+def _cost(values: object) -> PrivacyCost:
+    found = fields(
+        values,
+        epsilon=number(0),
+        delta=number(0, 1),
+        neighbours=one_of((NEIGHBOURS,)),
+        parts=listed(mapping),
+    )
+    for part in found["parts"]:
+        fields(part, name=text, epsilon=number(0), delta=number(0, 1), mu=optional(number(0)))
+    return PrivacyCost.from_dict(found)
+
+
+def _plan(values: object) -> Plan:
+    found = fields(values, **_PLAN)
+    return Plan(**{**found, "alternatives": tuple(map(_plan, found["alternatives"]))})
+
+
+def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+    """Refuse a value of the wrong kind among those that the package reads; every method may add others."""
+    known = {name: kind for name, kind in kinds.items() if name in values}
+    fields({name: values[name] for name in known}, **known)
+
+
+def _extras_of(d: int, k: int) -> dict[str, Kind]:
+    return {
+        "explained_variance": listed(number(0), k),
+        "explained_variance_ratio": listed(number(0), k),
+        "total_variance": number(0),
+        "mean": listed(number(), d),
+        "n_components": number(k, k),
+    }
+
+
+def _array_or_value(value: object) -> object:
+    numbers = isinstance(value, list) and all(isinstance(entry, int | float) for entry in value)
+    return np.asarray(value, dtype=np.float64) if numbers else value

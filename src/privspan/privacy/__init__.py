@@ -1,0 +1,21 @@
+"""Budgets, costs and releases; Gaussian noise, private selection and the randomness behind both."""
+
+from privspan.privacy.cost import NEIGHBOURS, Budget, Part, PrivacyCost, Release, WeakPrivacyWarning
+from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
+from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
+
+__all__ = [
+    "NEIGHBOURS",
+    "Budget",
+    "Part",
+    "PrivacyCost",
+    "Release",
+    "WeakPrivacyWarning",
+    "compose_mu",
+    "delta_from_mu",
+    "delta_from_rho",
+    "epsilon_from_mu",
+    "mu_from_budget",
+    "rho_from_budget",
+    "share_mu",
+]

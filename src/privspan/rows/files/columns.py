@@ -1,0 +1,115 @@
+"""Which columns of a file are used: decided by names and types, never by values.
+
+Left out are text, dates, categories, lists and other types that are not numbers, and columns whose *name* says that
+they identify a record.  A column that was asked for by name is never left out for its name; asked for with a type
+that is not a number, it is refused.  A schema declares types beside those of the file (`privspan.rows.files.schema`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from privspan.rows.files.schema import Schema
+from privspan.rows.source import LeftOut, UnreadableFileError
+
+__all__ = ["choose_columns", "looks_like_identifier"]
+
+_WHOLE_NAME = re.compile(
+    r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
+)
+_LAST_WORD = re.compile(r".*[\W_](id|uuid|guid)", re.IGNORECASE)
+_CAMEL_CASE = re.compile(r".*[a-z0-9](Id|ID|Uuid|UUID|Guid|GUID)")
+_RULES = (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE)
+
+
+def looks_like_identifier(name: str) -> bool:
+    """Tell whether a column's name says that it identifies the record.
+
+    The rule: the name is "id", "uuid", "guid", "index", "rowid", "row id", "row number" or the like; or it ends in
+    the word "id", "uuid" or "guid" ("user_id", "Order ID"); or it ends so in camel case ("userId").
+
+    Examples
+    --------
+    >>> [name for name in ("id", "user_id", "userId", "humid", "body_mass_index") if looks_like_identifier(name)]
+    ['id', 'user_id', 'userId']
+    """
+    return any(rule.fullmatch(name.strip()) for rule in _RULES)
+
+
+def choose_columns(
+    file: str,
+    kinds: Iterable[tuple[str, str | None]],
+    wanted: Sequence[str] | None,
+    schema: Schema | None = None,
+) -> tuple[list[str], tuple[LeftOut, ...]]:
+    """Choose the columns to use.
+
+    Parameters
+    ----------
+    file : str
+        The file's name, for messages.
+    kinds : iterable of (name, reason)
+        Every column, with None if its type is a number, else with what it is instead.
+    wanted : sequence of str, optional
+        Columns that were asked for.
+    schema : Schema, optional
+        What is declared about columns.  One that it declares a number is used whatever its name.
+
+    Returns
+    -------
+    names : list of str
+        In the order of the file, or as asked for.
+    left_out : tuple of LeftOut
+    """
+    by_name: dict[str, str | None] = {}
+    for name, reason in kinds:
+        if name in by_name:
+            raise UnreadableFileError(f"`{file}` has two columns named {name!r}; rename one of them.")
+        by_name[name] = reason
+    declared = schema is not None and schema.columns is not None
+    if schema is not None:
+        by_name = _declared(file, by_name, schema)
+    if wanted is not None:
+        return _asked_for(file, by_name, wanted)
+    used, left_out = [], []
+    for name, reason in by_name.items():
+        if reason is None and not declared and looks_like_identifier(name):
+            reason = "named like an identifier"
+        if reason is None:
+            used.append(name)
+        else:
+            left_out.append(LeftOut(name, reason))
+    return used, tuple(left_out)
+
+
+def _declared(file: str, by_name: dict[str, str | None], schema: Schema) -> dict[str, str | None]:
+    """Add what the schema says to what the file says, and refuse where they contradict each other."""
+    if schema.columns is None:
+        return by_name
+    for name, column in schema.columns.items():
+        if name not in by_name:
+            raise UnreadableFileError(f"`{file}` has no column named {name!r}, which the schema declares.")
+        says = by_name[name]
+        if (column.type == "number" and says is not None) or (column.type == "list" and says != "lists"):
+            held = says or "numbers"
+            raise UnreadableFileError(
+                f"The schema calls column {name!r} of `{file}` a {column.type}; it holds {held}."
+            )
+    reasons = {"number": None, "list": "lists", "text": "text", "skip": "skipped by the schema"}
+    return {
+        name: reasons[schema.columns[name].type] if name in schema.columns else "not in the schema"
+        for name in by_name
+    }
+
+
+def _asked_for(
+    file: str, by_name: dict[str, str | None], wanted: Sequence[str]
+) -> tuple[list[str], tuple[LeftOut, ...]]:
+    for name in wanted:
+        if name not in by_name:
+            raise UnreadableFileError(f"`{file}` has no column named {name!r}.")
+        if by_name[name] is not None:
+            raise UnreadableFileError(f"Column {name!r} of `{file}` is not a column of numbers ({by_name[name]}).")
+    others = [LeftOut(name, "not asked for") for name in by_name if name not in set(wanted)]
+    return list(wanted), tuple(others)

@@ -1,0 +1,102 @@
+"""A first schema file for a table, to look at and to edit.  Not private: that of a CSV file is made from cells."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from privspan.rows.files.columns import looks_like_identifier
+from privspan.rows.files.opening import damage_told, known_suffix, open_rows
+from privspan.rows.files.schema import Column, Schema, schema_text
+from privspan.rows.source import UnreadableFileError
+
+__all__ = ["draft_schema"]
+
+_HOW = "Types: number, text, list (with a width), skip. Columns that are not named here are left out."
+_FROM_CELLS = (
+    "A draft, made by looking at the data: for the eyes of whoever keeps the data, not to be published.",
+    "The schema in use is a declaration. Decide each type by what the column means, and keep it",
+    "when the data change.",
+    _HOW,
+)
+_FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
+
+
+def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
+    r"""Write a first schema for a file that has column names, to look at and to edit.
+
+    Parameters
+    ----------
+    path : str or path
+        A file as for `open_rows`.
+    schema : Schema, optional
+        How a CSV file is written.
+
+    Returns
+    -------
+    str
+        TOML, for a file that `read_schema` and ``open_rows(schema=)`` read.
+
+    Notes
+    -----
+    **Not private.**  A CSV file declares no types, so those of the draft are guessed from all of its cells.  The
+    draft is for whoever keeps the data.  What `open_rows` uses is what the file says in the end: a declaration.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("name,age\nAnn,41\nBob,\n")
+    ...     print(*[line for line in draft_schema(file).splitlines() if line[:1] != "#"], sep="\n")
+    <BLANKLINE>
+    [columns."name"]
+    type = "text"
+    <BLANKLINE>
+    [columns."age"]
+    type = "number"
+    """
+    path, declared = Path(path), schema or Schema()
+    suffix = known_suffix(path)
+    with damage_told(path):
+        if suffix in (".csv", ".tsv"):
+            from privspan.rows.files.text import draft_csv
+
+            found, remarks = draft_csv(path, declared)
+            return schema_text(_without_identifiers(found), remarks, _FROM_CELLS)
+        if suffix in (".arrow", ".feather", ".parquet"):
+            types, remarks = _arrow_columns(path, suffix)
+            return schema_text(Schema(types), remarks, _FROM_TYPES)
+        names = open_rows(path).names
+    if names is None:
+        raise UnreadableFileError(f"`{path.name}` has no column names, so there is nothing to declare.")
+    return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
+
+
+def _without_identifiers(schema: Schema) -> Schema:
+    columns = schema.columns or {}
+    return schema.but(columns={name: _skipped(name, column) for name, column in columns.items()})
+
+
+def _skipped(name: str, column: Column) -> Column:
+    unwanted = not name or looks_like_identifier(name)
+    return Column("skip") if column.type == "number" and unwanted else column
+
+
+def _arrow_columns(path: Path, suffix: str) -> tuple[dict[str, Column], dict[str, str]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from privspan.rows.files.tables import declared_column
+
+    types: Any = (
+        parquet.read_schema(path) if suffix == ".parquet" else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    )
+    columns, remarks = {}, {}
+    for field in types:
+        column, remark = declared_column(field.type)
+        columns[field.name] = _skipped(field.name, column)
+        if remark is not None:
+            remarks[field.name] = remark
+    return columns, remarks

@@ -1,0 +1,157 @@
+"""Opening a file by its suffix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+from privspan.rows.arrays import open_npy, open_npz
+from privspan.rows.files.schema import Schema, read_schema
+from privspan.rows.source import RowSource, UnreadableFileError
+
+__all__ = ["SUFFIXES", "damage_told", "known_suffix", "open_rows"]
+
+_Opener = Callable[[Path, Sequence[str] | None, Schema], RowSource]
+
+_READERS = {
+    ".arrow": ("privspan.rows.files.tables", "open_arrow", "pyarrow"),
+    ".csv": ("privspan.rows.files.text", "open_csv", "pyarrow"),
+    ".feather": ("privspan.rows.files.tables", "open_arrow", "pyarrow"),
+    ".h5ad": ("privspan.rows.files.hdf5", "open_h5ad", "h5py"),
+    ".parquet": ("privspan.rows.files.parquet", "open_parquet", "pyarrow"),
+    ".tsv": ("privspan.rows.files.text", "open_csv", "pyarrow"),
+    ".zarr": ("privspan.rows.files.zarr_store", "open_zarr", "zarr"),
+}
+_TEXT, _ARROW = (".csv", ".tsv"), (".arrow", ".feather", ".parquet")
+
+SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, ".npy", ".npz"]))
+"""Suffixes that `open_rows` knows."""
+
+
+def open_rows(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Schema | str | os.PathLike[str] | None = None,
+    width: int | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    quoted_newlines: bool | None = None,
+) -> RowSource:
+    """Open a file as a table of numbers with one row per person, reading its metadata only.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow`` (columns of
+        numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or AnnData);
+        ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
+    columns : sequence of str, optional
+        Columns to use, in this order.  By default all columns of numbers but those named like identifiers; what is
+        left out is listed in ``left_out``.
+    schema : Schema, str or path, optional
+        Declared types of columns and the options below, or the TOML file that holds them (see `read_schema`).
+    width : int, optional
+        Numbers in each list, for a column of lists whose type does not say it.
+    separator, decimal, encoding, quoted_newlines : optional
+        How a CSV file is written: see `Schema`, whose values these replace.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    UnreadableFileError
+        If the file is missing, damaged, of another format, empty, or has no column of numbers.
+    ImportError
+        If the package that reads the format is not installed.
+
+    Notes
+    -----
+    Booleans count as 0 and 1, missing cells as NaN, which makes the row a row of zeros.  Integers beyond 2**53 are
+    rounded in all formats but ``.npy``, ``.npz``, ``.zarr`` and ``.h5ad``.
+
+    A CSV file has no types.  Its first line must hold the column names, and every column counts as numbers unless
+    `columns` or `schema` say otherwise.  Every further line is one record, a blank one too; nothing that stands in
+    it changes the shape, the dtype or another row.  A cell that is not a number counts as missing, and so do all
+    cells of a line with too many or too few of them or with an odd number of quotation marks.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "people.npy", np.ones((4, 3), dtype=np.float32))
+    ...     rows = open_rows(Path(folder) / "people.npy")
+    ...     rows, rows[1:3].shape
+    (<MappedRows: 4 rows, 3 columns, float32>, (2, 3))
+    """
+    if columns is not None and (isinstance(columns, str) or not columns):
+        raise TypeError("`columns` must be a sequence of column names, at least one.")
+    if columns is not None and len(set(columns)) != len(columns):
+        raise ValueError("`columns` must not name a column twice.")
+    declared = _declared(schema).but(
+        width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines
+    )
+    path = Path(path)
+    suffix = known_suffix(path)
+    if suffix in (".npy", ".npz") and (columns is not None or declared.columns is not None):
+        raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
+    if width is not None and suffix not in _ARROW:
+        raise UnreadableFileError(f"`{path.name}` has no columns of lists; leave out `width`.")
+    if suffix not in _TEXT and (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
+        raise UnreadableFileError(
+            f"`{path.name}` is no CSV file; leave out `separator`, `decimal`, `encoding` and `quoted_newlines`."
+        )
+    with damage_told(path):
+        return _opened(path, suffix, columns, declared)
+
+
+def known_suffix(path: Path) -> str:
+    """Return the suffix of a file that is there and of a known format, in small letters."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UnreadableFileError(f"`{path.name}` must end in one of {', '.join(SUFFIXES)}.")
+    if not path.exists():
+        raise UnreadableFileError(f"`{path.name}` does not exist.")
+    if path.is_dir() and suffix != ".zarr":
+        raise UnreadableFileError(f"`{path.name}` is a directory; give one file.")
+    return suffix
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Turn whatever a reader fails with into one sentence about the file."""
+    try:
+        yield
+    except (UnreadableFileError, ImportError, MemoryError):
+        raise
+    except Exception:  # it fails in whatever way the damage leads it to
+        raise UnreadableFileError(f"`{path.name}` is damaged, or is not a {path.suffix.lower()} file.") from None
+
+
+def _declared(schema: Schema | str | os.PathLike[str] | None) -> Schema:
+    if schema is None:
+        return Schema()
+    return schema if isinstance(schema, Schema) else read_schema(schema)
+
+
+def _opened(path: Path, suffix: str, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+    if suffix == ".npy":
+        return open_npy(path)
+    return open_npz(path) if suffix == ".npz" else _reader(suffix)(path, columns, schema)
+
+
+def _reader(suffix: str) -> _Opener:
+    module, function, package = _READERS[suffix]
+    try:
+        import_module(package)
+    except ImportError:
+        raise ImportError(f"Reading {suffix} files needs {package}: pip install 'privspan[files]'.") from None
+    opener: _Opener = getattr(import_module(module), function)
+    return opener

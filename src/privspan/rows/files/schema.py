@@ -1,0 +1,217 @@
+"""What is declared about a file: the types of its columns, and how a CSV file is written.
+
+A declaration comes from the caller or from a schema file (TOML), never from the rows, and so it is public:
+
+.. code-block:: toml
+
+    separator = ";"
+    decimal = ","
+
+    [columns]
+    age = "number"
+    name = "text"
+
+    [columns.embedding]
+    type = "list"
+    width = 64
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from privspan.rows.source import UnreadableFileError
+
+__all__ = ["Column", "Schema", "read_schema", "schema_text"]
+
+_TYPES = ("number", "text", "list", "skip")
+_NO_SEPARATORS = '"+-.\r\n'
+_TO_ESCAPE = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # what JSON leaves as it is and TOML or a terminal would not
+
+
+@dataclass(frozen=True)
+class Column:
+    """The declared type of a column.
+
+    Attributes
+    ----------
+    type : str
+        "number"; "text", never used as numbers; "list", of `width` numbers; "skip", not used.
+    width : int, optional
+        Numbers in each list; a list of another length spoils its own record.
+    """
+
+    type: str
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in _TYPES:
+            raise ValueError(f"the type of a column must be one of {', '.join(_TYPES)}.")
+        if self.width is not None and self.type != "list":
+            raise ValueError("`width` is for columns of type list.")
+        _check_width(self.width)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is declared about a file, beside what the file itself declares.
+
+    Attributes
+    ----------
+    columns : mapping of str to Column, optional
+        Where given, columns that it does not name are left out.
+    separator : str, optional
+        Between the cells of a CSV file: one character; by default a comma, in ``.tsv`` files a tab.
+    decimal : str
+        "." or ",".
+    encoding : str
+        Of the line of column names of a CSV file: UTF-8, or any encoding with one byte per character.
+    quoted_newlines : bool
+        Whether cells of a CSV file in quotation marks may hold ends of lines.  One record with an odd number of
+        quotation marks then joins its line with others: this gives up that one line is one record.
+    width : int, optional
+        Numbers in each list, where a column of lists is used.
+    """
+
+    columns: Mapping[str, Column] | None = None
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    quoted_newlines: bool = False
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_separator(self.separator, self.decimal)
+        _check_encoding(self.encoding)
+        if not isinstance(self.quoted_newlines, bool):
+            raise ValueError("`quoted_newlines` must be true or false.")
+        _check_width(self.width)
+
+    def but(self, **changes: Any) -> Schema:
+        """Return the same with what is given in place of what was declared."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def width_of(self, name: str) -> int | None:
+        """Return the declared width of the lists of a column."""
+        column = None if self.columns is None else self.columns.get(name)
+        return self.width if column is None or column.width is None else column.width
+
+
+def _check_separator(separator: Any, decimal: Any) -> None:
+    if decimal not in (".", ","):
+        raise ValueError("`decimal` must be a point or a comma.")
+    if separator is None:
+        return
+    if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and not separator.isalnum()):
+        raise ValueError("`separator` must be one character, for example ';'.")
+    if separator in _NO_SEPARATORS:
+        raise ValueError("`separator` must not be a sign, a point, a quotation mark or the end of a line.")
+    if separator == decimal:
+        raise ValueError("`separator` must not be the comma of `decimal`.")
+
+
+def _check_encoding(encoding: Any) -> None:
+    """Accept encodings in which digits, separators and ends of lines are single bytes wherever they stand."""
+    ascii_bytes, others = bytes(range(128)), bytes(range(128, 256))
+    try:
+        name = codecs.lookup(encoding).name
+        plain = ascii_bytes.decode(name) == ascii_bytes.decode("ascii")
+        one_byte = len(others.decode(name, errors="replace")) == len(others)
+    except (LookupError, TypeError, ValueError):
+        plain = one_byte = False
+    if not plain or not (one_byte or name == "utf-8"):
+        raise ValueError("`encoding` must be utf-8 or one with a byte per character, for example latin-1.")
+
+
+def _check_width(width: Any) -> None:
+    if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
+        raise ValueError("`width` must be a whole number from 1.")
+
+
+def read_schema(path: str | os.PathLike[str]) -> Schema:
+    """Read a schema file.
+
+    Parameters
+    ----------
+    path : str or path
+        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines`` and ``width``, and a table
+        ``columns`` with a type, or a table with ``type`` and ``width``, for each column (see `Schema`, `Column`).
+
+    Returns
+    -------
+    Schema
+
+    Raises
+    ------
+    UnreadableFileError
+        If it is missing, is no TOML, or says something that is not known.
+    """
+    path = Path(path)
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except OSError:
+        raise UnreadableFileError(f"The schema file `{path.name}` cannot be read.") from None
+    except ValueError:
+        raise UnreadableFileError(f"The schema file `{path.name}` is not TOML.") from None
+    try:
+        _check_keys(found, Schema, "")
+        columns = found.pop("columns", None)
+        return Schema(None if columns is None else _columns(columns), **found)
+    except ValueError as error:
+        raise UnreadableFileError(f"The schema file `{path.name}` cannot be used: {error}") from None
+
+
+def _columns(found: Any) -> dict[str, Column]:
+    if not isinstance(found, dict):
+        raise ValueError("`columns` must be a table.")
+    columns = {}
+    for name, said in found.items():
+        said = {"type": said} if isinstance(said, str) else said
+        if not isinstance(said, dict) or "type" not in said:
+            raise ValueError(f"column {name!r} needs a type.")
+        _check_keys(said, Column, f" for column {name!r}")
+        columns[name] = Column(**said)
+    return columns
+
+
+def _check_keys(found: dict[str, Any], kind: type, where: str) -> None:
+    known = [field.name for field in fields(kind)]
+    unknown = [key for key in found if key not in known]
+    if unknown:
+        raise ValueError(f"it says {unknown[0]!r}{where}, and only {', '.join(known)} are known.")
+
+
+def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[str]) -> str:
+    """Write a schema as TOML that `read_schema` reads.
+
+    Parameters
+    ----------
+    schema : Schema
+    remarks : mapping of str to str
+        Comments beside columns.
+    opening : iterable of str
+        Comments above everything.
+    """
+    lines = [f"# {line}" for line in opening]
+    plain = Schema()
+    for field in fields(Schema)[1:]:
+        value = getattr(schema, field.name)
+        if value != getattr(plain, field.name):
+            lines.append(f"{field.name} = {_quoted(value)}")
+    for name, column in (schema.columns or {}).items():
+        lines += ["", f"[columns.{_quoted(name)}]"]
+        lines.append(f"type = {_quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
+        lines += [f"width = {column.width}"] if column.width is not None else []
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: Any) -> str:
+    return _TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

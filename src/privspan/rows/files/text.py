@@ -1,0 +1,239 @@
+"""CSV files: one line is one record, one cell one number; what is neither is a gap of its own record.
+
+A CSV file declares nothing but the names of its columns.  So every column is one of numbers unless the caller says
+otherwise (`rows.files.schema`), and nothing is decided by looking at cells: the number of rows is the number of
+lines after the first, blank ones included; a cell that is not a number is NaN; a line with too many or too few cells,
+or with a quotation mark that is not closed, is a row of NaN.  Lines are cut at the byte 10 and every line is read
+from its own bytes alone, so that the bytes of one record change its row only (docs/explanation/partitioning.md).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from privspan.rows.arrays import HeldRows
+from privspan.rows.files.columns import choose_columns
+from privspan.rows.files.schema import Column, Schema
+from privspan.rows.source import RowSource, UnreadableFileError
+
+__all__ = ["draft_csv", "open_csv"]
+
+_BLOCK_BYTES = 2**24
+_NEWLINE, _QUOTE, _SPACE = b'\n" '
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_TRUTH = {"true": 1.0, "false": 0.0}
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How the file is written, from declarations and its suffix."""
+
+    separator: str
+    decimal: str
+    encoding: str
+    quoted_newlines: bool
+
+    @property
+    def spelling(self) -> bytes:
+        """Return a table that turns bytes into those of plain numbers: what is not ASCII cannot be part of one."""
+        table = bytearray(range(128)) + b"_" * 128
+        table[_QUOTE] = table[_NEWLINE] = _SPACE
+        if self.decimal == ",":
+            table[ord(".")], table[ord(",")] = ord("_"), ord(".")
+        return bytes(table)
+
+
+def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+    """Read a CSV file with a line of column names into memory, in float64."""
+    dialect = _dialect(path, schema)
+    with path.open("rb") as file:
+        blocks = _blocks(file, dialect)
+        names, first = _names(path, blocks, dialect, schema)
+        kinds = [(name, None if name else "without a name") for name in names]
+        used, left_out = choose_columns(path.name, kinds, columns, schema)
+        if not used:
+            raise UnreadableFileError(f"`{path.name}` has no column of numbers to use; name one with `columns`.")
+        places = [names.index(name) for name in used]
+        parts = [_rows(block, len(names), places, dialect) for block in chain([first], blocks)]
+    table = np.concatenate(parts)
+    source = HeldRows((len(table), len(used)), table.dtype, lambda: table)
+    source.names, source.left_out = tuple(used), left_out
+    return source
+
+
+def _dialect(path: Path, schema: Schema) -> _Dialect:
+    separator = schema.separator or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    if separator == schema.decimal:
+        raise UnreadableFileError(
+            f"`{path.name}` cannot have the comma both between cells and as `decimal`; name the `separator`."
+        )
+    return _Dialect(separator, schema.decimal, schema.encoding, schema.quoted_newlines)
+
+
+def _blocks(file: BinaryIO, dialect: _Dialect) -> Iterator[bytes]:
+    """Yield blocks of whole lines, the last one with an end of line even if the file has none."""
+    file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
+    held: list[bytes] = []
+    inside = 0
+    while piece := file.read(_BLOCK_BYTES):
+        length, inside = _whole_lines(piece, inside, dialect.quoted_newlines)
+        if length:
+            yield b"".join([*held, piece[:length]])
+            held = []
+        held.append(piece[length:])
+    rest = b"".join(held)
+    if rest:
+        yield rest + b"\n"
+
+
+def _ends(block: bytes, inside: int, quoted_newlines: bool) -> NDArray[np.intp]:
+    """Return where lines end; not in quotation marks, if those may hold ends of lines."""
+    data = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    if quoted_newlines:
+        quotes = np.flatnonzero(data == _QUOTE)
+        ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+    return ends
+
+
+def _whole_lines(piece: bytes, inside: int, quoted_newlines: bool) -> tuple[int, int]:
+    """Return what length of a piece is whole lines, and whether quotation marks are open after it."""
+    if not quoted_newlines:
+        return piece.rfind(b"\n") + 1, 0
+    ends = _ends(piece, inside, True)
+    return int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
+
+
+def _names(path: Path, blocks: Iterator[bytes], dialect: _Dialect, schema: Schema) -> tuple[list[str], bytes]:
+    """Read the line of column names, and return the first block of records with them."""
+    block = next(blocks, b"")
+    cut = next(iter(_ends(block, 0, dialect.quoted_newlines)[:1].tolist()), len(block)) + 1
+    header, first = block[:cut], block[cut:] or next(blocks, b"")
+    if header.startswith(_UTF16):
+        raise UnreadableFileError(f"`{path.name}` is written in UTF-16; save it as UTF-8.")
+    if not first:
+        raise UnreadableFileError(f"`{path.name}` holds no rows.")
+    try:
+        line = header.decode(dialect.encoding).rstrip("\r\n")
+        names = [name.strip() for name in next(csv.reader([line], delimiter=dialect.separator), [])]
+    except UnicodeDecodeError:
+        message = f"The column names of `{path.name}` are not {dialect.encoding}; name their `encoding`."
+        raise UnreadableFileError(message) from None
+    except csv.Error:
+        names = []
+    if any(ord(letter) < 32 and letter not in "\t\n\r" for name in names for letter in name):
+        names = []  # the beginning of something that is no text
+    if all(np.isfinite(_numbers(pa.array(names, pa.large_string())))):
+        raise UnreadableFileError(f"`{path.name}` must begin with a line of column names.")
+    other = next((sign for sign in _OTHER_SEPARATORS if len(names) == 1 and sign in line), None)
+    if other is not None and schema.separator is None:
+        message = f"`{path.name}` has one column if a {dialect.separator!r} separates; its names hold"
+        raise UnreadableFileError(f"{message} {_OTHER_SEPARATORS[other]}: name the `separator`.")
+    return names, first
+
+
+def _rows(block: bytes, width: int, places: Sequence[int], dialect: _Dialect) -> NDArray[np.float64]:
+    """Turn lines into rows (lines, places), each from its own bytes; one that is no record becomes NaN."""
+    cells, sound = _cells(block, width, dialect)
+    wanted = np.asarray(places, dtype=np.int64)
+    if not np.array_equal(wanted, np.arange(width)):
+        cells = cells.take(pa.array((np.arange(len(sound))[:, None] * width + wanted).ravel()))
+    rows = _numbers(cells).reshape(len(sound), len(places))
+    rows[~sound] = np.nan
+    return rows
+
+
+def _cells(block: bytes, width: int, dialect: _Dialect) -> tuple[Any, NDArray[np.bool_]]:
+    """Cut lines into cells, line after line (lines * width,), and tell which lines have that many.
+
+    A cell begins after its separator and ends where the next begins, with a separator that is made a space.  The
+    cells of a line with another number of them are of no use: the first are empty, the last holds the whole line.
+    """
+    data = np.frombuffer(block, dtype=np.uint8)
+    ends = _ends(block, 0, dialect.quoted_newlines)
+    if not len(ends) or ends[-1] != len(data) - 1:  # quotation marks that the file never closes
+        ends = np.append(ends, len(data) - 1)
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    separators = np.flatnonzero(data == ord(dialect.separator))
+    closed = np.ones(len(ends), dtype=bool)
+    if b'"' in block:
+        quotes = np.flatnonzero(data == _QUOTE)
+        before = np.searchsorted(quotes, begins)  # quotation marks before each line
+        closed = (np.searchsorted(quotes, ends) - before) % 2 == 0
+        opened = np.searchsorted(quotes, separators) - before[np.searchsorted(ends, separators)]
+        separators = separators[opened % 2 == 0]
+    counts = np.searchsorted(separators, ends) - np.searchsorted(separators, begins)
+    sound = closed & (counts == width - 1)
+    starts = np.repeat(begins[:, None], width, axis=1)  # (lines, width)
+    starts[sound, 1:] = separators[np.repeat(sound, counts)].reshape(sound.sum(), width - 1) + 1
+    spelled = np.frombuffer(bytearray(block.translate(dialect.spelling)), dtype=np.uint8)
+    spelled[separators] = _SPACE
+    offsets = np.append(starts.ravel(), len(data)).astype(np.int64)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(spelled)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers), sound
+
+
+def _numbers(cells: Any) -> NDArray[np.float64]:
+    """Turn text into float64, cell by cell; "true" and "false" count as 1 and 0, other text as NaN."""
+    text = pc.ascii_trim_whitespace(cells)
+    numeric = pc.match_substring_regex(text, _NUMBER)
+    found = np.full(len(text), np.nan)
+    is_number = np.asarray(numeric)
+    found[is_number] = _floats(text if is_number.all() else text.filter(numeric))
+    if not is_number.all():
+        words = pc.ascii_lower(text.filter(pc.invert(numeric)))
+        place = pc.index_in(words, pa.array(list(_TRUTH), pa.large_string())).fill_null(len(_TRUTH))
+        found[~is_number] = np.array([*_TRUTH.values(), np.nan])[np.asarray(place)]
+    return found
+
+
+def _floats(text: Any) -> NDArray[np.float64]:
+    """Turn text that is a number into the nearest float64, infinite beyond their range."""
+    try:
+        return np.asarray(pc.cast(text, pa.float64()))
+    except pa.ArrowInvalid:  # should pyarrow not read what is a number to us, no record may make it a refusal
+        return np.array([float(one) for one in text.to_pylist()])
+
+
+def draft_csv(path: Path, schema: Schema) -> tuple[Schema, dict[str, str]]:
+    """Guess types from all cells: numbers where most of the filled ones are.  Not private.
+
+    Returns
+    -------
+    schema : Schema
+        What was declared, with the types.
+    remarks : dict of str to str
+        On columns that hold something else too.
+    """
+    dialect = _dialect(path, schema)
+    with path.open("rb") as file:
+        blocks = _blocks(file, dialect)
+        names, first = _names(path, blocks, dialect, schema)
+        choose_columns(path.name, [(name, None) for name in names], None)  # refuses a name that comes twice
+        filled, numbers = np.zeros((2, len(names)), dtype=np.int64)
+        for block in chain([first], blocks):
+            cells, sound = _cells(block, len(names), dialect)
+            lengths = np.asarray(pc.binary_length(pc.ascii_trim_whitespace(cells))).reshape(-1, len(names))
+            filled += ((lengths > 0) & sound[:, None]).sum(axis=0)
+            values = _numbers(cells).reshape(-1, len(names))
+            numbers += (~np.isnan(values) & sound[:, None]).sum(axis=0)
+    types = {name: Column("number" if 2 * numbers[i] > filled[i] else "text") for i, name in enumerate(names)}
+    remarks = {
+        name: f"{filled[i] - numbers[i]:,} of {filled[i]:,} filled cells are not numbers"
+        for i, name in enumerate(names)
+        if 0 < numbers[i] < filled[i]
+    }
+    return schema.but(columns=types), remarks

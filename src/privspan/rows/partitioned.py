@@ -1,0 +1,253 @@
+"""Unit rows of a table in partitions, and values that are known of every row and stay next to it.
+
+`PartitionedRows` has the methods of `privspan.rows.unit.Rows` and hands each of them to a `Rows` of one partition,
+where the partition lives.  So chunks are cut inside partitions: at most 4096 rows each, by row number and the public
+lengths of the partitions, which is all that lemma 3 of docs/explanation/everyday-pca.md asks of them.  What is known
+of single rows stays there as `RowValues`; sums over chunks are rounded to their grid there, added exactly, and only
+the total travels.
+
+An algorithm that opens its rows by `open_unit_rows` and looks at them through `map_rows`, `per_row`, `map_chunks` and
+`known_chunks` alone runs wherever its rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import itemgetter
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.rows import PartitionedTable
+from privspan.rows.partitions import Part, Place
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows
+
+__all__ = [
+    "AnyRows",
+    "ChunkSums",
+    "Fold",
+    "PartitionedRows",
+    "PartitionedSums",
+    "PerRow",
+    "RowValues",
+    "folded",
+    "known_chunks",
+    "open_unit_rows",
+    "per_row",
+]
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+class Fold(Protocol):
+    """Something that takes in the sums of chunks; in which order and grouping makes no difference, not by a bit."""
+
+    def add(self, chunk_sum: Any) -> None:
+        """Take in one chunk."""
+
+    def plus(self, other: Self) -> Self:
+        """Return a fresh one that has taken in what both have."""
+
+
+_Fold = TypeVar("_Fold", bound=Fold)
+
+
+@dataclass(frozen=True)
+class PartitionedSums:
+    """One sum per chunk of a partitioned table: not computed before it is known what they are added into.
+
+    Attributes
+    ----------
+    place : Place
+    lengths : sequence of int
+        Rows per partition.
+    chunks : callable
+        Yields the sums of the chunks of one partition, given its entries of `parts`.
+    parts : tuple of sequences of Part
+    """
+
+    place: Place
+    lengths: Sequence[int]
+    chunks: Callable[..., Iterator[Any]]
+    parts: tuple[Sequence[Part], ...]
+
+    def fold(self, start: Callable[[], _Fold]) -> _Fold:
+        """Add every chunk where it is, then add up the partitions."""
+        folds = self.place.map(partial(_folded_part, start, self.chunks), *self.parts)
+        total: _Fold = self.place.merge(folds, self.lengths, _added)
+        return total
+
+
+def _folded_part(start: Callable[[], _Fold], chunks: Callable[..., Iterator[Any]], *parts: Any) -> _Fold:
+    return _taken_in(start(), chunks(*parts))
+
+
+def _taken_in(fold: _Fold, chunks: Iterator[Any]) -> _Fold:
+    for chunk_sum in chunks:
+        fold.add(chunk_sum)
+    return fold
+
+
+def _added(folds: list[_Fold]) -> _Fold:
+    return reduce(lambda one, other: one.plus(other), folds)
+
+
+ChunkSums: TypeAlias = Any
+"""One array per chunk: an iterator of them, or `PartitionedSums`."""
+
+
+def folded(chunk_sums: ChunkSums, start: Callable[[], _Fold]) -> _Fold:
+    """Return what `start` makes, after it has taken in every chunk, wherever that is."""
+    return chunk_sums.fold(start) if isinstance(chunk_sums, PartitionedSums) else _taken_in(start(), chunk_sums)
+
+
+@dataclass(frozen=True)
+class RowValues:
+    """What is known of every row of a partitioned table, kept next to the rows.
+
+    Attributes
+    ----------
+    place : Place
+    lengths : sequence of int
+        Rows per partition.
+    parts : sequence of Part
+        Arrays (rows, ...).
+    """
+
+    place: Place
+    lengths: Sequence[int]
+    parts: Sequence[Part]
+
+    def __len__(self) -> int:
+        return sum(self.lengths)
+
+    @classmethod
+    def of_column(cls, column: PartitionedTable) -> Self:
+        """Return the numbers of a table with one column."""
+        return cls(column.place, column.lengths, column.place.map(np.ravel, column.parts))
+
+
+PerRow: TypeAlias = Any
+"""One entry per row: an array (n, ...), or `RowValues`."""
+
+
+def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
+    """Return what a function, entry by entry, makes of things known of every row.
+
+    Parameters
+    ----------
+    function
+        Turns arrays (rows, ...) into another, entry i from entries i.
+    *known
+        Arrays (n, ...), or all of them `RowValues` of one table.
+    """
+    first = known[0]
+    if not isinstance(first, RowValues):
+        return function(*known)
+    parts = first.place.map(function, *(values.parts for values in known))
+    return RowValues(first.place, first.lengths, parts)
+
+
+def known_chunks(function: Callable[..., Array], *known: PerRow) -> ChunkSums:
+    """Return one sum per chunk of rows, of a function of things known of every row.
+
+    Parameters
+    ----------
+    function
+        Turns arrays (rows, ...) into a fresh array that is a sum over these rows.
+    *known
+        As for `per_row`.
+    """
+    first = known[0]
+    if not isinstance(first, RowValues):
+        return _chunks_of(function, *known)
+    return PartitionedSums(
+        first.place, first.lengths, partial(_chunks_of, function), tuple(values.parts for values in known)
+    )
+
+
+def _chunks_of(function: Callable[..., Array], *known: NDArray[Any]) -> Iterator[Array]:
+    for start in range(0, len(known[0]), CHUNK_ROWS):
+        yield function(*(values[start : start + CHUNK_ROWS] for values in known))
+
+
+class PartitionedRows:
+    """The rows of a partitioned table, each scaled to unit length or clipped to a given length.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    clip : float, optional
+        As for `privspan.rows.unit.Rows`.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    """
+
+    def __init__(self, table: PartitionedTable, *, clip: float | None = None) -> None:
+        self.shape = table.shape
+        self._place, self._lengths = table.place, table.lengths
+        keep = 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
+        self._rows = table.place.map(partial(_opened, clip=clip, keep=keep), table.parts)
+        if keep:
+            self._rows = table.place.hold(self._rows, table.lengths)
+        self._squares: PerRow | None = None
+
+    def map_chunks(
+        self,
+        function: Callable[..., Array],
+        *known: PerRow,
+        finish: Finish | None = None,
+    ) -> PartitionedSums:
+        """Return one sum per chunk; see `privspan.rows.unit.Rows.map_chunks`."""
+        chunks = partial(_piece_sums, function, finish)
+        return PartitionedSums(self._place, self._lengths, chunks, (self._rows, *(values.parts for values in known)))
+
+    def map_rows(self, function: Callable[[Piece], Any]) -> RowValues:
+        """Return one result per row, kept next to the rows; see `privspan.rows.unit.Rows.map_rows`."""
+        if self._squares is not None:
+            return self._held(self._place.map(partial(_row_results, function), self._rows))
+        both = self._held(self._place.map(partial(_results_and_lengths, function), self._rows))
+        self._squares = per_row(itemgetter(1), both)
+        results: RowValues = per_row(itemgetter(0), both)
+        return results
+
+    def squared_lengths(self) -> PerRow:
+        """Return the computed squared length of every cleaned row."""
+        if self._squares is None:
+            self._squares = self._held(self._place.map(Rows.squared_lengths, self._rows))
+        return self._squares
+
+    def _held(self, parts: Sequence[Part]) -> RowValues:
+        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+
+
+def _opened(part: NDArray[Any], *, clip: float | None, keep: bool) -> Rows:
+    rows = Rows(part, clip=clip, keep=keep)
+    return rows.held() if keep else rows
+
+
+def _piece_sums(
+    function: Callable[..., Array], finish: Finish | None, rows: Rows, *known: NDArray[Any]
+) -> Iterator[Any]:
+    return rows.map_chunks(function, *known, finish=finish)
+
+
+def _row_results(function: Callable[[Piece], Any], rows: Rows) -> Array:
+    return rows.results(function)
+
+
+def _results_and_lengths(function: Callable[[Piece], Any], rows: Rows) -> tuple[Array, Array]:
+    return rows.results_and_lengths(function)
+
+
+AnyRows: TypeAlias = Rows | PartitionedRows
+
+
+def open_unit_rows(X: Any, *, clip: float | None = None) -> AnyRows:
+    """Return the rows of a table that `as_rows_input` has let in, wherever they are."""
+    return PartitionedRows(X, clip=clip) if isinstance(X, PartitionedTable) else Rows(X, clip=clip)

@@ -1,0 +1,364 @@
+"""Rows of length at most one, provably, handed out piece by piece.
+
+Every record is divided by its own length, so no bound on the data is asked of anybody and the subspace the rows
+span stays what it was.  That the result is no longer than 1 is a theorem about float64, not a hope: the length is
+computed from values that can neither overflow nor underflow, and inflated by more than its rounding error before it
+divides (docs/explanation/everyday-pca.md, lemma 1).  A row with a non-finite entry becomes the zero row.
+
+Rows are cut by row number alone: into chunks of 4096, whose sums are the unit of exact adding (`sums.grid`), and
+these into pieces that fit in memory.  Replacing a record touches one chunk, and every row is cleaned from its own
+entries.  Dense pieces are float64 arrays, sparse ones CSR matrices whose duplicate entries have been added up;
+nothing is ever densified.
+
+What an algorithm does with the rows is a function of one piece, handed to `Rows.map_chunks` (sums over chunks) or
+`Rows.map_rows` (one result per row): nothing else asks where the rows are, so the same functions run on an array,
+on a file, and wherever else pieces of rows may live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan._lib import checks
+from privspan._lib.entry import rows_known
+from privspan._lib.rounding import UNIT_ROUNDOFF
+from privspan._lib.watch import rows_seen
+from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
+from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
+
+__all__ = ["CHUNK_ROWS", "Finish", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
+
+Array: TypeAlias = NDArray[np.float64]
+Piece: TypeAlias = Any
+"""A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
+
+Finish: TypeAlias = Callable[[Array], Any]
+"""What is done with the sum of a chunk, a fresh array, before it is rounded and added to others."""
+
+_Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
+
+CHUNK_ROWS = 4096
+"""Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
+
+_PIECE_ENTRIES = 2**19  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
+_LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
+_FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
+_SLAB_ENTRIES = 2**17
+_KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
+_SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
+_HOPELESS = -(2**20)  # an exponent that no float64 has
+
+
+def as_rows_input(
+    X: object, *, min_rows: int = 1, accept_sparse: bool = True, accept_partitions: bool = False
+) -> Any:
+    """Return `X` as an array, a CSR matrix or a row source, after checks that look at type, dtype and shape only.
+
+    Parameters
+    ----------
+    X
+        (n, d): anything NumPy can view as numbers, a memory map, a frame or table of pandas, polars or Arrow, a SciPy
+        sparse matrix or array, a :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a
+        :class:`privspan.rows.PartitionedTable`.
+    min_rows
+        The least number of rows.
+    accept_sparse
+        Whether sparse tables are taken.
+    accept_partitions
+        Whether tables in partitions are taken as they are.  Otherwise they become a source that brings their rows
+        here, one partition at a time.
+
+    Returns
+    -------
+    ndarray, CSR array, RowSource or PartitionedTable
+        Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources
+        keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
+    """
+    X = partitioned(X)
+    if isinstance(X, RowSource | PartitionedTable) or (accept_sparse and sparse.issparse(X)):
+        table = _checked_table(X, min_rows, accept_sparse, accept_partitions)
+    else:
+        table = mapped_rows(checks.matrix(X, min_rows=min_rows))
+    rows_known(int(table.shape[0]))
+    return table
+
+
+def _checked_table(X: Any, min_rows: int, accept_sparse: bool, accept_partitions: bool) -> Any:
+    """Return a sparse matrix or a source of rows, as `as_rows_input` says."""
+    table = X
+    if isinstance(table, PartitionedTable) and not accept_partitions:
+        table = GatheredRows(table)
+    if is_sparse(table) and not accept_sparse:
+        raise TypeError("`X` must be dense for this method; got a sparse table.")
+    if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
+        what = "a matrix of booleans, integers or floats of at most 64 bits"
+        raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
+    if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
+        raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
+    return table if isinstance(table, RowSource | PartitionedTable) else compressed_rows(table)
+
+
+def is_sparse(X: object) -> bool:
+    """Tell whether a table, or a source of rows, is sparse."""
+    return X.is_sparse if isinstance(X, RowSource) else bool(sparse.issparse(X))
+
+
+class Rows:
+    """The rows of a matrix, each scaled to unit length or clipped to a given length.
+
+    Parameters
+    ----------
+    X : (n, d) array, CSR matrix or RowSource
+        One record per row; see `as_rows_input`.
+    clip : float, optional
+        None: every row is scaled to length at most 1 (1 up to rounding, or 0).  A positive number R: every row is
+        divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
+    keep : bool, default=True
+        Whether cleaned rows may be kept between passes, if there are few enough.
+
+    Attributes
+    ----------
+    shape : (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Rows(np.array([[3.0, 4.0], [np.nan, 1.0], [1e-200, 0.0]]))
+    >>> next(rows.pieces())[1].round(6)
+    array([[0.6, 0.8],
+           [0. , 0. ],
+           [1. , 0. ]])
+    """
+
+    def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True) -> None:
+        self._source = X
+        self._clip = clip
+        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+        self._piece_rows = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1])
+        # How much a sparse file stores is not known before it has been read.
+        stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
+        self._keep = keep and stored <= _KEPT_BYTES
+        self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
+        self._kept_bytes = 0
+        self._factors: dict[int, _Factors] = {}
+        self._squares: Array | None = None
+
+    def pieces(self) -> Iterator[tuple[slice, Piece]]:
+        """Yield the row numbers and the cleaned rows of one piece after the other: one pass over the data."""
+        for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
+            numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
+            rows_seen(numbers.stop - start)
+            piece = self._kept.get(index)
+            if piece is None:
+                piece = self._cleaned(index, numbers)
+                self._store(index, piece)
+            yield numbers, piece
+
+    def _cleaned(self, index: int, numbers: slice) -> Piece:
+        """Read and clean one piece; from the second pass on the factors of its rows are known."""
+        if is_sparse(self._source):
+            return scaled_rows(self._source[numbers], clip=self._clip)
+        known = self._factors.get(index)
+
+        def scaled(rows: NDArray[Any]) -> tuple[Array, _Factors]:
+            return _scaled_dense(rows, self._clip, known)
+
+        lent = isinstance(self._source, RowSource)
+        piece, self._factors[index] = self._source.lend(numbers, scaled) if lent else scaled(self._source[numbers])
+        return piece
+
+    def _store(self, index: int, piece: Piece) -> None:
+        """Keep a piece for the next pass; let all go once they turn out too large, as only sparse ones can."""
+        if not self._keep:
+            return
+        self._kept[index] = piece
+        self._kept_bytes += 12 * piece.nnz if is_sparse(piece) else piece.nbytes
+        if self._kept_bytes > _KEPT_BYTES:
+            self._keep = False
+            self._kept = {}
+
+    def held(self) -> Rows:
+        """Clean all rows now and, if they are kept, let go of the table they came from; return this object."""
+        for _ in self.pieces():
+            pass
+        if self._keep:
+            self._source = None
+        return self
+
+    def __sizeof__(self) -> int:
+        """Count the rows that are kept, for schedulers that look at memory."""
+        return object.__sizeof__(self) + self._kept_bytes
+
+    def map_chunks(
+        self,
+        function: Callable[..., Array],
+        *per_row: NDArray[Any],
+        finish: Finish | None = None,
+    ) -> Iterator[Any]:
+        """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, of a function of its pieces.
+
+        Parameters
+        ----------
+        function
+            Turns a piece (rows, d), and the same rows of every array in `per_row`, into a fresh array that is a sum
+            over these rows.
+        *per_row : (n, ...) arrays
+            What is known of each row besides the row itself.
+        finish
+            Turns the sum of a chunk into what is yielded, if that is not the sum itself.
+        """
+        total: Array | None = None
+        for numbers, piece in self.pieces():
+            part = function(piece, *(known[numbers] for known in per_row))
+            if total is None:
+                total = part
+            else:
+                total += part
+            if numbers.stop % CHUNK_ROWS == 0 or numbers.stop == self.shape[0]:
+                yield total if finish is None else finish(total)
+                total = None
+
+    def map_rows(self, function: Callable[[Piece], Any]) -> Array:
+        """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...).
+
+        The lengths of the rows, if they are not known yet, are taken in the same pass.
+        """
+        if self._squares is None:
+            results, self._squares = self.results_and_lengths(function)
+            return results
+        return self.results(function)
+
+    def results(self, function: Callable[[Piece], Any]) -> Array:
+        """Return one result per row, and remember nothing."""
+        return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
+
+    def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
+        """Return one result per row, and the squared lengths of the rows, from one pass."""
+        both = [(np.asarray(function(piece)), _squared_lengths(piece)) for _, piece in self.pieces()]
+        results, squares = (np.concatenate(parts) for parts in zip(*both, strict=True))
+        return results, squares
+
+    def squared_lengths(self) -> Array:
+        """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
+        if self._squares is None:
+            self._squares = self.results(_squared_lengths)  # (n,)
+        return self._squares
+
+
+def piece_rows(d: int) -> int:
+    """Return the rows of a dense piece: a power of two from 16 to `CHUNK_ROWS`, fewer where rows are long."""
+    most = min(_LARGEST_PIECE // d, max(_PIECE_ENTRIES // d, _ENOUGH_PIECE_ROWS))
+    return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, most.bit_length() - 1)))
+
+
+def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
+    """Return float64 rows of length at most 1, every one computed from its own entries.
+
+    Parameters
+    ----------
+    source : (rows, d) array or CSR matrix
+    clip : float, optional
+        As for `Rows`.
+
+    Returns
+    -------
+    (rows, d) array or CSR array
+        A fresh copy.
+    """
+    return _scaled_sparse(source, clip) if sparse.issparse(source) else _scaled_dense(source, clip)[0]
+
+
+def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = None) -> tuple[Array, _Factors]:
+    """Scale the rows of an array; also return the factors, with which the same rows are scaled faster again."""
+    n, d = source.shape
+    rows = np.empty((n, d))
+    scales, delicate = (np.empty(n), np.empty(n, dtype=bool)) if factors is None else factors
+    step = max(1, _SLAB_ENTRIES // d)
+    with np.errstate(all="ignore"):
+        for start in range(0, n, step):  # what is touched three times stays in the processor's cache
+            slab = slice(start, start + step)
+            rows[slab] = source[slab]
+            if factors is None:
+                scales[slab], delicate[slab] = _scales(_squared_lengths(rows[slab]), d, clip)
+            rows[slab] *= scales[slab, None]
+        numbers = np.flatnonzero(delicate)
+        for start in range(0, len(numbers), step):
+            _redo_delicate(rows, source, numbers[start : start + step], clip)
+    return rows, (scales, delicate)
+
+
+def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
+    """Scale again, with care, the rows of these numbers."""
+    taken = np.asarray(source[numbers], dtype=np.float64)
+    exponents = _exponents(np.abs(taken).max(axis=1))  # NaN if any entry is
+    taken[exponents == _HOPELESS] = 0.0
+    near_one = np.ldexp(taken, -exponents[:, None])
+    # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
+    squares = np.add.reduce(near_one * near_one, axis=1)
+    lengths = _careful_lengths(squares, exponents, rows.shape[1], clip)
+    rows[numbers] = near_one / lengths[:, None]
+
+
+def _scaled_sparse(source: Any, clip: float | None) -> Any:
+    """Scale the rows of a CSR matrix; a cell that is stored several times holds the sum of what is stored."""
+    with np.errstate(all="ignore"):
+        rows = summed_rows(source)
+        scales, delicate = _scales(_squared_lengths(rows), rows.shape[1], clip)
+        owner = entry_rows(rows)
+        careful = delicate[owner]  # stored entries of rows that need care
+        kept, kept_owner = rows.data[careful], owner[careful]
+        rows.data *= scales[owner]
+        rows.data[careful] = _scaled_entries(kept, kept_owner, rows.shape, clip)
+    return rows
+
+
+def _squared_lengths(rows: Piece) -> Array:
+    """Return the computed squared length of each row, (rows,)."""
+    if not sparse.issparse(rows):
+        return np.asarray(np.vecdot(rows, rows))
+    stored: Any = rows
+    squares = np.bincount(entry_rows(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
+    return np.asarray(squares, dtype=np.float64)
+
+
+def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the factor of each row from its computed squared length, and which rows need more care."""
+    delicate = ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))  # True for NaN
+    lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
+    return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
+
+
+def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
+    """Scale the stored entries of sparse rows with care."""
+    n, d = shape
+    largest = np.zeros(n)
+    np.maximum.at(largest, owner, np.abs(entries))  # NaN if any entry is
+    exponents = _exponents(largest)
+    near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
+    squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
+    return np.asarray(near_one / _careful_lengths(squares, exponents, d, clip)[owner])
+
+
+def _exponents(largest: Array) -> NDArray[np.intc]:
+    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows that are zero or not finite."""
+    usable = np.isfinite(largest) & (largest > 0.0)
+    return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
+
+
+def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: float | None) -> Array:
+    """Return what rows, already divided by 2^exponent, are divided by, from their computed squared lengths."""
+    lengths = np.sqrt(np.where(exponents == _HOPELESS, 1.0, squares)) * _inflation(d)
+    if clip is None:
+        return np.asarray(lengths)
+    # The clip in the same units; beyond the range of float64 the row is simply negligible, or simply long.
+    return np.maximum(lengths, np.ldexp(clip * _inflation(d), -exponents))
+
+
+def _inflation(d: int) -> float:
+    """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
+    return 1.0 + (d + 8) * UNIT_ROUNDOFF

@@ -1,0 +1,1 @@
+"""Stable leverage: levels, certificate, plan and release, on records and on groups of records."""

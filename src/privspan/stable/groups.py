@@ -1,0 +1,159 @@
+"""Stable leverage on groups: the private top-k space of block bases, whatever the conditioning of the signal.
+
+Every block of records hands in an orthonormal basis of its own top-k space, so the strength of the signal is known
+in advance and only the typical distance between two bases has to be released before planning. The rest is the
+record version with items of k columns. Proofs: ``docs/explanation/stable-leverage.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy import Budget, Part
+from privspan.privacy.randomness import Streams
+from privspan.stable.leverage import GRID, block_norms, exact_gram
+from privspan.stable.plan import GROUP_STRENGTH, GROUPS, override, plan_group_split, plan_levels
+from privspan.stable.release import certified_release, each_alone, released_tail
+from privspan.subspace import Subspace
+
+Array = NDArray[np.float64]
+
+_SLICE_BYTES = 2**26
+_SHRINK = 1e-7
+_BINS_PER_OCTAVE = 3
+
+
+def stable_group_step(
+    bases: Array,
+    votes: NDArray[np.bool_],
+    *,
+    budget: Budget,
+    streams: Streams,
+    full_level: int | None = None,
+    ramp: int | None = None,
+    movers: int | None = None,
+    signal: float | None = None,
+    spread: float | None = None,
+    ridge: float | None = None,
+    split: Mapping[str, float] | None = None,
+) -> tuple[Subspace | None, dict[str, object], tuple[Part, ...]]:
+    """Release the subspace that most groups agree on, or abstain.
+
+    Parameters
+    ----------
+    bases : (t, d, k) array
+        One orthonormal basis per group.
+    votes : (t,) bool array
+        False for groups without a basis; whatever their slot holds is ignored.
+    budget : Budget
+        Spent in full, whatever the outcome.
+    streams : Streams
+        Sources of randomness.
+    full_level, ramp, movers, signal, spread, ridge : optional
+        Override numbers of the plan, as for :func:`privspan.stable_subspace`.
+    split : mapping, optional
+        Override weights of the steps ``tail``, ``test``, ``noise``, and the share ``delta_test`` of delta.
+
+    Returns
+    -------
+    subspace : Subspace or None
+        None after an abstention.
+    parameters : dict
+        Public and released numbers.
+    parts : tuple of Part
+        What each step may have spent.
+
+    Guarantee
+    ---------
+    (budget.epsilon, budget.delta)-differential privacy for neighbours whose bases and votes differ in one group; so
+    for replace-one neighbours if every record reaches one group only and groups are computed one by one. It holds for
+    all contents of the arrays. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    t, d, k = bases.shape
+    planned = plan_group_split(t, k, budget.epsilon, budget.delta)
+    shares = planned.overridden(split or {}).budget(budget.epsilon, budget.delta)
+    items = _GridBases(bases, votes)
+    gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
+    items.drop(_too_long(gram, k), gram)
+    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise, _BINS_PER_OCTAVE)
+    plan = override(
+        plan_levels(t, d, GROUP_STRENGTH * t, tail, shares.margins, GROUPS, width=k),
+        {
+            "full_level": full_level, "ramp": ramp, "movers": movers,
+            "signal": signal, "spread": spread, "ridge": ridge,
+        },
+        width=k,
+    )  # fmt: skip
+    parameters: dict[str, object] = {"groups": t, "tail_length": tail}
+    if plan is None:
+        return None, parameters, shares.parts()
+    subspace = certified_release(gram, k, items.combine, plan, k, shares, streams)
+    return subspace, parameters | asdict(plan), shares.parts()
+
+
+class _GridBases:
+    """Bases of norm at most 1 on the grid 2⁻²⁶; groups without a vote are zero, each by its own entries."""
+
+    def __init__(self, bases: Array, votes: NDArray[np.bool_]) -> None:
+        t, d, k = bases.shape
+        self._bases, self._step = bases, max(1, _SLICE_BYTES // (8 * t * k))
+        self._scale = 1 - np.sqrt(d * k) * GRID - _SHRINK
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = np.abs(bases).max(axis=(1, 2))
+            self._present = votes & (largest <= 1.5)  # False for NaN; longer columns are found in the Gram matrix
+
+    def column_slices(self) -> Iterator[Array]:
+        """Slices (tk, some columns), in the order of the columns."""
+        t, d, k = self._bases.shape
+        for start in range(0, d, self._step):
+            part = self._bases[:, start : start + self._step, :].transpose(0, 2, 1)  # (t, k, step)
+            part = np.where(self._present[:, None, None], part, 0.0).reshape(t * k, -1)
+            yield np.rint(part * (self._scale / GRID)) * GRID
+
+    def drop(self, absent: NDArray[np.bool_], gram: Array) -> None:
+        """Take groups out, from here on and from the Gram matrix."""
+        self._present = self._present & ~absent
+        rows = np.repeat(absent, self._bases.shape[2])
+        gram[rows] = 0.0
+        gram[:, rows] = 0.0
+
+    def combine(self, coefficients: Array) -> Array:
+        """Combination (d, k) of all columns with the given coefficients (tk, k)."""
+        return np.vstack([part.T @ coefficients for part in self.column_slices()])
+
+
+def _own_blocks(gram: Array, k: int) -> Array:
+    t = len(gram) // k
+    return np.asarray(gram.reshape(t, k, t, k)[np.arange(t), :, np.arange(t), :])  # (t, k, k)
+
+
+def _too_long(gram: Array, k: int) -> NDArray[np.bool_]:
+    """Groups whose basis is longer than 1 in some direction: not what a block hands in, so no vote."""
+    own = _own_blocks(gram, k)
+    traces = np.einsum("tii->t", own)
+    own[~(traces <= 2 * k)] = 2 * np.eye(k)
+    return block_norms(own) > 1 - _SHRINK / 4
+
+
+def _pair_distances(gram: Array, k: int) -> Array:
+    """Half the squared sine of the largest angle between the groups 2j and 2j + 1; NaN without two bases."""
+    pairs = len(gram) // k // 2
+    own = _own_blocks(gram, k)
+    first, second = own[0 : 2 * pairs : 2], own[1 : 2 * pairs : 2]  # (pairs, k, k)
+    j = 2 * np.arange(pairs)
+    blocks = gram.reshape(len(gram) // k, k, -1, k)
+    across = blocks[j, :, j + 1, :]  # (pairs, k, k)
+    return each_alone(_half_squared_sines, first, second, across)
+
+
+def _half_squared_sines(first: Array, second: Array, across: Array) -> Array:
+    """The same from the Gram matrices of both bases and between them, (pairs, k, k) each."""
+    k = first.shape[1]
+    present = (np.linalg.eigvalsh(first)[:, 0] > 0.5) & (np.linalg.eigvalsh(second)[:, 0] > 0.5)
+    safe = np.where(present[:, None, None], first, np.eye(k))
+    rest = second - across.transpose(0, 2, 1) @ np.linalg.solve(safe, across)
+    return np.where(present, np.linalg.eigvalsh(rest)[:, -1] / 2, np.nan)

@@ -1,0 +1,271 @@
+"""Stable leverage on records: the subspace of people's data with noise that does not grow with n·d.
+
+Steps: (1) release the scale of the norms and divide, (2) release the length of a record's part outside the
+subspace, (3) release the strength of the signal, (4) plan, (5) weigh records by stable leverage levels, (6) test in
+private that the plan's bound holds, (7) release the weighted top-k space with noise of the certified size.
+Proofs: ``docs/explanation/stable-leverage.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan._lib.watch import rows_seen
+from privspan.privacy import Budget, Release
+from privspan.privacy.noise import add_gaussian
+from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.unit import as_rows_input
+from privspan.stable.certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
+from privspan.stable.leverage import GRID, exact_gram
+from privspan.stable.plan import (
+    LONG_TAIL,
+    SIGNAL_QUANTILE,
+    STABLE_PRESETS,
+    StableBudget,
+    StablePreset,
+    allowance_for,
+    check_overrides,
+    override,
+    plan_levels,
+    plan_stable_split,
+)
+from privspan.stable.release import (
+    certified_release,
+    each_alone,
+    noisy_histogram,
+    released_share,
+    released_tail,
+)
+
+Array = NDArray[np.float64]
+
+_COLUMNS_AT_A_TIME = 2048
+_ROW_BYTES = 2**26
+_READ_BYTES = 2**28  # of the columns that are read from a file at a time
+_NORM_BINS_PER_OCTAVE = 4
+_NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
+
+
+@entry
+def stable_subspace(
+    X: ArrayLike | RowSource | PartitionedTable,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    preset: StablePreset = "auto",
+    split: Mapping[str, float] | None = None,
+    full_level: int | None = None,
+    ramp: int | None = None,
+    movers: int | None = None,
+    signal: float | None = None,
+    spread: float | None = None,
+    ridge: float | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
+
+    For data with a clear low-dimensional signal and a small tail this needs far fewer records than noise on the
+    covariance matrix, and its error does not depend on d but through the length of the tail. Without a clear
+    signal it abstains.
+
+    Parameters
+    ----------
+    X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
+        One person per row. A row with a value that is not finite counts as zero.
+    k : int
+        Dimension of the subspace.
+    epsilon, delta : float
+        The guarantee.
+    preset : {"auto", "tight", "robust"}, default="auto"
+        How much room the plan leaves for tails longer than the typical one. ``"auto"`` measures, at a small part of
+        the budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most
+        accurate when all tails are about equally long, and abstains on heavy ones; ``"robust"`` bears those at about
+        two and a half times its error.
+    split : mapping, optional
+        Override how the budget is shared out, by the names of `privspan.stable.plan.StableSplit`: weights of the
+        steps ``scale``, ``tail``, ``long``, ``signal``, ``test``, ``noise``, and ``delta_test``, ``norm_quantile``.
+    full_level, ramp, movers : int, optional
+        Override the plan's levels: weight 1 from `full_level`, weight 0 up to ``full_level - ramp``, fewer than
+        `movers` records in between.
+    signal, spread, ridge : float, optional
+        Override the plan's certified bounds and the ridge of the leverages. They must not be chosen by looking
+        at the data.
+    rng : None, int, SeedSequence or Generator, optional
+        None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+
+    Returns
+    -------
+    Release
+        `subspace` is None after an abstention. `parameters` holds public and released numbers only.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
+    for all data, floating-point errors included. Assumed: each person contributes one row; `rng` is None. An
+    abstention costs the same. Proof: ``docs/explanation/stable-leverage.md``.
+
+    Notes
+    -----
+    Takes time n²(n + d) and memory n² beside the data; for more than about 12,000 records use blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> axes = np.linalg.qr(rng.standard_normal((50, 2)))[0]
+    >>> X = rng.standard_normal((1200, 2)) @ axes.T + 1e-4 * rng.standard_normal((1200, 50))
+    >>> found = stable_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    >>> found.subspace is None or found.subspace.ambient_dimension
+    50
+    """
+    checks.budget(epsilon, delta)
+    checks.one_of(STABLE_PRESETS, preset=preset)
+    table = as_rows_input(X, accept_sparse=False)
+    n, d = table.shape
+    checks.dimension(k=k, d=d, n=n)
+    k = int(k)
+    changes = {
+        "full_level": full_level, "ramp": ramp, "movers": movers, "signal": signal, "spread": spread, "ridge": ridge,
+    }  # fmt: skip
+    check_overrides(changes)
+    streams = open_streams(rng)
+    planned = plan_stable_split(n, k, float(epsilon), float(delta), counts_long=preset == "auto")
+    shares = planned.overridden(split or {}).budget(epsilon, delta)
+    rows = _ScaledRows(table)
+    released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
+
+    log_scale = _norm_scale(rows, shares, streams.noise)  # (1)
+    rows.scale_to(log_scale)
+    gram = exact_gram(rows.column_slices(), n)  # (n, n)
+    tail, long_share = _tail_length(gram, k, shares, streams)  # (2)
+    strength = _signal_strength(gram, k, shares, streams.noise)  # (3)
+    released |= {"log2_norm_scale": log_scale, "tail_length": tail, "signal_strength": strength}
+    released |= {"long_share": long_share} if shares.mu_long else {}
+    room = allowance_for(preset, long_share)
+    plan = override(plan_levels(n, d, strength, tail, shares.margins, room), changes)  # (4)
+    subspace = None
+    if plan is not None:
+        subspace = certified_release(gram, 1, rows.combine, plan, k, shares, streams)  # (5)-(7)
+        released |= asdict(plan)
+    return Release(
+        subspace=subspace,
+        cost=Budget(epsilon, delta).cost(*shares.parts()),
+        method="stable",
+        parameters=released,
+        private=streams.private,
+    )
+
+
+class _ScaledRows:
+    """Records as points of the grid 2⁻²⁶ in the unit ball, made on the fly from slices of columns.
+
+    Every record is a function of its own entries and of public or released numbers, to the last bit: its norm is
+    bounded from above by a sum of integers, which has no rounding and hence no order.
+    """
+
+    def __init__(self, table: NDArray[np.generic] | RowSource) -> None:
+        n, d = table.shape
+        self._table = table
+        self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
+        self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
+        self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros or with a NaN
+        step = max(1, _ROW_BYTES // (8 * d))
+        for start in range(0, n, step):
+            self._measure(slice(start, start + step))
+        self._factor = np.zeros(n)
+
+    def _measure(self, part: slice) -> None:
+        rows = np.abs(self._table[part].astype(np.float64))  # (step, d)
+        rows_seen(len(rows))
+        largest = rows.max(axis=1)
+        usable = np.isfinite(largest) & (largest > 0)
+        exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
+        rows[~usable] = 0.0
+        steps = np.ceil(np.ldexp(rows, self._bits - exponent[:, None]))
+        squares = np.einsum("ij,ij->i", steps, steps)  # exact: integers below 2^53
+        self.exponent[part] = exponent
+        self.length[part] = np.ldexp(np.sqrt(squares), -self._bits) * (1 + 2.0**-50)
+
+    def norm_bins(self) -> NDArray[np.int64]:
+        """Quarter octave of each norm, counted from the smallest possible one; −1 for a zero row."""
+        mantissa, exponent = np.frexp(self.length)
+        quarter = np.searchsorted(2.0 ** np.array([-0.75, -0.5, -0.25]), mantissa, side="right")
+        octave = exponent + self.exponent - _NORM_OCTAVES[0]
+        return np.where(self.length > 0, _NORM_BINS_PER_OCTAVE * octave + quarter, -1).astype(np.int64)
+
+    def scale_to(self, log_scale: float) -> None:
+        """Divide each record by its norm or by 2^log_scale, whichever is larger, and a little more."""
+        d = self._table.shape[1]
+        shrink = 1 - np.sqrt(d) * GRID - 2.0**-40  # rounding to the grid moves a record by at most √d · grid / 2
+        floor = np.exp2(np.clip(log_scale - self.exponent, -1000, 1000))
+        self._factor = np.where(self.length > 0, shrink / np.maximum(self.length, floor), 0.0)
+
+    def column_slices(self) -> Iterator[Array]:
+        """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
+        shift = -self.exponent[:, None]
+        for stored in self._stored_slices():
+            part = stored.astype(np.float64)
+            part[self.length == 0] = 0.0
+            part = np.ldexp(part, shift)
+            part *= self._factor[:, None]
+            yield np.rint(part / GRID) * GRID
+
+    def _stored_slices(self) -> Iterator[NDArray[np.generic]]:
+        """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
+        n, d = self._table.shape
+        wide = max(1, _READ_BYTES // (n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME)) * _COLUMNS_AT_A_TIME
+        for first in range(0, d, wide):
+            columns = slice(first, min(first + wide, d))
+            read = (
+                self._table.take_columns(columns) if isinstance(self._table, RowSource) else self._table[:, columns]
+            )
+            for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
+                yield read[:, start : start + _COLUMNS_AT_A_TIME]
+        rows_seen(n)
+
+    def combine(self, coefficients: Array) -> Array:
+        """Combination (d, k) of the scaled records with the given coefficients (n, k)."""
+        return np.vstack([part.T @ coefficients for part in self.column_slices()])
+
+
+def _norm_scale(rows: _ScaledRows, shares: StableBudget, bits: BitSource) -> float:
+    """Step 1: release the logarithm of a low quantile of the norms, from their noisy log-histogram."""
+    size = _NORM_BINS_PER_OCTAVE * (_NORM_OCTAVES[1] - _NORM_OCTAVES[0])
+    counts = noisy_histogram(rows.norm_bins(), size, shares.mu_scale, bits)
+    centre = int(np.argmax(np.convolve(counts, np.ones(8, dtype=np.int64), "same")))
+    start = max(0, centre - 16)
+    below = np.cumsum(counts[start : centre + 16])
+    reached = np.flatnonzero(below >= shares.norm_quantile * len(rows.length))
+    last = start + (int(reached[0]) if len(reached) else len(below) - 1)
+    return (last + 1) / _NORM_BINS_PER_OCTAVE + _NORM_OCTAVES[0] - 1
+
+
+def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) -> tuple[float, float]:
+    """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records.
+
+    With a share of the budget for it, also release how many groups are clearly longer than that.
+    """
+    n = len(gram)
+    groups = streams.public.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
+    blocks = gram[groups[:, :, None], groups[:, None, :]]  # (groups, k + 1, k + 1)
+    squares = each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], blocks)
+    tail = released_tail(squares, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
+    if not shares.mu_long:
+        return tail, 0.0
+    long = int(np.count_nonzero(squares > (LONG_TAIL * tail) ** 2))
+    return tail, released_share(long, len(squares), shares.mu_long, streams.noise)
+
+
+def _signal_strength(gram: Array, k: int, shares: StableBudget, bits: BitSource) -> float:
+    """Step 3: release the k-th eigenvalue, which one record moves by at most 1, less a margin for the noise."""
+    sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / shares.mu_signal
+    noisy = add_gaussian(np.array([kth_eigenvalue(gram, k)]), sigma, bits)
+    return float(noisy[0]) - SIGNAL_QUANTILE * sigma

@@ -1,0 +1,230 @@
+"""The second half of stable leverage, for records and for groups: filter, certificate, test, noise.
+
+Given the exact Gram matrix of the items and a plan made of public and released numbers, `certified_release`
+weighs the items by their levels, tests in private that neighbours cannot move the weighted top-k space by more than
+the plan's bound, and releases that space with Gaussian noise of the certified size, or abstains. Also here: noisy
+histograms of scales, with which both algorithms begin. Proofs: ``docs/explanation/stable-leverage.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag, lapack, solve_triangular
+from scipy.special import ndtr, ndtri
+
+from privspan._lib.rounding import UNIT_ROUNDOFF
+from privspan._lib.rounding import relative_error as gamma
+from privspan.privacy.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
+from privspan.privacy.randomness import BitSource, Streams
+from privspan.stable.certificate import LeveragePlan, certified_margin, leverage_levels, sure_bases
+from privspan.stable.leverage import top_factor
+from privspan.stable.plan import StableBudget
+from privspan.subspace import Subspace
+
+Array = NDArray[np.float64]
+
+_TEST_BITS = 96
+_HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
+_SCORE_SLACK = 1e-9
+_POWER_STEPS = 40
+_ROOM = 1e-6  # more than rounding the weighted Gram matrix moves an eigenvalue
+_ROTATION_SCALE = 2.0**54
+
+
+def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
+    """Apply a batched routine of LAPACK that returns one number per matrix; where it fails, that number is NaN.
+
+    A batch fails as a whole when one matrix does, which would let a record decide about all the others.
+    """
+    try:
+        return function(*stacks)
+    except np.linalg.LinAlgError:
+        if len(stacks[0]) == 1:
+            return np.full(1, np.nan)
+        return np.concatenate([each_alone(function, *(s[i : i + 1] for s in stacks)) for i in range(len(stacks[0]))])
+
+
+def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
+    """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one bin alone: the counts move by at most √2.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
+    return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
+
+
+def log_bins(squares: Array, per_octave: int, size: int) -> NDArray[np.int64]:
+    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/p) to 2^(−j/p); −1 for NaN."""
+    missing = np.isnan(squares)
+    depth = np.floor(-0.5 * per_octave * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
+    return np.where(missing, -1, np.clip(depth, 0, size - 1)).astype(np.int64)
+
+
+def released_tail(squares: Array, mu: float, bits: BitSource, per_octave: int) -> float:
+    """Release a length that most of the given squared lengths stay below.
+
+    It is the upper edge of the first bin of a noisy log-histogram that clearly holds a good share.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
+    post-processing. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    size = 26 * per_octave
+    counts = noisy_histogram(log_bins(squares, per_octave, size), size, mu, bits)
+    bar = max(3.6 * np.sqrt(2.0) / mu, 0.08 * len(squares))
+    clear = np.flatnonzero(counts >= bar)
+    first = int(clear[0]) if len(clear) else int(np.argmax(counts))
+    return float(2.0 ** (-first / per_octave))
+
+
+def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
+    """Release which share of disjoint groups is long, less one standard deviation of its noise.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one group alone: the count moves by at most 1.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    sigma = (1 + 1e-12) / mu
+    return float(long + rounded_normal(1, sigma, bits)[0] - sigma) / max(groups, 1)
+
+
+def certified_release(
+    gram: Array,
+    width: int,
+    pull: Callable[[Array], Array],
+    plan: LeveragePlan,
+    k: int,
+    budget: StableBudget,
+    streams: Streams,
+) -> Subspace | None:
+    """Release the top-k space of the weighted items, or abstain.
+
+    Parameters
+    ----------
+    gram : (t * width, t * width) array
+        Exact Gram matrix of the columns of all items.
+    width : int
+        Columns per item; the items must have norm at most 1.
+    pull : callable
+        Maps coefficients (t * width, k) to the combination (d, k) of all columns.
+    plan : LeveragePlan
+        Made of public and released numbers.
+    k : int
+        Dimension.
+    budget : StableBudget
+        Of which mu_test, mu_noise and delta_test are spent.
+    streams : Streams
+        Sources of randomness.
+
+    Guarantee
+    ---------
+    For replace-one neighbours, which change one item: the pair of steps is sqrt(mu_test² + mu_noise²)-GDP up to
+    an additive delta_test + delta_rotation, for all data. It abstains when the test says no and otherwise only on
+    public grounds. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    if not plan.computable(len(gram)):
+        return None
+    levels = leverage_levels(gram, width, k, plan)
+    margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
+    if levels is None or not goes_on(margin, budget, streams.noise):
+        return None
+    basis, basis_error = _weighted_basis(gram, np.repeat(plan.weights(levels), width), pull, plan, k)
+    rotation, rotation_error = random_rotation(k, budget.delta_rotation / 2, streams.noise)  # on either side
+    shift = procrustes_bound(plan.sensitivity() * np.sqrt(width)) + 2 * (basis_error + rotation_error)
+    noisy = _with_noise(basis @ rotation, shift, budget.mu_noise, streams.noise)
+    return Subspace.from_spanning(noisy)
+
+
+def goes_on(margin: int, budget: StableBudget, bits: BitSource) -> bool:
+    """Say yes with probability Φ(Φ⁻¹(delta_test) + (margin − 1) mu_test), never at margin 0.
+
+    Guarantee
+    ---------
+    mu_test-GDP between neighbours whose margins are both at least 1 and differ by at most 1; yes with
+    probability at most delta_test at margin 1. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    if margin < 1:
+        return False
+    first = float(ndtri(budget.delta_test)) - _SCORE_SLACK
+    score = min(first + (margin - 1) * budget.mu_test * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
+    return bits.bernoulli(int(ndtr(score) * 2.0**_TEST_BITS), _TEST_BITS)
+
+
+def procrustes_bound(sine: float) -> float:
+    """Turn a bound on ‖sin Θ‖_F into one on the distance of the nearest two orthonormal bases."""
+    return float(sine / np.sqrt((1 + np.sqrt(1 - sine**2)) / 2))
+
+
+def random_rotation(k: int, failure: float, bits: BitSource) -> tuple[Array, float]:
+    """Draw an orthogonal matrix, within the returned Frobenius distance of a Haar one but for that failure chance.
+
+    A product of reflections that carry a basis vector to a uniform point of spheres of dimension k − 1, …, 0
+    (Stewart 1980). The normals behind the points are known to 2⁻⁵⁵, so only points near the origin are doubtful.
+    """
+    rotation = np.array([[1.0 if bits.bernoulli(1, 1) else -1.0]])
+    for size in range(2, k + 1):
+        point = rounded_normal(size, _ROTATION_SCALE, bits) / _ROTATION_SCALE
+        length = float(np.linalg.norm(point))
+        point = point / length if length > 0 else np.eye(size)[0]
+        mirror, sign = point.copy(), (1.0 if point[0] >= 0 else -1.0)
+        mirror[0] += sign  # away from cancellation
+        carrier = -sign * (np.eye(size) - 2 * np.outer(mirror, mirror) / (mirror @ mirror))  # e₁ to the point
+        rotation = carrier @ block_diag([[1.0]], rotation)
+    nearest = np.sqrt(2 * failure / k)  # P(a point of dimension >= 2 is nearer to the origin) <= nearest² / 2
+    return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * UNIT_ROUNDOFF)
+
+
+def _weighted_basis(
+    gram: Array, weights: Array, pull: Callable[[Array], Array], plan: LeveragePlan, k: int
+) -> tuple[Array, float]:
+    """Orthonormal basis (d, k) of the top-k space of Σ w Y Yᵀ, and a public bound on its error.
+
+    Once the margin is at least 1, the k-th eigenvalue is at least G and the next at most E. A guess is good if its
+    residual is near the rounding floor and its Ritz values are above the middle of that gap. The last guess is good.
+    """
+    size, root = len(gram), np.sqrt(weights)
+    weighted = gram * root[:, None] * root  # (N, N)
+    allowed = 6 * gamma(size + 8) * size * np.sqrt(k)  # half of it may be rounding of the residual itself
+    ritz, coefficients = np.eye(k), np.zeros((size, k))
+    for coefficients in _guesses(weighted, plan, k):
+        image = weighted @ coefficients
+        ritz = coefficients.T @ image
+        ritz = (ritz + ritz.T) / 2
+        above = ritz - (plan.signal + plan.tail) / 2 * np.eye(k)
+        residual = float(np.linalg.norm(image - coefficients @ ritz))
+        if residual <= allowed / 2 and lapack.dpotrf(above, lower=1)[1] == 0:
+            break
+    scaled = solve_triangular(
+        np.linalg.cholesky(ritz), coefficients.T, lower=True
+    ).T  # its pull is nearly orthonormal
+    basis = np.linalg.qr(pull(root[:, None] * scaled))[0]  # (d, k), of columns that are nearly orthonormal
+    tilt = np.sqrt(size) * allowed / (0.49 * (plan.signal - plan.tail))
+    summing = 2 * gamma(size + 8) * np.sqrt(size * k)
+    return basis, float(2 * (tilt + summing) / np.sqrt(plan.signal / 2) + 100 * gamma(max(basis.shape)) * k)
+
+
+def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
+    """Coefficients (N, k) of the top-k space: power steps from a public start, then surer ways.
+
+    The start may be orthogonal to part of the space. What comes last is right, since the gap is there.
+    """
+    guess = np.linalg.qr(top_factor(weighted, k))[0]
+    for _ in range(_POWER_STEPS):
+        yield guess
+        guess = np.linalg.qr(weighted @ guess)[0]
+    yield from sure_bases(weighted, k, plan.tail + _ROOM, plan.signal - _ROOM)
+
+
+def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> Array:
+    """Add Gaussian noise for the given sensitivity on a grid fine enough that rounding costs next to nothing."""
+    grid = grid_for(shift / mu) / 16
+    sigma = (shift + rounding_charge(basis.size, grid)) / mu * (1 + 1e-12)
+    return add_gaussian(basis, sigma, bits, grid=grid)

@@ -1,0 +1,177 @@
+"""The file format of `Subspace.save`: one ``.npz`` archive without pickles.
+
+Members: ``description`` (JSON text as bytes: format, version, whether it is affine, names, exact form, and what
+`ledger.release_file` tells about the release, if anything), ``basis`` and, for an affine subspace, ``offset``.
+Integers of the exact form are hexadecimal text, which Python reads and writes at any length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import strict_json
+from privspan._lib.strict_json import AmbiguousError, fields, flag, listed, mapping, optional, text, whole
+from privspan._lib.whole_file import whole_file
+from privspan.subspace.relations import ExactForm
+
+__all__ = ["Content", "Problem", "reading", "write"]
+
+_FORMAT = "privspan.Subspace"
+_VERSION = 1
+_HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds: the arguments of `Subspace` and, in JSON's types, how it was made."""
+
+    basis: NDArray[np.float64]
+    exact: ExactForm | None
+    offset: NDArray[np.float64] | None
+    names: tuple[str, ...] | None
+    made: Mapping[str, Any] | None = None
+
+
+class Problem(Exception):
+    """A file that is not what it should be, with words for a person."""
+
+
+def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = True) -> Path:
+    """Write the file, whole or not at all; return its path, with the suffix ``.npz`` if it had none."""
+    target = Path(path)
+    if not target.suffix:
+        target = target.with_name(target.name + ".npz")
+    description = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "affine": content.offset is not None,  # damage to an archive's directory can hide a member
+        "names": content.names,
+        "exact": None if content.exact is None else _exact_to_json(content.exact),
+        "made": content.made,
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "description": np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
+        "basis": content.basis,
+    }
+    if content.offset is not None:
+        arrays["offset"] = content.offset
+    with whole_file(target, overwrite=overwrite) as handle:
+        np.savez(handle, allow_pickle=False, **arrays)
+    return target
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[Content]:
+    """Give the content of the file; turn every complaint, the caller's too, into one ValueError."""
+    with open(path, "rb") as handle:
+        try:
+            yield _parse(handle)
+        except Exception as error:
+            # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps
+            # a reader.
+            known = isinstance(error, Problem)
+            reason = str(error) if known else f"it is damaged ({type(error).__name__})"
+            raise ValueError(f"cannot read a subspace from {os.fspath(path)!r}: {reason}.") from None
+
+
+def _parse(handle: BinaryIO) -> Content:
+    arrays = _arrays(handle)
+    description = _description(arrays["description"])
+    if description["affine"] != ("offset" in arrays):
+        raise Problem("its offset is missing or does not belong there")
+    exact, names = description["exact"], description["names"]
+    return Content(
+        basis=_floats(arrays, "basis", 2),
+        exact=None if exact is None else _exact_from_json(exact),
+        offset=_floats(arrays, "offset", 1) if "offset" in arrays else None,
+        names=None if names is None else tuple(names),
+        made=description["made"],
+    )
+
+
+def _description(array: NDArray[Any]) -> dict[str, Any]:
+    """Return the description, every field of its kind."""
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise Problem("it was not written by Subspace.save")
+    try:
+        found = strict_json.loads(array.tobytes())
+    except AmbiguousError:
+        raise Problem("its description names a field twice") from None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise Problem("it was not written by Subspace.save")
+    version = found.get("version")
+    if isinstance(version, bool) or version != _VERSION:
+        raise Problem(f"its version is {version!r}, and this privspan reads {_VERSION}")
+    return fields(
+        {"made": None, **found},  # absent from files of privspan 0.1
+        format=text,
+        version=whole(1),
+        affine=flag,
+        names=optional(listed(text)),
+        exact=optional(mapping),
+        made=optional(mapping),
+    )
+
+
+def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
+    if handle.read(2) != b"PK":
+        raise Problem("it is not an .npz archive")
+    handle.seek(0)
+    try:
+        archive = np.load(handle, allow_pickle=False)
+        if len(set(archive.files)) != len(archive.files):  # of two members of one name, readers take either
+            raise Problem("it has an array twice")
+        arrays = {name: archive[name] for name in archive.files}
+    except Problem:
+        raise
+    except Exception:
+        raise Problem("the archive is truncated or damaged") from None
+    if not {"description", "basis"} <= set(arrays) or not set(arrays) <= {"description", "basis", "offset"}:
+        raise Problem("it was not written by Subspace.save")
+    return arrays
+
+
+def _floats(arrays: dict[str, NDArray[Any]], name: str, dimensions: int) -> NDArray[np.float64]:
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != dimensions:
+        raise Problem(f"its {name} is not an array of 64-bit floats in {dimensions} dimension(s)")
+    return array
+
+
+def _exact_to_json(form: ExactForm) -> dict[str, Any]:
+    return {
+        "numerators": [[hex(value) for value in row] for row in form.numerators],
+        "denominators": [hex(value) for value in form.denominators],
+        "pivots": list(form.pivots),
+        "homogeneous": form.homogeneous,
+    }
+
+
+def _exact_from_json(values: dict[str, Any]) -> ExactForm:
+    fields(
+        values,
+        numerators=listed(listed(_is_hexadecimal)),
+        denominators=listed(_is_hexadecimal),
+        pivots=listed(whole(0)),
+        homogeneous=flag,
+    )
+    return ExactForm(
+        numerators=tuple(tuple(int(value, 16) for value in row) for row in values["numerators"]),
+        denominators=tuple(int(value, 16) for value in values["denominators"]),
+        pivots=tuple(values["pivots"]),
+        homogeneous=values["homogeneous"],
+    )
+
+
+def _is_hexadecimal(value: object) -> bool:
+    return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None

@@ -1,0 +1,370 @@
+"""Everyday private PCA: find the subspace coarsely, then measure only what is off it.
+
+The first look is Analyze Gauss with a small share of the budget.  Where it finds the subspace, localised rounds
+measure the residuals, which are short, with noise in proportion to their length; where it finds some directions
+only, preconditioned rounds look for the rest; where localising would not help, the rest of the budget strengthens
+the first look.  All steps are Gaussian, every decision rests on released values, and the shares of mu² never sum
+above one.  Proofs: docs/explanation/everyday-pca.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike, Streams, open_streams
+from privspan.rows.partitioned import AnyRows, open_unit_rows, per_row
+from privspan.rows.unit import as_rows_input
+from privspan.subspace import Subspace
+from privspan.sums import plan as planner
+from privspan.sums.estimate import (
+    Estimate,
+    first_estimate,
+    joined,
+    local_slope,
+    turned,
+    whitening,
+    widened,
+)
+from privspan.sums.krylov import leading_pairs, separation_errors, spiked_eigenvalues
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
+from privspan.sums.localised import (
+    INNER_CAP,
+    LocalView,
+    geometric_mean,
+    local_view,
+    localised_sums,
+    smallest_clip,
+)
+from privspan.sums.preconditioned import Look, leading_directions, preconditioned_look
+
+__all__ = ["adaptive_subspace", "adaptive_within"]
+
+Array = NDArray[np.float64]
+
+_FIRST_PASSES = 6
+_FINISH_PASSES = 14
+_OVERSAMPLING = 7
+_WHITENING = 0.65
+_FOUND = 0.35  # a direction counts as found when its expected error is below this
+_FOUND_LATE = 0.5  # the same, when nothing could be gained by looking again
+_CLIP = 0.7  # of the geometric mean of ||r|| ||u||
+_ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are turned down
+# Localise if the squared error is predicted below this share of Analyze Gauss's: less when more than half of the
+# energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
+_WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
+_MOST_LOOKS = 3
+_LEAST_OFF = 0.02
+
+
+@entry
+def adaptive_subspace(
+    X: object,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    robust: bool = True,
+    rng: RandomLike = None,
+    first_share: float | None = None,
+    most_rounds: int = planner.MOST_ROUNDS,
+) -> Release:
+    """Learn the leading k-dimensional subspace of the rows of X.
+
+    Rows are scaled to unit length, so no bound on them is needed and the answer does not depend on their lengths.
+    The localised rounds weight rows down that lie far off, which makes the target a robust subspace: for elliptical
+    data it is that of PCA, in general it is not.  ``robust=False`` spends the whole budget on Analyze Gauss.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        One person per row, at least k rows.  A row with a non-finite entry counts as a row of zeros.
+    k : int
+        Dimension.
+    epsilon, delta : float
+        Privacy budget.
+    robust : bool, default=True
+        Whether rows may be weighted.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+    first_share : float, optional
+        Share of mu² for the first look; from the planner if omitted.
+    most_rounds : int, default=5
+        Most localised rounds.
+
+    Returns
+    -------
+    Release
+        Never abstains.  ``parameters`` tells the shares, the number of directions told from noise and from directions
+        that are left out (``found``, the others are guesses) and the error to be expected from the private noise
+        (``expected_error``).
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d and all parameters are
+    public.  Assumed: float64 arithmetic, and that the products of a matrix library compute every output row from its
+    own input row in the same way whatever the other rows hold.  Proof: docs/explanation/everyday-pca.md.
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 20, 2, gamma_w=0.1, rng=0)
+    >>> release = adaptive_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=1)
+    >>> release.subspace.distance(truth) < 0.02
+    True
+    """
+    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, first_share, most_rounds)
+
+
+def adaptive_within(
+    ledger: MuLedger,
+    X: object,
+    k: int,
+    rng: RandomLike,
+    robust: bool = True,
+    first_share: float | None = None,
+    most_rounds: int = planner.MOST_ROUNDS,
+) -> Release:
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
+    if not isinstance(robust, bool):
+        raise TypeError("`robust` must be True or False.")
+    checks.integer_at_least(1, most_rounds=most_rounds)
+    if first_share is not None:
+        checks.probability(first_share=first_share)
+    source = as_rows_input(X, accept_partitions=True)
+    n, d = int(source.shape[0]), int(source.shape[1])
+    checks.dimension(k=k, d=d, n=n)
+    streams = open_streams(rng)
+    if k == d:
+        outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
+    else:
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, int(most_rounds))
+        outcome = run.adaptively(first_share) if robust else run.plainly()
+    parameters = {
+        "n": n,
+        "d": d,
+        "k": int(k),
+        "robust": robust,
+        "course": outcome.course,
+        "found": outcome.found,
+        "expected_error": outcome.error,
+        "shares": ledger.shares,
+    }
+    subspace = Subspace.from_spanning(outcome.basis)
+    return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a run ends with: a basis (d, k), how many directions are sure, the expected error, and how it went."""
+
+    basis: Array
+    found: int
+    error: float
+    course: str
+
+
+@dataclass(frozen=True)
+class _FirstLook:
+    """Leading pairs of the first noisy second moment, everything per row."""
+
+    lazy: LazyGauss
+    vectors: Array  # (d, k)
+    eigenvalues: Array  # (k,)
+    values: Array  # (k + 1,), of the noisy sum as they are
+    found: int
+    no_gap: bool
+
+
+def _found(errors: Array, eigenvalues: Array) -> int:
+    """Count the directions whose expected errors, which rise, are small; a little more is allowed to all of them."""
+    if errors.max() < _FOUND_LATE and eigenvalues[-1] > 0.4 * eigenvalues[0]:
+        return len(errors)
+    return int((errors < _FOUND).sum())
+
+
+class _Run:
+    """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
+
+    def __init__(self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
+        self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
+        self._most_rounds = most_rounds
+        self._n, self._d = rows.shape
+        self._probe = planner.probe_share(self._n, ledger.mu)
+        self._block = min(k + _OVERSAMPLING, self._d)
+
+    # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
+
+    def plainly(self) -> _Outcome:
+        """Spend everything on Analyze Gauss."""
+        lazy = self._lazy("Analyze Gauss", self._ledger.left)
+        look = self._pairs(lazy, _FIRST_PASSES + _FINISH_PASSES)
+        return self._plain_outcome(look)
+
+    def adaptively(self, first_share: float | None) -> _Outcome:
+        """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
+        if first_share is None:
+            first_share = planner.first_share(self._n, self._d, self._k, self._ledger.mu)
+        look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
+        off = self._off(look.eigenvalues[: look.found])
+        if look.found == 0 or look.no_gap or (look.found < self._k and off * off > 0.3):
+            return self._finish(look)
+        found = slice(0, look.found)
+        estimate = first_estimate(look.vectors[:, found], look.eigenvalues[found], look.lazy.noise, self._n)
+        guesses = look.vectors[:, look.found :]
+        if look.found < self._k:
+            estimate, guesses = self._weak_directions(estimate, guesses, off)
+            return self._localised(estimate, guesses, None)
+        return self._localised(estimate, guesses, look)
+
+    def _lazy(self, name: str, share: float) -> LazyGauss:
+        passes = 2 * (_FIRST_PASSES + _FINISH_PASSES)
+        columns = (_FIRST_PASSES + _FINISH_PASSES + 1) * self._block
+        mu = self._ledger.spend(name, share)
+        most = within_memory(max(columns, 257), self._d)
+        return LazyGauss(UnitGram(self._rows), mu, self._streams.noise, most_columns=most, most_passes=passes)
+
+    def _pairs(self, lazy: LazyGauss, passes: int) -> _FirstLook:
+        """Find leading pairs and decide which directions stand out of the noise."""
+        n, d, k = self._n, self._d, self._k
+        values, vectors = leading_pairs(lazy, k, self._block, passes, self._streams.public)
+        eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
+        next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
+        found = _found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues)
+        above = values[k] > 1.15 * 2.0 * lazy.noise * math.sqrt(d)
+        no_gap = bool(above and next_value > 0.25 * eigenvalues[-1])
+        return _FirstLook(lazy, vectors, eigenvalues, values, found, no_gap)
+
+    def _finish(self, look: _FirstLook) -> _Outcome:
+        """Give the rest of the budget to the matrix of the first look."""
+        look.lazy.strengthen(self._ledger.spend("finish", self._ledger.left))
+        return self._plain_outcome(self._pairs(look.lazy, _FINISH_PASSES))
+
+    def _plain_outcome(self, look: _FirstLook) -> _Outcome:
+        """Report what was found: a direction that stands out of the noise must also stand out of the others."""
+        errors = separation_errors(look.values, look.lazy.noise, self._n, self._d)  # (k,)
+        spread = 1.0 + math.sqrt(self._k / self._d)  # of the largest angle over that of one direction
+        found = _found(errors, look.eigenvalues)
+        return _Outcome(look.vectors, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
+
+    def _off(self, eigenvalues: Array) -> float:
+        """Return the root mean square residual of a unit row, given what is explained."""
+        return math.sqrt(min(max(1.0 - float(eigenvalues.sum()), _LEAST_OFF**2), 1.0))
+
+    # ---- Weak directions --------------------------------------------------------------------------------------
+
+    def _weak_directions(self, estimate: Estimate, guesses: Array, off: float) -> tuple[Estimate, Array]:
+        """Look for the missing directions, up to three times, each time with the known ones shrunk."""
+        looks: list[Look] = []
+        while len(estimate.eigenvalues) < self._k and len(looks) < _MOST_LOOKS:
+            if self._ledger.left <= 5.0 * self._probe:
+                break
+            known = len(estimate.eigenvalues)
+            look, estimate = self._look_again(estimate, off, len(looks))
+            looks.append(look)
+            missing = self._k - known
+            start = np.hstack(
+                [guesses, self._streams.public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))]
+            )
+            values, directions, noise = leading_directions(looks, estimate.basis, missing, start, _FIRST_PASSES)
+            eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n
+            bar = _FOUND if len(looks) < _MOST_LOOKS else _FOUND_LATE
+            new = int((noise * math.sqrt(self._d) / (eigenvalues * self._n) < bar).sum())
+            if new:
+                estimate = widened(estimate, directions[:, :new], eigenvalues[:new], noise, self._n)
+                off = math.sqrt(min(max(off * off - float(eigenvalues[:new].sum()), _LEAST_OFF**2), 1.0))
+            guesses = directions[:, new:]
+        return estimate, guesses
+
+    def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[Look, Estimate]:
+        """Run one preconditioned round with its share: .3, then .5, then all that is left."""
+        left = self._ledger.left
+        share = (max(0.3 * left, 0.15), 0.5 * left, left)[earlier]
+        share = min(share, left - self._probe)
+        mu_probe = self._ledger.spend("typical length", self._probe)
+        mu_gram = self._ledger.spend("preconditioned look", min(share, self._ledger.left))
+        columns = within_memory((_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block, self._d)
+        return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._streams.noise, columns=columns)
+
+    # ---- Localised rounds -------------------------------------------------------------------------------------
+
+    def _localised(self, estimate: Estimate, guesses: Array, look: _FirstLook | None) -> _Outcome:
+        """Run localised rounds until the budget is spent; `look` is what a plain finish would build on."""
+        rounds = 0
+        while self._ledger.left > 1e-9:
+            improved = self._round(estimate, max(1, self._most_rounds - rounds), look)
+            if improved is None:
+                assert look is not None
+                return self._finish(look)
+            estimate, look, rounds = improved, None, rounds + 1
+        found = len(estimate.eigenvalues)
+        basis, error = estimate.basis, min(1.0, estimate.error)
+        if found < self._k:
+            rest = guesses - basis @ (basis.T @ guesses)
+            basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
+        return _Outcome(basis, found, error, "localised")
+
+    def _round(self, estimate: Estimate, rounds_left: int, look: _FirstLook | None) -> Estimate | None:
+        """Run one localised round, or return None when a plain finish is predicted to do better."""
+        scale = whitening(estimate.eigenvalues, _WHITENING)
+        view = local_view(self._rows, estimate.basis)
+        typical = self._typical_size(view, scale, estimate.residual)
+        setting = self._setting(estimate, typical)
+        plan = planner.plan_rounds(setting, self._ledger.left, self._probe, rounds_left)
+        if look is not None and not self._worth_it(estimate, plan.error, setting.off):
+            return None
+        last = len(plan.shares) == 1
+        share = self._ledger.left if last else min(plan.shares[0], self._ledger.left)
+        part = planner.inner_part(share, setting)
+        mu_inner = self._ledger.spend("inner matrix", part * share)
+        rest = self._ledger.left if last else min((1.0 - part) * share, self._ledger.left)
+        mu_cross = self._ledger.spend("residuals", rest)
+        clip = max(_CLIP * typical, smallest_clip())
+        sums = localised_sums(
+            self._rows, view, scale, clip, mu_cross, mu_inner, self._streams.noise, steepness=typical / _ACROSS
+        )
+        slope, precision, moment = local_slope(sums, estimate, scale, self._n, setting.spread)
+        return turned(joined(estimate, slope, precision, planner.left_behind(part * share, setting)), moment)
+
+    def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
+        """Put what is released so far into the planner's terms."""
+        n, d, mu = self._n, self._d, self._ledger.mu
+        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        unexplained = self._off(estimate.eigenvalues)
+        return planner.Setting(
+            noise=planner.round_noise(n, d, k, mu, weakest),
+            off=off if unexplained**2 <= _HIDDEN else max(off, unexplained),
+            start=estimate.residual,
+            spread=planner.prior_spread(estimate.eigenvalues),
+            unit_noise=planner.inner_unit_noise(n, k, mu, INNER_CAP),
+            pull=planner.weight_pull(d, k),
+        )
+
+    def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
+        """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
+        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
+        sampling_square = off * off / (self._n * weakest)
+        share = _WORTH_IT if self._off(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
+        return predicted**2 + sampling_square <= share * (plain**2 + sampling_square)
+
+    def _typical_size(self, view: LocalView, scale: Array, residual: float) -> float:
+        """Ask for the geometric mean of ||r|| ||u||, within a range that released values suggest."""
+
+        def size(coordinates: Array, off: Array) -> Array:
+            whitened = coordinates * scale
+            return np.asarray(off * np.sqrt(np.einsum("ij,ij->i", whitened, whitened)))
+
+        high = min(max(1.0, 3.0 * residual), 0.5 * float(scale.max()))
+        low = min(0.1 * residual, high / 8.0)
+        share = min(self._probe, 0.5 * self._ledger.left)
+        sizes = per_row(size, view.coordinates, view.off)  # (n,)
+        return geometric_mean(sizes, low, high, self._ledger.spend("typical residual", share), self._streams.noise)

@@ -1,0 +1,84 @@
+"""Analyze Gauss (Dwork, Talwar, Thakurta, Zhang, STOC 2014, algorithm 1) at its best calibration.
+
+The second moment of the rows plus a symmetric Gaussian matrix, and its leading eigenvectors.  Best means: rows of
+unit length, so that replacement moves the sum by sqrt(2) in Frobenius norm; noise of standard deviation 1/mu off the
+diagonal and sqrt(2)/mu on it, which is what an isotropic Gaussian on symmetric matrices looks like; and mu taken
+exactly from (epsilon, delta).  The SuLQ framework (Blum, Dwork, McSherry, Nissim, 2005) is this mechanism with an
+older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
+"""
+
+from __future__ import annotations
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.unit import as_rows_input
+from privspan.subspace import Subspace
+from privspan.sums.krylov import leading_pairs
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram
+
+__all__ = ["analyze_gauss", "analyze_gauss_within"]
+
+_WIDEST_MATRIX = 1024  # up to this d the noisy matrix is formed as the paper says; beyond, only looked at
+_PASSES = 24
+_OVERSAMPLING = 7
+
+
+@entry
+def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
+    """Release the leading k-dimensional subspace of a noisy second moment.
+
+    Up to d = 1024 the whole (d, d) matrix is formed.  Beyond, the same random matrix is looked at on a Krylov space
+    only (`privspan.sums.lazy_gauss`), which has the same law and needs O(d k) memory.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        One person per row; rows are scaled to unit length, non-finite rows count as zero.
+    k : int
+        Dimension.
+    epsilon, delta : float
+        Privacy budget.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        Never abstains.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k are public.
+    Proof: docs/explanation/everyday-pca.md, lemmas 1 to 5.
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(5_000, 20, 2, gamma_w=0.1, rng=0)
+    >>> release = analyze_gauss(X, 2, epsilon=1.0, delta=1e-6, rng=1)
+    >>> release.subspace.distance(truth) < 0.05
+    True
+    """
+    return analyze_gauss_within(MuLedger(Budget(epsilon, delta)), X, k, rng)
+
+
+def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
+    """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
+    source = as_rows_input(X, accept_partitions=True)
+    n, d = int(source.shape[0]), int(source.shape[1])
+    checks.dimension(k=k, d=d, n=n)
+    streams = open_streams(rng)
+    mu = ledger.spend("noisy second moment", 1.0)
+    block = min(int(k) + _OVERSAMPLING, d)
+    columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
+    gram = UnitGram(open_unit_rows(source))
+    lazy = LazyGauss(gram, mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
+    if d <= _WIDEST_MATRIX:
+        lazy.reveal_all()
+    _, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
+    parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": d <= _WIDEST_MATRIX}
+    return Release(Subspace.from_spanning(vectors), ledger.cost(), "analyze-gauss", parameters, streams.private)

@@ -1,0 +1,158 @@
+"""What the adaptive algorithm believes about the subspace: a basis, how sure it is of it, and the spread along it.
+
+Plain post-processing of released values: nothing here sees data or adds noise.  The error of a basis V is a matrix D
+of shape (d, k) with columns off V, the truth being the span of V + D.  Its rows are treated as independent with
+covariance P⁻¹, so a (k, k) precision P says it all, and two estimates are joined by adding precisions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.sums.localised import MOST_WEIGHT, LocalisedSums
+
+__all__ = ["Estimate", "first_estimate", "joined", "local_slope", "polar", "turned", "whitening", "widened"]
+
+Array = NDArray[np.float64]
+
+_LOWEST_WEIGHT = 0.05  # mean weights of records are taken to be at least this
+_LOWEST_SLOPE = 0.3  # eigenvalues of M against its prior are taken to be at least this
+_LOWEST_EIGENVALUE = 0.2  # a new eigenvalue may not fall below this share of the least old one
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A subspace found so far.
+
+    Attributes
+    ----------
+    basis : (d, k) array
+        Orthonormal.
+    precision : (k, k) array
+        Inverse covariance of each row of the basis's error.
+    eigenvalues : (k,) array
+        Mean square of a unit row along each basis vector, estimated.
+    """
+
+    basis: Array
+    precision: Array
+    eigenvalues: Array
+
+    @property
+    def error(self) -> float:
+        """Expected sine of the largest angle to the truth, private noise only."""
+        d, k = self.basis.shape
+        least = float(np.linalg.eigvalsh(self.precision)[0])
+        return (math.sqrt(d) + math.sqrt(k)) / math.sqrt(max(least, 1e-300))
+
+    @property
+    def residual(self) -> float:
+        """Root mean square length that the error of the basis adds to the residual of a row."""
+        covariance = np.linalg.inv(self.precision)
+        return math.sqrt(max(self.basis.shape[0] * float(np.diagonal(covariance) @ self.eigenvalues), 1e-300))
+
+
+def first_estimate(basis: Array, eigenvalues: Array, noise: float, n: int) -> Estimate:
+    """Describe leading eigenvectors of a noisy second moment with off-diagonal noise `noise`."""
+    return Estimate(basis, np.diag((eigenvalues * n / noise) ** 2), eigenvalues)
+
+
+def whitening(eigenvalues: Array, exponent: float) -> Array:
+    """Return the diagonal of B = Lambda^-exponent, scaled so that E ||B z||² = 1."""
+    diagonal = np.maximum(eigenvalues, 1e-6) ** -exponent
+    return np.asarray(diagonal / math.sqrt(float(diagonal**2 @ eigenvalues)))
+
+
+def local_slope(
+    sums: LocalisedSums, estimate: Estimate, scale: Array, n: int, spread: float
+) -> tuple[Array, Array, Array]:
+    """Estimate the error D of the basis from the sums of a localised round, D = C M⁻¹ B.
+
+    M is shrunk towards the shape that the released eigenvalues predict for it, by as much as its noise deserves.
+
+    Parameters
+    ----------
+    sums : LocalisedSums
+    estimate : Estimate
+        Before the round.
+    scale : (k,) array
+        The whitening B.
+    n : int
+        Rows.
+    spread : float
+        Relative error of the prediction of M.
+
+    Returns
+    -------
+    slope : (d, k) array
+        D, columns off the basis.
+    precision : (k, k) array
+        Of its rows, from the noise of C.
+    moment : (k, k) array
+        Mean of z zᵀ over the weighted records, from M.
+    """
+    k = len(scale)
+    shape = scale**2 * estimate.eigenvalues * n  # (k,)
+    weight = float(np.clip(np.trace(sums.inner) / shape.sum(), _LOWEST_WEIGHT, MOST_WEIGHT))
+    prior = weight * shape
+    prior_variance = (spread * prior.mean()) ** 2
+    trust = prior_variance / (prior_variance + k * sums.inner_noise**2)
+    inner = trust * sums.inner + (1.0 - trust) * np.diag(prior)
+    roots = np.sqrt(prior)
+    relative, turn = np.linalg.eigh(inner / np.outer(roots, roots))
+    inner = (turn * np.maximum(relative, _LOWEST_SLOPE)) @ turn.T * np.outer(roots, roots)
+    factor = np.linalg.solve(inner, np.diag(scale))  # M⁻¹ B
+    cross = sums.cross - estimate.basis @ (estimate.basis.T @ sums.cross)
+    precision = np.linalg.inv(factor.T @ factor * sums.cross_noise**2)
+    moment = inner / np.outer(scale, scale) / (n * weight)
+    return cross @ factor, np.asarray(precision, np.float64), np.asarray(moment, np.float64)
+
+
+def joined(estimate: Estimate, slope: Array, precision: Array, slope_error: float) -> Estimate:
+    """Move the basis by an estimate of its error, weighted by precision.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    slope : (d, k) array
+        Estimated error of the basis.
+    precision : (k, k) array
+        Of the rows of `slope`.
+    slope_error : float
+        Relative error of M: it leaves that share of the old error behind, which more noise-free C cannot mend.
+    """
+    total = estimate.precision + precision
+    basis = polar(estimate.basis + slope @ precision @ np.linalg.inv(total))
+    left = np.linalg.inv(total) + slope_error**2 * np.linalg.inv(estimate.precision)
+    return Estimate(basis, np.linalg.inv(left), estimate.eigenvalues)
+
+
+def turned(estimate: Estimate, moment: Array) -> Estimate:
+    """Turn the basis within its span so that it follows the eigenvectors of `moment`, keeping the total spread."""
+    values, turn = np.linalg.eigh(moment)
+    values, turn = values[::-1], turn[:, ::-1]
+    total, old = float(values.sum()), estimate.eigenvalues
+    values = np.maximum(values, _LOWEST_EIGENVALUE * float(old.min()) * total / float(old.sum()))
+    return Estimate(
+        estimate.basis @ turn, turn.T @ estimate.precision @ turn, values * float(old.sum()) / float(values.sum())
+    )
+
+
+def widened(estimate: Estimate, directions: Array, eigenvalues: Array, noise: float, n: int) -> Estimate:
+    """Add new directions, orthogonal to the basis and found in a second moment with off-diagonal noise `noise`."""
+    k, new = len(estimate.eigenvalues), len(eigenvalues)
+    precision = np.zeros((k + new, k + new))
+    precision[:k, :k] = estimate.precision
+    precision[k:, k:] = np.diag((eigenvalues * n / noise) ** 2)
+    basis = polar(np.hstack([estimate.basis, directions]))
+    return Estimate(basis, precision, np.append(estimate.eigenvalues, eigenvalues))
+
+
+def polar(columns: Array) -> Array:
+    """Return the orthonormal columns nearest to the given ones."""
+    left, _, right = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left @ right)

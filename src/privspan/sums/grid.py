@@ -1,0 +1,202 @@
+"""Sums over records with Gaussian noise whose sensitivity covers float64 as well as the mathematics.
+
+A replacement touches one chunk of rows.  Each chunk's sum is computed in float64, rounded to a grid, and the
+rounded sums are added without any error: they are integers, in units of the grid, and a bound that is known in
+advance keeps every partial sum below 2**53, where float64 holds integers exactly.  So what a replacement can change
+beyond the mathematical sensitivity is the rounding error of one chunk, whatever the number of rows:
+
+    change  <=  sensitivity  +  2 * (float64 error of one chunk)  +  sqrt(entries) * grid.
+
+`SumBounds` carries these numbers, `noise_level` turns them and a mu into standard deviation and grid, `GridSum` does
+the exact adding.  Proof: docs/explanation/everyday-pca.md, lemma 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.rounding import relative_error, up
+from privspan.privacy.noise import add_gaussian, grid_for
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned import ChunkSums, folded
+
+__all__ = [
+    "GridSum",
+    "NoiseLevel",
+    "SumBounds",
+    "gaussian_sum",
+    "gaussian_symmetric",
+    "grid_total",
+    "noise_level",
+    "relative_error",
+    "row_slabs",
+    "upper_triangle",
+]
+
+Array = NDArray[np.float64]
+
+_FINER = 16  # grid steps per step of `grid_for`: rounding then costs next to nothing
+_SLAB_ENTRIES = 2**22
+_EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and their partial sums exactly
+
+
+@dataclass(frozen=True)
+class SumBounds:
+    """What one record can do to a sum, and how far float64 can be off.
+
+    Attributes
+    ----------
+    sensitivity : float
+        Largest Euclidean change of the sum under replacement, in exact arithmetic.
+    chunk_error : float
+        Bound on the Euclidean norm of the float64 error of one chunk's sum.
+    entries : int
+        Number of coordinates released, over all releases that share the noise level.
+    largest : float
+        Bound on the magnitude of every entry of the whole sum.
+    """
+
+    sensitivity: float
+    chunk_error: float
+    entries: int
+    largest: float
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Standard deviation of the noise and spacing of the grid that the sum and the noise live on."""
+
+    sigma: float
+    grid: float
+
+
+def noise_level(bounds: SumBounds, mu: float, *, grid: float | None = None) -> NoiseLevel:
+    """Return the noise that makes a sum with these bounds mu-GDP, rounded up.
+
+    Parameters
+    ----------
+    bounds
+        Public numbers; see `SumBounds`.
+    mu
+        Positive.
+    grid
+        A power of two of the caller's choice, where several levels must share one; by default 2**24 steps or more
+        per standard deviation.
+
+    Returns
+    -------
+    NoiseLevel
+        ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.
+    """
+    grid = grid_for(bounds.sensitivity / mu) / _FINER if grid is None else grid
+    # Very many rows or very little noise: a coarser grid keeps the adding exact, and its charge is paid below.
+    while bounds.largest / grid > _EXACT_STEPS:
+        grid *= 2.0
+    root = math.isqrt(bounds.entries - 1) + 1  # at least the square root
+    change = Fraction(bounds.sensitivity) + 2 * Fraction(bounds.chunk_error) + root * Fraction(grid)
+    return NoiseLevel(up(change / Fraction(mu)), grid)
+
+
+class GridSum:
+    """An exact running sum of arrays, each rounded to multiples of `grid` when it is added."""
+
+    def __init__(self, shape: tuple[int, ...], grid: float) -> None:
+        self._grid = grid
+        self._steps = np.zeros(shape)  # whole numbers of steps
+
+    def add(self, chunk_sum: Array) -> None:
+        """Round one chunk's sum to the grid and add it."""
+        for rows in row_slabs(len(chunk_sum), chunk_sum[:1].size):
+            self._steps[rows] += np.rint(chunk_sum[rows] / self._grid)
+
+    def plus(self, other: GridSum) -> GridSum:
+        """Return the exact sum of both, a fresh one."""
+        both = GridSum(self._steps.shape, self._grid)
+        both._steps = self._steps + other._steps
+        return both
+
+    def total(self) -> Array:
+        """Return the sum, every entry an exact multiple of the grid."""
+        return self._steps * self._grid
+
+
+def row_slabs(rows: int, columns: int) -> Iterator[slice]:
+    """Cut a tall matrix into slabs of rows, so that what is computed from one slab at a time takes little memory."""
+    step = max(1, _SLAB_ENTRIES // max(columns, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Array:
+    """Return the exact sum of the arrays, each rounded to the grid where its rows are."""
+    return folded(chunk_sums, partial(GridSum, shape, grid)).total()
+
+
+def gaussian_sum(
+    chunk_sums: ChunkSums, shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
+) -> tuple[Array, float]:
+    """Release a sum over chunks with Gaussian noise.
+
+    Parameters
+    ----------
+    chunk_sums
+        One float64 array per chunk of rows, each a function of the rows of that chunk (and of public numbers).
+    shape
+        Shape of those arrays.
+    bounds
+        What a replacement can change.
+    mu
+        Privacy of this release.
+    bits
+        Private noise.
+
+    Returns
+    -------
+    values : ndarray of `shape`
+    sigma : float
+        Standard deviation of the noise in every entry.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours whenever `bounds` hold, hence (epsilon, delta)-DP for every pair that
+    ``privspan.privacy.gdp`` derives from mu.  Proof: docs/explanation/everyday-pca.md, lemma 3.
+    """
+    level = noise_level(bounds, mu)
+    total = grid_total(chunk_sums, shape, level.grid)
+    return add_gaussian(total, level.sigma, bits, grid=level.grid), level.sigma
+
+
+def gaussian_symmetric(total: Array, level: NoiseLevel, bits: BitSource) -> Array:
+    """Add symmetric noise to a symmetric matrix on the grid: `sigma` off the diagonal, sqrt(2) times it on it.
+
+    With the diagonal divided by sqrt(2) the upper triangle has the Euclidean norm ||matrix||_F / sqrt(2), so `level`
+    is to be made with that sensitivity.
+
+    Parameters
+    ----------
+    total : (m, m) array
+        Only its upper triangle is read.
+
+    Returns
+    -------
+    (m, m) array
+    """
+    m = total.shape[0]
+    rows, columns = np.triu_indices(m, 1)
+    noisy = np.zeros((m, m))
+    noisy[rows, columns] = add_gaussian(total[rows, columns], level.sigma, bits, grid=level.grid)
+    noisy += noisy.T
+    diagonal_sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
+    noisy[np.diag_indices(m)] = add_gaussian(np.diagonal(total).copy(), diagonal_sigma, bits, grid=level.grid)
+    return noisy
+
+
+def upper_triangle(m: int) -> int:
+    """Return the number of distinct entries of a symmetric (m, m) matrix."""
+    return m * (m + 1) // 2

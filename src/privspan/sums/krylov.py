@@ -1,0 +1,113 @@
+"""Leading eigenpairs of a noisy second moment that is revealed by and by: block Krylov iteration.
+
+Plain post-processing of what `LazyGauss` reveals, and the choice of what it is asked next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
+
+__all__ = ["leading_pairs", "separation_errors", "spiked_eigenvalues"]
+
+Array = NDArray[np.float64]
+
+_SMALL_RESIDUAL = 0.1
+
+
+def leading_pairs(
+    lazy: LazyGauss, k: int, block_size: int, passes: int, public: np.random.Generator
+) -> tuple[Array, Array]:
+    """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
+
+    It stops early when what another pass could change is small against the noise and against the gap.
+
+    Parameters
+    ----------
+    lazy : LazyGauss
+        Extended by up to `passes` blocks; what it already revealed is used as well.
+    k : int
+        Number of pairs wanted.
+    block_size : int
+        Directions per pass, at least k.
+    passes : int
+        Most passes over the data.
+    public : numpy.random.Generator
+        First directions.
+
+    Returns
+    -------
+    values : (k + 1,) array
+        Largest first; the last is NaN where only k directions exist.
+    vectors : (d, k) array
+        Orthonormal to working precision.
+    """
+    d = lazy.basis.shape[0]
+    if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:
+        lazy.reveal_all()
+    if not lazy.complete and lazy.basis.shape[1] == 0:
+        lazy.extend(public.standard_normal((d, block_size)))
+        passes -= 1
+    values, inner = _ritz(lazy)
+    for _ in range(0 if lazy.complete else passes):
+        wanted = inner[:, :block_size]
+        residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
+        gap = values[k - 1] - values[k] if len(values) > k else 0.0
+        small = _SMALL_RESIDUAL * min(gap, lazy.noise * math.sqrt(d))
+        if np.linalg.norm(residual[:, :k], axis=0).max() <= small or not lazy.extend(residual):
+            break
+        values, inner = _ritz(lazy)
+    padded = np.append(values, np.nan)[: k + 1]
+    return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
+
+
+def _ritz(lazy: LazyGauss) -> tuple[Array, Array]:
+    """Return the eigenpairs of A + N within the revealed directions, largest first."""
+    within = lazy.basis.T @ lazy.image  # (m, m)
+    values, vectors = np.linalg.eigh(0.5 * (within + within.T))
+    return values[::-1], vectors[:, ::-1]
+
+
+def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
+    """Undo the upward pull of the noise on eigenvalues.
+
+    Above the edge 2 noise sqrt(d) of the noise's own spectrum, lambda shows as lambda + noise² d / lambda.
+    Values at or below the edge carry no information and are set to half of it.
+    """
+    edge = 2.0 * noise * math.sqrt(d)
+    root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
+    return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
+
+
+def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
+    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction.
+
+    Noise turns direction i towards j by noise / (lambda_i - lambda_j).  The d - k others are taken to lie at their
+    mean, and the next one where it shows: a gap of twice the noise is what the noise makes of none.
+
+    Parameters
+    ----------
+    values : (k + 1,) array
+        Eigenvalues of the noisy matrix, largest first.
+    noise : float
+        Standard deviation of an off-diagonal entry.
+    trace : float
+        Bound on the trace of the matrix without noise, from public numbers.
+    d : int
+        Its size, above k.
+
+    Returns
+    -------
+    (k,) array
+        Sines, rising; 1 and more where nothing tells a direction from the rest.
+    """
+    k = len(values) - 1
+    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
+    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
+    above = spiked_eigenvalues(values[:k] - rest, noise, d)
+    gaps = np.maximum(values[:k] - values[k], noise)
+    return np.asarray(np.hypot(noise * math.sqrt(d) / above, 2.0 * noise / gaps))

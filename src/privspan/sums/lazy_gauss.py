@@ -1,0 +1,339 @@
+"""Analyze Gauss without a (d, d) matrix: the noise is drawn only where it is looked at.
+
+Analyze Gauss (Dwork, Talwar, Thakurta, Zhang, 2014) releases A = sum x xᵀ plus a symmetric Gaussian matrix N.  An
+eigenvector routine asks such a matrix for products with a few vectors only.  `LazyGauss` answers these questions one
+block of orthonormal directions Q at a time.  With B the directions asked for earlier,
+
+* Bᵀ (A + N) Q is known by symmetry from earlier answers,
+* Qᵀ A Q is released with symmetric noise,
+* (I - B Bᵀ - Q Qᵀ) A Q is released with independent noise.
+
+These are coordinates of A in an orthonormal system of symmetric matrices, chosen as we go; by Bessel's inequality all
+of them together are worth no more than A itself, however many there are and however they were chosen.  The law of the
+answers is that of dense Analyze Gauss; memory and noise are O(d m) for m directions.
+Proofs, float64 included: docs/explanation/everyday-pca.md, lemmas 2 to 5.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.noise import add_gaussian
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned import AnyRows, ChunkSums, folded
+from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.sums.grid import (
+    GridSum,
+    NoiseLevel,
+    SumBounds,
+    gaussian_symmetric,
+    grid_total,
+    noise_level,
+    relative_error,
+    row_slabs,
+)
+
+__all__ = [
+    "ALLOWED_DEFECT",
+    "WIDEST_DENSE",
+    "GramSource",
+    "LazyGauss",
+    "UnitGram",
+    "within_memory",
+]
+
+Array = NDArray[np.float64]
+
+ALLOWED_DEFECT = 2.0**-26
+"""Largest ||BᵀB - I||_F to be measured before a release; the sensitivity adds what float64 may hide from that."""
+
+WIDEST_DENSE = 256
+"""Up to this d the whole matrix is as cheap as a few products."""
+
+_MOST_STORED = 2**27  # entries of all directions together
+_FEWEST_COLUMNS = 64
+_SAME_DIRECTION = 1e-9  # a direction that is off the revealed ones by less than this is not new
+
+
+class GramSource(Protocol):
+    """Rows y of bounded length whose second moment sum y yᵀ is to be looked at."""
+
+    shape: tuple[int, int]
+    size: float
+    """Bound on ||y||²."""
+
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return (sum over one chunk of y yᵀ) @ block for each chunk, or that sum itself for None; fresh arrays.
+
+        With `finish`, what that function makes of each of them.
+        """
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the Frobenius norm of the float64 error of one of these arrays."""
+
+
+class UnitGram:
+    """The second moment of unit rows."""
+
+    size = 1.0
+
+    def __init__(self, rows: AnyRows) -> None:
+        self._rows = rows
+        self.shape = rows.shape
+
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return one array (d, b) per chunk."""
+        if block is not None:
+            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block), finish=finish)
+        return self._rows.map_chunks(lambda piece: _dense(piece.T @ piece), finish=finish)
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the error of two products: inner ones of length d, then sums over the chunk."""
+        inner = math.sqrt(columns) * relative_error(self.shape[1])
+        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS))
+
+
+def _dense(gram: Any) -> Array:
+    """Return a (d, d) product as an array; that of sparse rows is sparse."""
+    return gram if isinstance(gram, np.ndarray) else np.asarray(gram.toarray())
+
+
+class LazyGauss:
+    """The matrix A + N, revealed block by block.
+
+    Parameters
+    ----------
+    source : GramSource
+        The rows behind A.
+    mu : float
+        Privacy of everything this object ever reveals.
+    bits : BitSource
+        Private noise.
+    most_columns, most_passes : int
+        Directions and calls that the float64 part of the sensitivity provides for; further calls are ignored.
+
+    Attributes
+    ----------
+    basis, image : (d, m) arrays
+        Orthonormal directions asked for so far, and (A + N) @ basis.
+    noise : float
+        Standard deviation of the entries of N off the diagonal; sqrt(2) times that on it.
+
+    Guarantee
+    ---------
+    All revealed values together are mu-GDP for replace-one neighbours, where the directions may depend on everything
+    revealed before; after `strengthen` the squares of both mu add up.  n and d are public.  Assumed: the lengths
+    promised by `source`.  Proof: docs/explanation/everyday-pca.md, lemmas 2 to 5.
+    """
+
+    def __init__(
+        self, source: GramSource, mu: float, bits: BitSource, *, most_columns: int, most_passes: int
+    ) -> None:
+        self._source, self._bits = source, bits
+        self._most_columns = min(most_columns, source.shape[1])
+        self._passes_left = most_passes
+        self._allowed_defect = ALLOWED_DEFECT + 2.0 * self._most_columns * relative_error(source.shape[1] + 2)
+        self._bounds = self._sum_bounds(most_passes)
+        self._level = noise_level(self._bounds, mu)
+        self._mu_square = mu * mu
+        self._defect_square = 0.0
+        self._strengthened = False
+        # Columns are stored one after the other and memory is taken when they are filled: adding some copies none.
+        self._columns = 0
+        self._stored = [np.empty((source.shape[1], self._most_columns), order="F") for _ in range(2)]
+
+    @property
+    def basis(self) -> Array:
+        """Directions revealed so far, (d, m)."""
+        return self._stored[0][:, : self._columns]
+
+    @property
+    def image(self) -> Array:
+        """The matrix times these directions, (d, m)."""
+        return self._stored[1][:, : self._columns]
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of an off-diagonal entry of N."""
+        return self._level.sigma
+
+    @property
+    def complete(self) -> bool:
+        """Whether every direction has been revealed, so that the whole matrix is known."""
+        return bool(self.basis.shape[1] == self._source.shape[1])
+
+    @property
+    def room(self) -> int:
+        """Number of directions that may still be revealed."""
+        return self._most_columns - self.basis.shape[1] if self._passes_left > 0 else 0
+
+    def _sum_bounds(self, passes: int) -> SumBounds:
+        """Bound what a replacement changes, in coordinates whose diagonal is divided by sqrt(2) (lemmas 4 and 5)."""
+        n, d = self._source.shape
+        size, m = self._source.size, self._most_columns
+        root = math.sqrt(m)
+        project = root * (2.0 * relative_error(d) + relative_error(m)) + 4.0 * relative_error(1)
+        chunk_error = self._source.chunk_error(m) + 1.02 * CHUNK_ROWS * size * project
+        return SumBounds(
+            sensitivity=size * (1.0 + 9.0 * math.sqrt(passes) * self._allowed_defect),
+            chunk_error=math.sqrt(passes) * chunk_error,
+            entries=2 * m * (d + m),
+            largest=1.02 * n * size,
+        )
+
+    def reveal_all(self) -> None:
+        """Reveal the whole matrix at once, for small d."""
+        d = self._source.shape[1]
+        if self._passes_left < 1 or self._most_columns < d or self.basis.shape[1]:
+            return
+        self._passes_left -= 1
+        self._append(np.eye(d), self._whole(self._level))
+
+    def extend(self, block: Array) -> bool:
+        """Reveal A + N on the directions of `block` that are new.
+
+        Parameters
+        ----------
+        block : (d, b) array
+            A function of public and revealed values.  It is cut to the room that is left.
+
+        Returns
+        -------
+        bool
+            False if nothing could be revealed.
+        """
+        fresh = self._orthonormal(block[:, : self.room])
+        if fresh is None:
+            return False
+        self._passes_left -= 1
+        known = self.basis @ (self.image.T @ fresh)  # (d, b): Bᵀ (A + N) Q by symmetry
+        self._append(fresh, known)
+        self.image[:, -fresh.shape[1] :] += self._reveal(fresh, self._level)
+        return True
+
+    def _append(self, directions: Array, image: Array) -> None:
+        new = slice(self._columns, self._columns + directions.shape[1])
+        self._stored[0][:, new], self._stored[1][:, new] = directions, image
+        self._columns = new.stop
+
+    def product(self, block: Array) -> Array:
+        """Return (A + N) @ block, revealing what is needed; what no longer fits is left out.
+
+        Parameters
+        ----------
+        block : (d, b) array
+            A function of public and revealed values; need not be orthonormal or new.
+        """
+        if not self.complete:
+            inner = self.basis.T @ block
+            fresh = block - self.basis @ inner
+            new = np.linalg.norm(fresh, axis=0) > _SAME_DIRECTION * np.linalg.norm(block, axis=0)
+            self.extend(fresh[:, new])
+        return self.image @ (self.basis.T @ block)
+
+    def strengthen(self, mu: float) -> None:
+        """Spend another mu, once: reveal what is known again and average; later blocks get the lower noise at once.
+
+        Raises
+        ------
+        RuntimeError
+            On a second call, or after the last pass: the sensitivity provides for neither.
+        """
+        if self._strengthened or self._passes_left < 1:
+            raise RuntimeError("A second moment can be strengthened once, while passes are left.")
+        self._strengthened = True
+        self._passes_left -= 1
+        # One grid for all levels: then they share one charge, which lemma 5 needs.
+        level = noise_level(self._bounds, mu, grid=self._level.grid)
+        # What is known are images of the basis, which need not be the standard one even if it is complete.
+        again = self._whole(level) @ self.basis if self.complete else self._reveal(self.basis, level)
+        weight = mu * mu / (self._mu_square + mu * mu)
+        self.image[...] *= 1.0 - weight
+        again *= weight
+        self.image[...] += again
+        self._mu_square += mu * mu
+        # The joint mu is rounded down by more than these float operations can be off.
+        joint = math.sqrt(self._mu_square) * (1.0 - 2.0**-48)
+        self._level = noise_level(self._bounds, joint, grid=self._level.grid)
+
+    def _whole(self, level: NoiseLevel) -> Array:
+        """Release A itself, (d, d), in standard coordinates."""
+        d = self._source.shape[1]
+        total = grid_total(self._source.products(None), (d, d), level.grid)
+        return gaussian_symmetric(total, level, self._bits)
+
+    def _reveal(self, block: Array, level: NoiseLevel) -> Array:
+        """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
+        d, b = block.shape
+        basis = self.basis
+
+        def seen_parts(product: Array) -> tuple[Array, Array]:
+            within = block.T @ product
+            _take_away(product, basis)
+            return 0.5 * (within + within.T), product
+
+        seen = folded(self._source.products(block, seen_parts), partial(_SeenSums, d, b, level.grid))
+        symmetric = gaussian_symmetric(seen.inside.total(), level, self._bits)
+        noisy = add_gaussian(seen.outside.total(), level.sigma, self._bits, grid=level.grid)
+        _take_away(noisy, self.basis)
+        for rows in row_slabs(d, b):
+            noisy[rows] += block[rows] @ symmetric
+        return noisy
+
+    def _orthonormal(self, block: Array) -> Array | None:
+        """Return the block made orthonormal and orthogonal to the basis, or None if that is not possible."""
+        d, m = self.basis.shape
+        block = block[:, : d - m]
+        if block.shape[1] == 0:
+            return None
+        for _ in range(3):
+            # Two rounds of projection make the new directions orthogonal to working precision; a third is spare.
+            block = block - self.basis @ (self.basis.T @ block)
+            block = np.linalg.qr(block)[0]
+        off = np.linalg.norm(self.basis.T @ block) if m else 0.0
+        own = np.linalg.norm(block.T @ block - np.eye(block.shape[1]))
+        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
+        defect_square = self._defect_square + 2.0 * float(off) ** 2 + float(own) ** 2
+        if not math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
+            return None
+        self._defect_square = defect_square
+        return block
+
+
+class _SeenSums:
+    """The exact sums over chunks of what is seen within a block of directions (b, b) and off all of them (d, b)."""
+
+    def __init__(self, d: int, b: int, grid: float) -> None:
+        self.inside, self.outside = GridSum((b, b), grid), GridSum((d, b), grid)
+
+    def add(self, parts: tuple[Array, Array]) -> None:
+        """Take in both parts of one chunk."""
+        self.inside.add(parts[0])
+        self.outside.add(parts[1])
+
+    def plus(self, other: _SeenSums) -> _SeenSums:
+        """Return the exact sums of both."""
+        both = copy(self)
+        both.inside, both.outside = self.inside.plus(other.inside), self.outside.plus(other.outside)
+        return both
+
+
+def _take_away(block: Array, basis: Array) -> None:
+    """Subtract from the columns of `block` their part in the span of the orthonormal `basis`, in place."""
+    inner = basis.T @ block  # (m, b)
+    for rows in row_slabs(*block.shape):
+        block[rows] -= basis[rows] @ inner
+
+
+def within_memory(columns: int, d: int) -> int:
+    """Return how many directions of length d may be revealed: fewer than wanted only from half a million columns on.
+
+    Directions and images then take a gigabyte each.  It costs accuracy at most, where many passes would be needed.
+    """
+    return min(columns, max(_MOST_STORED // d, _FEWEST_COLUMNS))

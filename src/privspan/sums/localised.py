@@ -1,0 +1,261 @@
+"""One localised round: measure what lies off the current subspace, with noise scaled to how little that is.
+
+Let V be orthonormal and released, z and r = x - V z the coordinates and the residual of a unit row x, and u = B z its
+whitened coordinates.  With the weight w <= min(2, c / (||r|| ||u||), m / ||u||²) of each record the round releases
+
+    C = sum w r uᵀ   (one record moves it by at most 2 c, whatever V is),
+    M = sum w u uᵀ   (by at most sqrt(2) m).
+
+If r = D z + noise, then C = D B⁻¹ M + noise for *any* weights, so D is estimated by C M⁻¹ B without a bias from
+clipping, and c may sit below the typical ||r|| ||u||.  Proofs: docs/explanation/everyday-pca.md, lemmas 6 and 7.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, known_chunks, per_row
+from privspan.rows.unit import CHUNK_ROWS, Piece
+from privspan.sums.grid import (
+    SumBounds,
+    gaussian_sum,
+    gaussian_symmetric,
+    grid_total,
+    noise_level,
+    relative_error,
+    upper_triangle,
+)
+
+__all__ = [
+    "INNER_CAP",
+    "MOST_WEIGHT",
+    "LocalView",
+    "LocalisedSums",
+    "geometric_mean",
+    "local_view",
+    "localised_sums",
+    "record_weights",
+    "smallest_clip",
+]
+
+Array = NDArray[np.float64]
+
+INNER_CAP = 2.0
+"""The cap m on w ||u||², where E ||u||² is about 1."""
+
+MOST_WEIGHT = 2.0
+"""The largest weight of a record.  Weights above 1 let a record that fits well use the clip to the full."""
+
+_INWARDS = 1.0 + 2.0**-36  # more than the relative error of a weight, so that the clipped sizes hold exactly
+
+
+@dataclass(frozen=True)
+class LocalView:
+    """Every record as seen from a released subspace.
+
+    Attributes
+    ----------
+    basis : (d, k) array
+    coordinates : (n, k) per row
+        z as computed: the sums are defined with these numbers, so no rounding error enters them here.
+    off : (n,) per row
+        Upper bounds on the lengths of the residuals x - basis @ z.
+    """
+
+    basis: Array
+    coordinates: PerRow
+    off: PerRow
+
+
+def local_view(rows: AnyRows, basis: Array) -> LocalView:
+    """Compute coordinates and residual lengths of unit rows, in one pass.
+
+    ||x - V z||² = ||x||² - ||z||² + 2 eᵀz + zᵀ(VᵀV - I)z for a computed z = Vᵀx + e.  The last two terms and the
+    rounding of the first two are bounded by `residual_slack`, which is added before the root is taken.
+
+    Parameters
+    ----------
+    rows : Rows
+        Unit rows.
+    basis : (d, k) array
+        Orthonormal up to rounding; released.
+    """
+    slack = residual_slack(basis)
+
+    def off(squares: Array, coordinates: Array) -> Array:
+        inside = np.einsum("ij,ij->i", coordinates, coordinates)
+        return np.asarray(np.sqrt(np.maximum(squares - inside, 0.0) + slack))
+
+    coordinates = rows.map_rows(lambda piece: piece @ basis)  # (n, k)
+    return LocalView(basis, coordinates, per_row(off, rows.squared_lengths(), coordinates))
+
+
+def residual_slack(basis: Array) -> float:
+    """Bound the error of ||x||² - ||z||² as ||x - V z||² for unit rows, from the released basis alone (lemma 6)."""
+    d, k = basis.shape
+    measured = float(np.linalg.norm(basis.T @ basis - np.eye(k)))
+    defect = 1.01 * measured + 2.0 * k * relative_error(d + 2)
+    return float(1.1 * (2.0 * math.sqrt(k) * relative_error(d) + defect + 4.0 * relative_error(d + k + 4)))
+
+
+def record_weights(off: Array, whitened: Array, clip: float, cap: float, steepness: float = math.inf) -> Array:
+    """Return w = min(2, c / (||r|| ||u||), m / ||u||²) min(1, s ||u|| / ||r||), rounded inwards.
+
+    The first factor bounds what one record can do.  The second turns records down that lie nearly across the
+    subspace: they tell little about it, and outliers are among them.
+
+    Parameters
+    ----------
+    off : (n,) array
+        Upper bounds on ||r||, positive.
+    whitened : (n, k) array
+        The rows u.
+    clip, cap, steepness : float
+        c, m and s.
+    """
+    squares = np.einsum("ij,ij->i", whitened, whitened) * _INWARDS + 1e-300  # ||u||², never zero
+    lengths = np.sqrt(squares)
+    bounded = np.minimum(MOST_WEIGHT, np.minimum(clip / (off * lengths * _INWARDS), cap / squares))
+    return np.asarray(bounded * np.minimum(1.0, steepness * (lengths / off)))
+
+
+@dataclass(frozen=True)
+class LocalisedSums:
+    """The noisy sums of one round.
+
+    Attributes
+    ----------
+    cross : (d, k) array
+        C, with noise `cross_noise` in every entry.
+    inner : (k, k) array
+        M, with noise `inner_noise` off the diagonal and sqrt(2) times that on it.
+    """
+
+    cross: Array
+    cross_noise: float
+    inner: Array
+    inner_noise: float
+
+
+def localised_sums(
+    rows: AnyRows,
+    view: LocalView,
+    whitening: Array,
+    clip: float,
+    mu_cross: float,
+    mu_inner: float,
+    bits: BitSource,
+    *,
+    steepness: float = math.inf,
+) -> LocalisedSums:
+    """Release C and M for a subspace, a whitening and a clip that depend on public and released values only.
+
+    Parameters
+    ----------
+    rows : Rows
+        Unit rows.
+    view : LocalView
+        `local_view` of the same rows.
+    whitening : (k,) array
+        The diagonal of B, positive.
+    clip : float
+        The bound c on w ||r|| ||u||, at least `smallest_clip`.
+    mu_cross, mu_inner : float
+        Privacy of C and of M.
+    bits : BitSource
+        Private noise.
+    steepness : float
+        Records with ||u|| / ||r|| below its inverse are turned down; see `record_weights`.
+
+    Guarantee
+    ---------
+    C is mu_cross-GDP and M is mu_inner-GDP for replace-one neighbours, for every basis, whitening and clip.
+    Proof: docs/explanation/everyday-pca.md, lemmas 3, 6 and 7.
+    """
+    n, d = rows.shape
+    k = view.basis.shape[1]
+
+    def weigh(coordinates: Array, off: Array) -> Array:
+        whitened = coordinates * whitening
+        return np.asarray(whitened * record_weights(off, whitened, clip, INNER_CAP, steepness)[:, None])
+
+    weighted = per_row(weigh, view.coordinates, view.off)  # (n, k): w u
+    cross, cross_noise = gaussian_sum(
+        _cross_sums(rows, view, weighted), (d, k), cross_bounds(n, d, k, clip), mu_cross, bits
+    )
+    level = noise_level(inner_bounds(n, k), mu_inner)
+    products = known_chunks(lambda z, known: (z * whitening).T @ known, view.coordinates, weighted)
+    inner = gaussian_symmetric(grid_total(products, (k, k), level.grid), level, bits)
+    return LocalisedSums(cross, cross_noise, inner, level.sigma)
+
+
+def _cross_sums(rows: AnyRows, view: LocalView, weighted: PerRow) -> ChunkSums:
+    """Return sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
+    basis = view.basis
+
+    def both(piece: Piece, coordinates: Array, known: Array) -> Array:
+        return np.vstack([piece.T @ known, coordinates.T @ known])  # (d + k, k)
+
+    def residual(sums: Array) -> Array:
+        return np.asarray(sums[: len(basis)] - basis @ sums[len(basis) :])
+
+    return rows.map_chunks(both, view.coordinates, weighted, finish=residual)
+
+
+def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
+    """Bound what a replacement does to C: 2 c, and the rounding of one chunk, where w ||u|| <= sqrt(2 m)."""
+    term = 1.05 * math.sqrt(MOST_WEIGHT * INNER_CAP)
+    factor = 2.0 * relative_error(CHUNK_ROWS) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
+    return SumBounds(2.0 * clip, CHUNK_ROWS * term * factor, d * k, 1.05 * n * clip)
+
+
+def inner_bounds(n: int, k: int) -> SumBounds:
+    """Bound what a replacement does to M, in coordinates whose diagonal is divided by sqrt(2)."""
+    error = 1.05 * INNER_CAP * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1)
+    return SumBounds(INNER_CAP, error, upper_triangle(k), 1.05 * n * INNER_CAP)
+
+
+def smallest_clip() -> float:
+    """Return the least c for which float64 adds no more than about one per cent to the sensitivity of C."""
+    return 100.0 * 2.0 * math.sqrt(MOST_WEIGHT * INNER_CAP) * CHUNK_ROWS * relative_error(2 * CHUNK_ROWS)
+
+
+def geometric_mean(values: PerRow, low: float, high: float, mu: float, bits: BitSource) -> float:
+    """Release the geometric mean of one positive number per record, each clipped to [low, high].
+
+    Parameters
+    ----------
+    values : (n,) per row
+        Entry i is a function of record i (and of released values).
+    low, high : float
+        Public or released, ``0 < low < high``.
+    mu : float
+        Privacy of the answer.
+    bits : BitSource
+        Private noise.
+
+    Returns
+    -------
+    float
+        Within [low, high].
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours: every term of the sum lies in [0, log(high / low)].
+    Proof: docs/explanation/everyday-pca.md, lemma 8.
+    """
+    width = math.log(high / low)
+    n = len(values)
+
+    def sum_of_logs(lengths: Array) -> Array:
+        return np.array([np.clip(np.log(np.maximum(lengths, low) / low), 0.0, width).sum()])
+
+    error = width * CHUNK_ROWS * relative_error(CHUNK_ROWS)
+    bounds = SumBounds(width, error, 1, 1.01 * n * width)
+    total, _ = gaussian_sum(known_chunks(sum_of_logs, values), (1,), bounds, mu, bits)
+    return low * math.exp(min(max(float(total[0]) / n, 0.0), width))

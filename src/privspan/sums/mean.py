@@ -1,0 +1,256 @@
+"""A private mean, in all coordinates or in those of a subspace that was released before.
+
+One record moves the sum of rows no longer than R by at most 2R, so the noise has standard deviation 2R/(mu n) in
+every coordinate that is released.  All d coordinates together are then off by about 2R √d/(mu n); the k coordinates
+in a released subspace by 2R √k/(mu n) only, plus what the mean has outside the subspace.  Where the mean is needed
+only to be taken away, `pair_differences` does that without knowing it.
+Proofs: docs/explanation/private-mean.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, PrivacyCost
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
+from privspan.rows.derived import less
+from privspan.rows.partitioned import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
+from privspan.subspace import Subspace
+from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
+from privspan.sums.variance import typical_length
+
+__all__ = [
+    "PrivateMean",
+    "coordinates_in",
+    "less_mean",
+    "mean_bounds",
+    "mean_within",
+    "pair_differences",
+    "private_mean",
+]
+
+Array = NDArray[np.float64]
+
+_LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
+_CLIP = 3.0  # times the geometric mean of the lengths
+
+
+@dataclass(frozen=True)
+class PrivateMean:
+    """A released mean and what it cost.
+
+    Attributes
+    ----------
+    mean : (d,) array
+        The mean, read-only; on the subspace if one was given.
+    noise : float
+        Standard deviation of the noise in every released coordinate.
+    norm_bound : float
+        Rows (or their coordinates) longer than this were shortened to it; given, or released at a part of the cost.
+    cost : PrivacyCost
+    private : bool
+        False when a seed was given.
+    """
+
+    mean: Array
+    noise: float
+    norm_bound: float
+    cost: PrivacyCost
+    private: bool
+
+
+@entry
+def private_mean(
+    X: object,
+    subspace: Subspace | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    norm_bound: float | None = None,
+    rng: RandomLike = None,
+) -> PrivateMean:
+    """Release the mean of the rows, of all of it or of its projection onto a released subspace.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        One person per row.  A row with a non-finite entry counts as zero.
+    subspace : Subspace, optional
+        Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
+        projected rows, so what the mean has outside is lost.
+    epsilon, delta : float
+        Privacy budget.
+    norm_bound : float, optional
+        Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
+        offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
+        the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    PrivateMean
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
+    data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and that the products of a matrix
+    library compute every output row from its own input row.  Proof: docs/explanation/private-mean.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((20_000, 3)) + [2.0, 0.0, 0.0]
+    >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
+    [2.0, 0.0, 0.0]
+    """
+    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+
+
+def mean_within(
+    ledger: MuLedger, X: object, subspace: Subspace | None, norm_bound: float | None, rng: RandomLike
+) -> PrivateMean:
+    """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
+    if norm_bound is not None:
+        checks.positive(norm_bound=norm_bound)
+    source = as_rows_input(X, accept_partitions=True)
+    if subspace is not None:
+        source = coordinates_in(source, subspace)  # (n, k)
+    streams = open_streams(rng)
+    if norm_bound is None:
+        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
+    bound, n = float(norm_bound), int(source.shape[0])
+    rows = open_unit_rows(source, clip=bound)
+    mu = ledger.spend("mean", ledger.left)
+    total, sigma = gaussian_sum(_row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
+    mean = total * (bound / n)
+    if subspace is not None:
+        mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
+    mean.flags.writeable = False
+    return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
+
+
+@entry
+def pair_differences(X: object, rng: RandomLike = None) -> Any:
+    """Return the differences of rows that a public random order pairs; one record reaches one difference.
+
+    Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        At least two rows; the last one of an odd number is left out, of every partition if there are partitions.
+    rng : None, int, SeedSequence, Generator or RandomState
+        Of the order, which is public.
+
+    Returns
+    -------
+    (n // 2, d) array, CSR array, RowSource or PartitionedTable
+        float64, whatever the dtype of `X`: what a difference is must not depend on the type that another row needs.
+        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a source
+        is read by windows, or a table is in partitions, pairs are drawn within these.
+
+    Guarantee
+    ---------
+    Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
+    private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
+    """
+    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    public = open_streams(rng).public
+    if isinstance(source, PartitionedTable):
+        halves = [length // 2 for length in source.lengths]
+        seeds = public.integers(2**63, size=len(halves)).tolist()
+        return source.then(_differences_within, seeds, lengths=halves, dtype=np.dtype(np.float64))
+    source = source.dealt(public) if isinstance(source, RowSource) else source
+    pairs = _public_pairs(source, public)  # (n // 2, 2)
+    if isinstance(source, RowSource):
+        return RowDifferences(source, pairs)
+    if is_sparse(source):
+        return less(source[pairs[:, 0]], source[pairs[:, 1]])
+    return _paired(source, pairs)
+
+
+def _paired(rows: NDArray[Any], pairs: NDArray[np.intp]) -> Array:
+    """Return the differences of pairs of rows of an array, a few at a time."""
+    differences = np.empty((len(pairs), int(rows.shape[1])))
+    step = piece_rows(int(rows.shape[1]))
+    for start in range(0, len(pairs), step):
+        part = slice(start, start + step)
+        less(rows[pairs[part, 0]], rows[pairs[part, 1]], out=differences[part])
+    return differences
+
+
+def _differences_within(part: NDArray[Any], seed: int) -> Array:
+    """Return the differences of pairs within one partition, drawn by a public seed.
+
+    Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
+    draw the same pairs.
+    """
+    public = open_streams(seed).public
+    return _paired(part, _public_pairs(part, public))
+
+
+def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
+    """Draw disjoint pairs of row numbers, in windows of a file where it has any; (n // 2, 2).
+
+    Within a window the first half of a random order is paired with the second.  A row left over by an odd window
+    is paired with the first of the next.
+    """
+    n = int(source.shape[0])
+    edges = source.edges if isinstance(source, RowSource) else None
+    edges = np.array([0, n]) if edges is None else edges
+    in_turn = []
+    for start, stop in pairwise(edges.tolist()):
+        half, order = (stop - start) // 2, start + public.permutation(stop - start)
+        in_turn += [order[: 2 * half].reshape(2, half).T.ravel(), order[2 * half :]]
+    return np.concatenate(in_turn)[: n // 2 * 2].reshape(-1, 2)
+
+
+def less_mean(X: object, mean: Array) -> Any:
+    """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
+    source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    if isinstance(source, PartitionedTable):
+        return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
+    return ShiftedRows(source, mean) if isinstance(source, RowSource) else less(source, mean)
+
+
+def mean_bounds(n: int, columns: int) -> SumBounds:
+    """Return what one record can do to the sum of n rows of length at most 1: move it by 2."""
+    # The float64 sum of at most CHUNK_ROWS numbers is off by gamma times the sum of their sizes; over the
+    # coordinates of rows of length at most 1 these errors have the Euclidean norm gamma times CHUNK_ROWS.
+    return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n)
+
+
+def _row_sums(rows: AnyRows) -> ChunkSums:
+    """Return the sum of the rows of each chunk, (columns,)."""
+    return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
+
+
+def coordinates_in(source: Any, subspace: Subspace) -> Any:
+    """Return the coordinates of every row in the subspace, each from its own row; (n, k)."""
+    n, d = source.shape
+    if d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    if isinstance(source, PartitionedTable):
+        among = partial(coordinates_in, subspace=subspace)
+        return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))
+    step = piece_rows(int(d))
+    with np.errstate(all="ignore"):
+        pieces = [
+            np.asarray(source[start : start + step].astype(np.float64) @ subspace.basis)
+            for start in range(0, n, step)
+        ]
+        shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
+        return np.concatenate(pieces) - shift

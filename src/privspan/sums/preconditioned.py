@@ -1,0 +1,231 @@
+"""One preconditioned round: look for weak directions after shrinking the strong ones that are known.
+
+Rows are x~ = r + V diag(f) z with factors f <= 1 that bring the known directions down to the size of the rest,
+clipped to length c.  Their second moment is looked at through `LazyGauss` with noise in proportion to c² instead of 1
+(replacement moves it by at most sqrt(2) c²).  Its Schur complement off V shows the directions not yet found, and its
+mixed part corrects V like a localised round.  Proof: docs/explanation/everyday-pca.md, lemma 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, per_row
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
+from privspan.sums.estimate import Estimate, joined, whitening
+from privspan.sums.grid import relative_error
+from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
+from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack
+
+__all__ = ["Look", "PreconditionedGram", "leading_directions", "preconditioned_look", "shrunk_lengths"]
+
+Array = NDArray[np.float64]
+
+_INWARDS = 1.0 + 2.0**-36
+_CLIP = 0.9  # of the geometric mean of the lengths of x~
+
+
+def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:
+    """Return upper bounds on ||x + V ((f - 1) z)||, where the factors f lie in (0, 1]; (n,)."""
+    slack = 2.0 * residual_slack(view.basis)
+
+    def shrunk(coordinates: Array, off: Array) -> Array:
+        inside = np.einsum("ij,j->i", coordinates**2, factors**2)
+        return np.asarray(np.sqrt(off**2 + inside + slack) * _INWARDS)
+
+    return per_row(shrunk, view.coordinates, view.off)
+
+
+class PreconditionedGram:
+    """The second moment of shrunk and clipped rows, as a `GramSource`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Unit rows.
+    view : LocalView
+        Of the same rows.
+    factors : (k,) array
+        f, within (0, 1].
+    clip : float
+        c, at most 1.
+    """
+
+    def __init__(self, rows: AnyRows, view: LocalView, factors: Array, clip: float) -> None:
+        self._rows, self._basis = rows, view.basis
+        self._shift = per_row(lambda z: z * (factors - 1.0), view.coordinates)  # (n, k)
+        self._squared_weights = per_row(
+            lambda lengths: np.minimum(1.0, clip / (lengths * _INWARDS)) ** 2, shrunk_lengths(view, factors)
+        )  # (n,)
+        self.shape = rows.shape
+        self.size = clip * clip
+
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return one array (d, b) per chunk."""
+        directions, basis = np.eye(self.shape[1]) if block is None else block, self._basis
+        turned = basis.T @ directions  # (k, b)
+
+        def part(piece: Piece, shift: Array, squared_weights: Array) -> Array:
+            inner = (piece @ directions + shift @ turned) * squared_weights[:, None]  # (rows, b)
+            return np.asarray(piece.T @ inner + basis @ (shift.T @ inner))
+
+        return self._rows.map_chunks(part, self._shift, self._squared_weights, finish=finish)
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the error of one chunk, whose rows before weighting are no longer than 2.1."""
+        d, k = self._basis.shape
+        inner = math.sqrt(columns) * (1.0 + 2.0 * math.sqrt(k)) * relative_error(d + k) + 4.0 * relative_error(1)
+        outer = 2.0 * relative_error(CHUNK_ROWS) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
+        return 2.2 * CHUNK_ROWS * (inner + 2.1 * outer)
+
+
+@dataclass(frozen=True)
+class Look:
+    """One preconditioned second moment, seen off the subspace known at the time.
+
+    Attributes
+    ----------
+    lazy : LazyGauss
+    basis : (d, k) array
+        V.
+    mixed : (d, k) array
+        Its part between V and the rest.
+    solved : (k, d) array
+        M⁻¹ mixedᵀ, for the Schur complement.
+    weight : float
+        Mean weight of the records.
+    """
+
+    lazy: LazyGauss
+    basis: Array
+    mixed: Array
+    solved: Array
+    weight: float
+
+    @property
+    def noise(self) -> float:
+        """Noise of an off-diagonal entry in units of unclipped rows."""
+        return self.lazy.noise / self.weight
+
+    def residual_product(self, block: Array) -> Array:
+        """Return the Schur complement times `block`, in units of unclipped rows."""
+        block = block - self.basis @ (self.basis.T @ block)
+        answer = self.lazy.product(block) - self.mixed @ (self.solved @ block)
+        return np.asarray(answer - self.basis @ (self.basis.T @ answer)) / self.weight
+
+
+def preconditioned_look(
+    rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, bits: BitSource, *, columns: int
+) -> tuple[Look, Estimate]:
+    """Release a preconditioned second moment (lazily) and improve the known directions with it.
+
+    Parameters
+    ----------
+    rows : Rows
+        Unit rows.
+    estimate : Estimate
+        The directions known so far.
+    off : float
+        Root mean square of the residuals, estimated from released values.
+    mu_probe, mu_gram : float
+        Privacy of the question for the typical length, and of everything the look will ever reveal.
+    bits : BitSource
+        Private noise.
+    columns : int
+        Directions that may be revealed.
+
+    Guarantee
+    ---------
+    mu-GDP with mu² = mu_probe² + mu_gram² for replace-one neighbours, later products included.
+    Proof: docs/explanation/everyday-pca.md, lemmas 5, 8 and 9.
+    """
+    n, d = rows.shape
+    factors = np.minimum(whitening(estimate.eigenvalues, 0.5) * off, 1.0)  # (k,)
+    view = local_view(rows, estimate.basis)
+    typical = geometric_mean(shrunk_lengths(view, factors), max(0.02, 0.25 * off), 1.0, mu_probe, bits)
+    source = PreconditionedGram(rows, view, factors, min(_CLIP * typical, 1.0))
+    lazy = LazyGauss(source, mu_gram, bits, most_columns=max(columns, WIDEST_DENSE), most_passes=64)
+    if d <= WIDEST_DENSE:
+        lazy.reveal_all()
+    image = lazy.product(estimate.basis)  # (d, k)
+    inner = estimate.basis.T @ image
+    mixed = image - estimate.basis @ inner
+    inner = _sturdy(0.5 * (inner + inner.T), n, lazy.noise)
+    slope = np.linalg.solve(inner, np.diag(factors))
+    precision = np.asarray(np.linalg.inv(slope.T @ slope * lazy.noise**2), np.float64)
+    expected = float((factors**2 * estimate.eigenvalues).sum()) * n
+    weight = float(np.clip(np.trace(inner) / expected, 0.05, 1.0))
+    solved = np.asarray(np.linalg.solve(inner, mixed.T), np.float64)  # (k, d)
+    look = Look(lazy, estimate.basis, mixed, solved, weight)
+    return look, joined(estimate, mixed @ slope, precision, 0.0)
+
+
+def _sturdy(inner: Array, n: int, noise: float) -> Array:
+    """Keep a noisy (k, k) second moment away from singular: a multiple of the identity if noise dominates it."""
+    k = len(inner)
+    level = max(float(np.trace(inner)) / k, 0.05 * n / k)
+    if noise * math.sqrt(2.0 * k) > 0.4 * level:
+        return level * np.eye(k)
+    values, vectors = np.linalg.eigh(inner)
+    return np.asarray((vectors * np.maximum(values, 0.2 * level)) @ vectors.T)
+
+
+def leading_directions(
+    looks: Sequence[Look], basis: Array, count: int, start: Array, passes: int
+) -> tuple[Array, Array, float]:
+    """Find the leading directions off `basis` in all looks together, averaged by precision.
+
+    Parameters
+    ----------
+    looks : sequence of Look
+    basis : (d, k) array
+        Directions already known.
+    count : int
+        Directions wanted.
+    start : (d, b) array
+        First guess, a function of public and released values.
+    passes : int
+        Block Krylov steps.
+
+    Returns
+    -------
+    values : (count,) array
+        Eigenvalues, in units of a sum over unit rows.
+    directions : (d, count) array
+        Orthonormal, and orthogonal to `basis`.
+    noise : float
+        Off-diagonal noise of the average.
+    """
+    weights = np.array([look.noise**-2.0 for look in looks])
+    noise = float(weights.sum()) ** -0.5
+    weights /= weights.sum()
+
+    def average(block: Array) -> Array:
+        answer = sum(weight * look.residual_product(block) for weight, look in zip(weights, looks, strict=True))
+        return np.asarray(answer - basis @ (basis.T @ answer))
+
+    known, block = basis, start
+    directions, images = np.zeros((len(basis), 0)), np.zeros((len(basis), 0))
+    for _ in range(passes):
+        block = _new_directions(block[:, : len(basis) - known.shape[1]], known)
+        if block.shape[1] == 0:
+            break
+        directions, known = np.hstack([directions, block]), np.hstack([known, block])
+        images = np.hstack([images, average(block)])
+        block = images[:, -block.shape[1] :]
+    within = directions.T @ images
+    values, turn = np.linalg.eigh(0.5 * (within + within.T))
+    return values[::-1][:count], directions @ turn[:, ::-1][:, :count], noise
+
+
+def _new_directions(block: Array, known: Array) -> Array:
+    """Return an orthonormal basis of the columns of `block` off the orthonormal columns `known`."""
+    for _ in range(2):
+        block = np.linalg.qr(block - known @ (known.T @ block))[0]
+    return block

@@ -1,0 +1,174 @@
+"""A private linear regression from Gaussian-noised second moments, of all columns or within a released subspace.
+
+Least squares needs the sums of z zᵀ and of t z over the records, z the row and t the target, both shortened to known
+bounds.  They are released once with Gaussian noise; solving for the coefficients is post-processing.  All d columns
+need d² noisy numbers; within a subspace k² are enough, which is what a private subspace is for.
+Proofs: docs/explanation/private-mean.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, PrivacyCost
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.noise import add_gaussian
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.rows import PartitionedTable, partitioned_column
+from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
+from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
+from privspan.subspace import Subspace
+from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, relative_error, upper_triangle
+from privspan.sums.mean import coordinates_in
+
+__all__ = ["PrivateRegression", "moment_bounds", "private_regression"]
+
+Array = NDArray[np.float64]
+
+_TARGET_WEIGHT = math.nextafter(math.sqrt(0.5), 0.0)  # of t z beside z zᵀ: balances the noise of the two sums
+
+
+@dataclass(frozen=True)
+class PrivateRegression:
+    """Released coefficients and what they cost.
+
+    Attributes
+    ----------
+    coefficients : (d,) array
+        Read-only; in the subspace if one was given. The prediction for a row x is ``x @ coefficients + intercept``.
+    intercept : float
+        Zero unless the subspace has an offset: the regression passes through that offset, or through the origin.
+    noise : float
+        Standard deviation of the noise in the scaled sums.
+    cost : PrivacyCost
+    private : bool
+        False when a seed was given.
+    """
+
+    coefficients: Array
+    intercept: float
+    noise: float
+    cost: PrivacyCost
+    private: bool
+
+
+@entry
+def private_regression(
+    X: object,
+    y: object,
+    subspace: Subspace | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    norm_bound: float,
+    target_bound: float,
+    rng: RandomLike = None,
+) -> PrivateRegression:
+    """Release the coefficients of a least-squares fit of y by the rows of X.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        One person per row.  A row with a non-finite entry counts as zero, and its target with it.
+    y : (n,) array, or Dask array or series
+        One number per person.  One that is not finite makes the record count as zero.  In Dask it must be in the
+        partitions of `X`.
+    subspace : Subspace, optional
+        Public, or released at its own cost.  Only the k coordinates in it are used: k (k + 3) / 2 noisy numbers.
+    epsilon, delta : float
+        Privacy budget.
+    norm_bound, target_bound : float
+        Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
+        not be read off the data.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    PrivateRegression
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours (a row
+    and its target together) and every data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and
+    that the products of a matrix library compute every output row from its own input row.
+    Proof: docs/explanation/private-mean.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50_000, 3))
+    >>> y = X @ [1.0, -2.0, 0.0]
+    >>> fit = private_regression(X, y, epsilon=1.0, delta=1e-6, norm_bound=4.0, target_bound=8.0, rng=0)
+    >>> (fit.coefficients.round(1) + 0.0).tolist()
+    [1.0, -2.0, 0.0]
+    """
+    budget = Budget(epsilon, delta)
+    checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
+    source = as_rows_input(X, accept_partitions=True)
+    n = int(source.shape[0])
+    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
+    if subspace is not None:
+        source = coordinates_in(source, subspace)  # (n, k)
+    streams = open_streams(rng)
+    ledger = MuLedger(budget)
+    rows = open_unit_rows(source, clip=float(norm_bound))
+    k = rows.shape[1]
+    level = noise_level(moment_bounds(n, k), ledger.spend("second moments", 1.0))
+    sums = grid_total(_moment_sums(rows, targets), (k, k + 1), level.grid)
+    moments = gaussian_symmetric(sums[:, :k], level, streams.noise)  # (k, k)
+    products = add_gaussian(sums[:, k], level.sigma, streams.noise, grid=level.grid) / _TARGET_WEIGHT  # (k,)
+    solved = _solved(moments, products, level.sigma) * (target_bound / norm_bound)  # (k,)
+    coefficients = solved if subspace is None else subspace.basis @ solved
+    shift = 0.0 if subspace is None or subspace.offset is None else float(subspace.offset @ coefficients)
+    coefficients.flags.writeable = False
+    return PrivateRegression(coefficients, -shift, level.sigma, ledger.cost(), streams.private)
+
+
+def moment_bounds(n: int, k: int) -> SumBounds:
+    """Return what one record can do to the two sums, in units of the noise: move them by 3/2."""
+    # Sums of at most CHUNK_ROWS products of numbers whose squares sum to at most 1 per row, twice.
+    chunk_error = 2.2 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
+    return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n)
+
+
+def _targets_of(source: Any, y: object) -> PerRow:
+    """Return the targets, where the rows are, after checks of type and shape."""
+    if isinstance(source, PartitionedTable):
+        return RowValues.of_column(partitioned_column(y, source))
+    return checks.column(y, int(source.shape[0]))
+
+
+def _scaled_targets(targets: NDArray[Any], bound: float) -> Array:
+    """Return targets in units of the bound, cut to [-1, 1]; NaN where a target is not finite."""
+    with np.errstate(all="ignore"):
+        finite = np.where(np.isfinite(targets), targets.astype(np.float64), np.nan)
+        return np.clip(finite / bound, -1.0, 1.0)
+
+
+def _moment_sums(rows: AnyRows, targets: PerRow) -> ChunkSums:
+    """Return [sum z zᵀ, weighted sum t z] of each chunk, (k, k + 1)."""
+    return rows.map_chunks(_moments, targets)
+
+
+def _moments(piece: Piece, targets: Array) -> Array:
+    known = ~np.isnan(targets)
+    kept = piece[np.flatnonzero(known)]  # a record without a target counts as zero
+    square = kept.T @ kept
+    products = kept.T @ (_TARGET_WEIGHT * targets[known])
+    return np.column_stack([square.toarray() if is_sparse(square) else square, products])
+
+
+def _solved(moments: Array, products: Array, sigma: float) -> Array:
+    """Solve for the coefficients, trusting no eigenvalue below the size of the noise matrix."""
+    values, vectors = np.linalg.eigh(moments)
+    floor = 2.0 * sigma * math.sqrt(len(values))  # operator norm of the noise
+    return np.asarray(vectors @ ((vectors.T @ products) / np.maximum(values, floor)))

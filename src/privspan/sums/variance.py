@@ -1,0 +1,215 @@
+"""How much variance a released subspace explains, and how much there is: private second moments along it.
+
+For a released orthonormal basis V and rows y of length at most R, the release is the pair
+
+    sum z zᵀ  (k, k),    sum ||r||²     with z = Vᵀ y and r = y - V z,
+
+one record moves it by at most sqrt(2) R² jointly.  Its eigenvectors order and turn the basis, its eigenvalues are
+the explained variances, and its trace with the second part is the total.  Rows longer than R are shortened to R,
+which is given, or chosen as a multiple of a private geometric mean of the lengths.
+Proof: docs/explanation/everyday-pca.md, lemma 10.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, Release, share_mu
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.noise import add_gaussian
+from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
+from privspan.subspace import Subspace
+from privspan.sums.grid import (
+    SumBounds,
+    gaussian_sum,
+    gaussian_symmetric,
+    grid_total,
+    noise_level,
+    relative_error,
+    upper_triangle,
+)
+from privspan.sums.localised import geometric_mean
+
+__all__ = ["explained_variance", "second_moments", "typical_length", "variance_within"]
+
+Array = NDArray[np.float64]
+
+_LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
+_CLIP = 3.0  # times the geometric mean of the lengths
+_OCTAVES = (-40, 40)  # of the lengths that are told apart
+
+
+@entry
+def explained_variance(
+    X: object,
+    subspace: Subspace,
+    *,
+    epsilon: float,
+    delta: float,
+    norm_bound: float | None = None,
+    rng: RandomLike = None,
+) -> Release:
+    """Release the variances of the rows of X along a subspace, and their total variance, about zero.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+        One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
+    subspace : Subspace
+        Public or released; an offset is ignored.
+    epsilon, delta : float
+        Privacy budget.
+    norm_bound : float, optional
+        Rows longer than this are shortened to it.  If omitted, 3 times a private geometric mean of the row lengths
+        (searched between 2**-40 and 2**40), which costs 30 % of mu².
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+
+    Returns
+    -------
+    Release
+        ``subspace`` has the same span, its basis ordered by variance.  ``extras`` hold ``explained_variance`` (k,),
+        ``total_variance`` and ``explained_variance_ratio`` (k,), none negative.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differentially private for replace-one neighbours and every data set, for a subspace that is
+    public or was released at its own cost; n and d are public.
+    Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
+    """
+    return variance_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+
+
+def variance_within(
+    ledger: MuLedger, X: object, subspace: Subspace, norm_bound: float | None, rng: RandomLike
+) -> Release:
+    """Do what `explained_variance` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 10."""
+    if norm_bound is not None:
+        checks.moderate(norm_bound=norm_bound)
+    source = as_rows_input(X, accept_partitions=True)
+    n, d = int(source.shape[0]), int(source.shape[1])
+    if d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    streams = open_streams(rng)
+    if norm_bound is None:
+        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
+    mu = ledger.spend("second moments", ledger.left)
+    rows = open_unit_rows(source, clip=float(norm_bound))
+    inside, outside = second_moments(rows, subspace.basis, mu, streams.noise)
+    variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
+    variances = np.maximum(variances[::-1], 0.0)  # (k,)
+    total = float(variances.sum()) + max(outside * norm_bound**2 / n, 0.0)
+    extras = {
+        "explained_variance": variances,
+        "total_variance": total,
+        "explained_variance_ratio": variances / total if total > 0.0 else np.zeros_like(variances),
+    }
+    # Not `from_spanning`: it may turn the basis, and column j has to stay the direction of variance j.
+    turned = Subspace(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
+    parameters = {"n": n, "d": d, "k": subspace.dimension, "norm_bound": float(norm_bound)}
+    return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
+
+
+def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
+    """Release sum z zᵀ and sum ||r||² of rows of length at most 1.
+
+    Parameters
+    ----------
+    rows : Rows
+        Clipped rows.
+    basis : (d, k) array
+        Orthonormal up to rounding; public or released.
+    mu : float
+        Privacy of both together.
+    bits : BitSource
+        Private noise.
+
+    Returns
+    -------
+    inside : (k, k) array
+        Symmetric.
+    outside : float
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 10.
+    """
+    (n, d), k = rows.shape, basis.shape[1]
+    defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
+    row_error = math.sqrt(k) * relative_error(d) + 2.0 * relative_error(d + k + 4) + defect
+    chunk_error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
+    # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
+    # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
+    bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n)
+    level = noise_level(bounds, mu)
+    stacked = grid_total(_moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
+    inside = gaussian_symmetric(stacked[:, :k], level, bits)
+    sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
+    return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0])
+
+
+def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
+    """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
+
+    def part(piece: Piece, lengths: Array) -> Array:
+        coordinates = np.asarray(piece @ basis)  # (rows, k)
+        inside = np.einsum("ij,ij->i", coordinates, coordinates)
+        column = np.zeros((basis.shape[1], 1))
+        column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
+        return np.hstack([coordinates.T @ coordinates, column])
+
+    return rows.map_chunks(part, rows.squared_lengths())
+
+
+def typical_length(source: object, mu: float, bits: BitSource) -> float:
+    """Release the geometric mean of the lengths of the rows, first to within a few octaves, then closely.
+
+    Parameters
+    ----------
+    source : (n, d) array, CSR matrix, RowSource or PartitionedTable
+    mu : float
+        Privacy of the answer.
+    bits : BitSource
+        Private noise.
+
+    Returns
+    -------
+    float
+        Between 2**-40 and 2**40 or so.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
+    """
+    mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
+    lengths = _row_lengths(source)  # (n,)
+    size = _OCTAVES[1] - _OCTAVES[0] + 1
+    bounds = SumBounds(math.sqrt(2.0), 0.0, size, 1.1 * len(lengths))  # one bin loses, one gains; the float is above
+    noisy, _ = gaussian_sum(known_chunks(_octave_counts, lengths), (size,), bounds, mu_octave, bits)
+    middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + _OCTAVES[0]
+    return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)
+
+
+def _octave_counts(lengths: Array) -> Array:
+    """Return the number of rows in each octave, those of length zero left out; (octaves,)."""
+    first, last = _OCTAVES
+    # The exponent of a float is exact. A logarithm is not, and its last bit may depend on where in the array an
+    # entry stands, which the rows before it would decide if those of length zero were taken out first.
+    octaves = np.frexp(lengths)[1] - 1  # 2**octave <= length < 2**(octave + 1)
+    counts = np.bincount(np.where(lengths > 2.0**first, octaves - first + 1, 0), minlength=last - first + 2)
+    return counts[1:].astype(np.float64)
+
+
+def _row_lengths(source: object) -> PerRow:
+    """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
+    low, high = (2.0**octave for octave in _OCTAVES)
+    squares = open_unit_rows(source, clip=high).squared_lengths()
+    return per_row(lambda known: np.clip(np.sqrt(known) * high, low, high), squares)

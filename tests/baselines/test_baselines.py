@@ -1,0 +1,467 @@
+"""The prior systems: what they recover, what they refuse, and the sensitivity lemma behind each of them."""
+
+import math
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from privspan import baselines
+from privspan.baselines import _common, _renyi
+from privspan.baselines.additive_wishart import wishart_delta, wishart_scale
+from privspan.baselines.analyze_gauss_gap import projector_movement
+from privspan.baselines.friendly_core import core_plan, friend_counts, friends_needed
+from privspan.baselines.mod_sulq import published_noise
+from privspan.baselines.noisy_power import contraction
+from privspan.baselines.noisy_range_finder import clipped_sketches
+from privspan.baselines.smooth_sensitivity import local_sensitivity, smooth_bound, smooth_divergence, smooth_noise
+from privspan.blocks.bases import BlockBases
+from privspan.datasets import gaussian_subspace
+from privspan.privacy import Budget, Release
+
+NAMES = tuple(name for name in baselines.__all__ if name != "analyze_gauss")
+DENSE = tuple(name for name in NAMES if name not in ("noisy_power", "noisy_range_finder"))
+PROPER = ("analyze_gauss_gap", "smooth_sensitivity")
+ABSTAINING = ("analyze_gauss_gap", "friendly_core")
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "baselines.md"
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def run(name: str, X: object, k: int = 2, epsilon: float = 20.0, delta: float = 1e-6, rng: object = 5) -> Release:
+    return getattr(baselines, name)(X, k, epsilon=epsilon, delta=delta, rng=rng)
+
+
+@pytest.fixture(scope="module")
+def clear():
+    return gaussian_subspace(6_000, 8, 2, gamma_w=0.05, rng=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_clear_subspace_is_recovered_at_generous_epsilon(name, clear):
+    X, truth = clear
+    release = run(name, X)
+    assert release.subspace.distance(truth) < 0.1
+    assert release.method == f"baseline/{name}"
+    assert (release.cost.epsilon, release.cost.delta) == (20.0, 1e-6)
+    assert release.cost.neighbours == "replace-one"
+    assert release.parameters["n"] == 6_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seed_repeats_the_run_and_says_so(name, clear):
+    X, _ = clear
+    first, again, other = (run(name, X, rng=seed) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first.subspace.basis, again.subspace.basis)
+    assert first.subspace.distance(other.subspace) > 0
+    assert not first.private
+    assert run(name, X[:600], rng=None).private
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308, 0.0])
+def test_any_values_give_a_release(name, bad):
+    X = np.random.default_rng(1).standard_normal((40, 4))
+    X[3] = bad
+    assert isinstance(run(name, X), Release)
+    assert isinstance(run(name, np.full((12, 4), bad)), Release)
+
+
+@pytest.mark.parametrize("name", ABSTAINING)
+def test_no_subspace_is_released_where_there_is_none(name):
+    X = np.random.default_rng(2).standard_normal((3_000, 12))
+    release = run(name, X, epsilon=1.0)
+    assert release.abstained
+    assert release.cost.epsilon == 1.0
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_tables_beyond_the_documented_width_are_refused(name):
+    with pytest.raises(ValueError, match="at most 2048 columns"):
+        run(name, np.zeros((4, 2049)))
+
+
+@pytest.mark.parametrize("name", ["noisy_power", "noisy_range_finder"])
+def test_sums_refuse_by_the_size_of_the_block_only(name):
+    assert not run(name, np.eye(4, 3_000)).abstained
+    with pytest.raises(ValueError, match=r"at most 134217728; got"):
+        run(name, sparse.csr_array((2, 2**27)), k=2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_checked_before_the_data(name):
+    with pytest.raises(ValueError, match="`epsilon`"):
+        run(name, np.zeros((5, 3)), epsilon=-1.0)
+    with pytest.raises(ValueError, match="`k`"):
+        run(name, np.zeros((5, 3)), k=4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_whole_space_is_allowed_where_no_gap_is_needed(name):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    if name in PROPER:
+        with pytest.raises(ValueError, match="below the number of columns"):
+            run(name, X, k=3)
+    else:
+        release = run(name, X, k=3)
+        assert release.abstained or release.subspace.dimension == 3
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "friendly_core"])
+def test_sparse_rows_are_taken_without_densifying(name):
+    X = sparse.random_array((300, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    from_sparse, from_dense = run(name, X), run(name, X.toarray())
+    # A draw of the exponential mechanism may differ in the sign of an eigenvector, not in its law.
+    if not from_dense.abstained and "step_epsilon" not in from_dense.parameters:
+        assert from_sparse.subspace.distance(from_dense.subspace) < 1e-6
+    assert from_sparse.abstained == from_dense.abstained
+    assert set(from_sparse.parameters) == set(from_dense.parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_and_proof_note_name_each_other(name):
+    doc = getattr(baselines, name).__doc__
+    guarantee = doc.split("Guarantee\n")[1]
+    assert "replace-one" in guarantee
+    assert "docs/explanation/baselines.md" in guarantee
+    assert f"privspan.baselines.{name}`" in PAGE.read_text("utf-8")
+
+
+# The lemmas. Each test hunts for a violation, and shows that a smaller constant would be violated.
+
+
+def unit_pair(seed: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    x, y = np.random.default_rng(seed).standard_normal((2, d))
+    return x / np.linalg.norm(x), y / np.linalg.norm(y)
+
+
+@given(seeds, st.integers(1, 6), st.floats(0, 1), st.floats(0, 1))
+def test_second_moments_of_neighbours(seed, d, a, b):
+    x, y = unit_pair(seed, d)
+    E = a * np.outer(x, x) - b * np.outer(y, y)
+    assert np.linalg.norm(E, 2) <= 1 + 1e-12
+    assert np.linalg.norm(E[np.triu_indices(d)]) <= math.sqrt(2) + 1e-12
+    eigenvalues = np.linalg.eigvalsh(E)
+    assert np.abs(eigenvalues).sum() <= 2 + 1e-12
+    V = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, min(2, d))))[0]
+    assert np.linalg.norm(E @ contraction(V)) <= math.sqrt(2) + 1e-12
+    assert np.linalg.norm(contraction(V), 2) <= 1
+
+
+@given(seeds, st.integers(2, 6))
+def test_all_eigenvalues_together_move_by_at_most_two(seed, d):
+    rng = np.random.default_rng(seed)
+    rest = rng.standard_normal((rng.integers(0, 9), d))
+    x, y = unit_pair(seed, d)
+    before, after = (np.linalg.eigvalsh(rest.T @ rest + np.outer(z, z)) for z in (x, y))
+    assert np.abs(before - after).sum() <= 2 + 1e-9
+
+
+def test_the_constants_of_the_second_moment_are_reached():
+    E = np.diag([1.0, -1.0])
+    assert np.linalg.norm(E[np.triu_indices(2)]) == pytest.approx(math.sqrt(2))
+    assert np.abs(np.linalg.eigvalsh(E)).sum() == pytest.approx(2.0)
+    V = contraction(np.eye(2))
+    assert np.linalg.norm(E @ V) == pytest.approx(math.sqrt(2))
+
+
+@pytest.mark.parametrize(("name", "sensitivity"), [("mod_sulq", math.sqrt(2)), ("noisy_range_finder", 2.0)])
+def test_the_noise_of_a_single_release_is_that_of_its_sensitivity(name, sensitivity, clear):
+    noise = run(name, clear[0], epsilon=1.0).parameters["noise"]
+    mu = Budget(1.0, 1e-6).mu
+    assert sensitivity / mu <= noise <= 1.001 * sensitivity / mu
+
+
+def test_the_rounds_of_the_power_method_share_one_budget(clear):
+    noise = baselines.noisy_power(clear[0], 2, epsilon=1.0, delta=1e-6, rounds=9, rng=0).parameters["noise"]
+    exact = math.sqrt(2 * 9) / Budget(1.0, 1e-6).mu
+    assert exact <= noise <= 1.001 * exact
+
+
+def test_published_noise_of_mod_sulq_grows_with_d_and_ours_does_not():
+    budget = Budget(1.0, 1e-6)
+    assert published_noise(100, budget) > 90 * math.sqrt(2) / budget.mu
+    assert published_noise(2, budget) > math.sqrt(2) / budget.mu
+
+
+@given(seeds, st.floats(0.5, 100))
+def test_clipped_sketches_bound_the_change(seed, size):
+    rng = np.random.default_rng(seed)
+    x, y = unit_pair(seed, 4)
+    a, b = clipped_sketches(np.stack([x, y]) @ (size * rng.standard_normal((4, 3))))
+    assert np.linalg.norm(a) <= 1 + 1e-12
+    assert np.linalg.norm(np.outer(x, a) - np.outer(y, b)) <= 2 + 1e-12
+
+
+def test_the_clipped_sketch_needs_two_and_not_its_root():
+    x, y = np.array([1.0, 0.0]), np.array([math.cos(0.01), math.sin(0.01)])
+    sketch = np.array([[1.0], [-1e6]])
+    a, b = clipped_sketches(np.stack([x, y]) @ sketch)
+    assert np.linalg.norm(np.outer(x, a) - np.outer(y, b)) > 1.99
+
+
+def projector(matrix: np.ndarray, k: int) -> np.ndarray:
+    V = np.linalg.eigh(matrix)[1][:, ::-1][:, :k]
+    return V @ V.T
+
+
+@given(seeds, st.integers(2, 6), st.floats(1, 30))
+def test_projectors_of_neighbours(seed, d, size):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, d))
+    x, y = unit_pair(seed, d)
+    rest = size * np.outer(*[rng.standard_normal(d)] * 2) if k == 1 else np.diag(size * rng.random(d))
+    A, B = rest + np.outer(x, x), rest + np.outer(y, y)
+    values = np.linalg.eigvalsh(A)[::-1]
+    gap = values[k - 1] - values[k]
+    moved = np.linalg.norm(projector(A, k) - projector(B, k))
+    if gap > 2.0:
+        assert moved <= projector_movement(gap) + 1e-9
+    # The gap itself moves by at most two.
+    other = np.linalg.eigvalsh(B)[::-1]
+    assert abs(gap - (other[k - 1] - other[k])) <= 2 + 1e-9
+
+
+def test_the_published_noise_of_the_gap_version_is_too_small_for_replacement():
+    gap = 20.0
+    x, y = np.array([1.0, 1.0]) / math.sqrt(2), np.array([1.0, -1.0]) / math.sqrt(2)
+    rest = np.diag([gap, 0.0])
+    A, B = rest + np.outer(x, x), rest + np.outer(y, y)
+    values = np.linalg.eigvalsh(A)
+    moved = np.linalg.norm(projector(A, 1) - projector(B, 1))
+    true_gap = values[1] - values[0]
+    assert 1.0 / (true_gap - 2.0) < moved <= projector_movement(true_gap) < 1.1 * moved
+
+
+def normal_divergence(order: float, first: np.ndarray, second: np.ndarray) -> float:
+    """Rényi divergence of centred normal laws; infinite where the tilted covariance is not positive."""
+    mixed = order * second + (1 - order) * first
+    if np.linalg.eigvalsh(mixed)[0] <= 0:
+        return math.inf
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (mixed, first, second)]
+    return (logs[0] - (1 - order) * logs[1] - order * logs[2]) / (2 * (1 - order))
+
+
+@given(seeds, st.floats(2, 50), st.sampled_from([450, 500, 550, 600]))
+def test_divergence_of_covariances(seed, ridge, index):
+    rng = np.random.default_rng(seed)
+    x, y = unit_pair(seed, 3)
+    rest = rng.standard_normal((rng.integers(0, 5), 3))
+    base = rest.T @ rest + ridge * np.eye(3)
+    A, B = base + np.outer(x, x), base + rng.random() * np.outer(y, y)
+    order = float(_renyi.ORDERS[index])
+    bound = _renyi.covariance_divergence(ridge, 1)[index]
+    for first, second in ((A, B), (B, A)):
+        inverses = np.linalg.inv(first), np.linalg.inv(second)
+        assert normal_divergence(order, first, second) <= bound + 1e-9
+        assert normal_divergence(order, *inverses) <= bound + 1e-9
+
+
+def test_the_divergence_of_covariances_is_reached_by_orthogonal_rows():
+    index, ridge = 500, 7.0
+    order = float(_renyi.ORDERS[index])
+    A, B = np.diag([ridge + 1, ridge]), np.diag([ridge, ridge + 1])
+    assert normal_divergence(order, A, B) == pytest.approx(_renyi.covariance_divergence(ridge, 1)[index])
+
+
+def covariance_delta(ridge: float, draws: int, epsilon: float) -> float:
+    """Exact delta of the worst pair, orthogonal unit rows and nothing else, by a double sum."""
+    t = 1.0 / ridge
+    u = np.linspace(stats.chi2.ppf(1e-12, draws), stats.chi2.isf(1e-12, draws), 1500)
+    weights = stats.chi2.pdf(u, draws) * (u[1] - u[0])
+    loss = 0.5 * t * u[:, None] - 0.5 * t / (1 + t) * u[None, :]
+    return float(weights @ np.maximum(0.0, -np.expm1(epsilon - loss)) @ weights)
+
+
+@pytest.mark.parametrize(("draws", "epsilon", "delta"), [(10, 1.0, 1e-5), (200, 0.5, 1e-4), (1000, 4.0, 1e-6)])
+def test_ridges_are_private_exactly_and_a_smaller_one_is_not(draws, epsilon, delta):
+    ridge = _renyi.covariance_ridge(draws, Budget(epsilon, delta))
+    assert 0.01 * delta < covariance_delta(ridge, draws, epsilon) <= delta
+    assert covariance_delta(0.7 * ridge, draws, epsilon) > delta
+    published = 4 * (math.sqrt(2 * draws * math.log(4 / delta)) + math.log(4 / delta)) / epsilon
+    assert ridge < published
+
+
+@pytest.mark.parametrize("cosine", [0.0, 0.5])
+def test_delta_of_wishart_noise_against_simulation(cosine):
+    d, excess, scale, epsilon = 3, 60, 0.1, 1.0
+    rng = np.random.default_rng(0)
+    T = np.tril(rng.standard_normal((100_000, d, d)), -1)
+    T[:, range(d), range(d)] = np.sqrt(rng.chisquare(d + excess - np.arange(d), (100_000, d)))
+    W = scale * T @ T.transpose(0, 2, 1)
+    x, y = np.array([1.0, 0, 0]), np.array([cosine, math.sqrt(1 - cosine**2), 0])
+    shifted = W + np.outer(x, x) - np.outer(y, y)
+    inside = np.linalg.eigvalsh(shifted)[:, 0] > 0
+    loss = np.full(len(W), np.inf)
+    logs = [np.linalg.slogdet(matrices[inside])[1] for matrices in (W, shifted)]
+    loss[inside] = 0.5 * (excess - 1) * (logs[0] - logs[1])
+    terms = np.maximum(0.0, -np.expm1(epsilon - loss))
+    error = 5 * terms.std() / math.sqrt(len(W))
+    exact = wishart_delta(scale, excess, epsilon)
+    if cosine == 0.0:
+        assert abs(terms.mean() - exact) < error
+    else:
+        assert terms.mean() + error < exact
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_delta_of_wishart_noise_when_a_row_appears(sign):
+    excess, scale, epsilon = 60, 0.05, 0.2
+    k = scale * np.random.default_rng(1).chisquare(excess + 1, 400_000)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        loss = 0.5 * (excess - 1) * np.log(k / np.maximum(k + sign, 0.0)) + sign * 0.5 / scale
+    terms = np.maximum(0.0, -np.expm1(epsilon - loss))
+    assert terms.mean() <= wishart_delta(scale, excess, epsilon) + 5 * terms.std() / math.sqrt(len(k))
+
+
+def test_the_published_additive_wishart_breaks_at_large_epsilon_and_ours_does_not():
+    epsilon, delta, d = 8.0, 1e-6, 10
+    excess = math.floor(28 * math.log(4 / delta) / epsilon**2)
+    assert wishart_delta(1.0, excess, epsilon) > 1e-3
+    scale = wishart_scale(60, Budget(epsilon, delta))
+    assert 0.99 * delta < wishart_delta(scale, 60, epsilon) <= delta
+    assert wishart_delta(0.5 * scale, 60, epsilon) > 100 * delta
+    assert run("additive_wishart", np.eye(20, d), epsilon=epsilon).parameters["scale"] > 0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-12), (0.05, 1e-10), (1.0, 1e-6)])
+def test_wishart_noise_is_never_below_gaussian_noise(epsilon, delta):
+    budget = Budget(epsilon, delta)
+    parameters = run("additive_wishart", np.eye(5, 3), epsilon=epsilon, delta=delta).parameters
+    excess = parameters["degrees"] - 3
+    assert excess <= 2**18
+    assert 1.0 <= parameters["scale"] * math.sqrt(excess) * budget.mu < 1.1
+
+
+def test_the_chi_square_tails_of_the_calibration_are_accurate_up_to_the_limit():
+    degrees = 2**18
+    edge = degrees - 7 * math.sqrt(2 * degrees)
+    with mpmath.workdps(40):
+        shape, end = mpmath.mpf(degrees) / 2, mpmath.mpf(edge) / 2
+        log_factor = mpmath.loggamma(shape)
+        points = [end - 400 * i for i in range(10, -1, -1)]
+        exact = mpmath.quad(lambda t: mpmath.exp((shape - 1) * mpmath.log(t) - t - log_factor), points)
+    assert float(stats.chi2.cdf(edge, degrees) / exact) == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(ValueError, match="`degrees` must be at most d"):
+        baselines.additive_wishart(np.eye(3), 1, epsilon=1.0, delta=1e-6, degrees=2**20)
+
+
+@given(st.floats(0, 500), st.floats(0, 2), st.floats(1e-3, 0.3), st.floats(1.0, 1.2))
+def test_the_smooth_bound_is_smooth_and_above_the_local_one(gap, change, rate, stretch):
+    most = 2.0
+    bound, neighbour = (smooth_bound(g, stretch, most, rate) for g in (gap, max(0.0, gap - change * stretch)))
+    assert neighbour <= math.exp(rate) * bound * (1 + 1e-12)
+    assert bound >= local_sensitivity(np.array([gap]), stretch, most)[0]
+
+
+@given(seeds, st.floats(2.5, 60))
+def test_bases_of_neighbours_up_to_a_rotation(seed, size):
+    rng = np.random.default_rng(seed)
+    d, k = 5, 2
+    x, y = unit_pair(seed, d)
+    rest = np.diag(size * np.array([2.0, 1.5, 0.3, 0.1, 0.0]) * rng.random())
+    bases, values = [], []
+    for z in (x, y):
+        w, V = np.linalg.eigh(rest + np.outer(z, z))
+        bases.append(V[:, ::-1][:, :k])
+        values.append(w[::-1])
+    U, _, Wt = np.linalg.svd(bases[1].T @ bases[0])
+    aligned = np.linalg.norm(bases[0] - bases[1] @ U @ Wt)
+    gap = values[0][k - 1] - values[0][k]
+    assert aligned <= local_sensitivity(np.array([gap]), 1.0, math.sqrt(2 * k))[0] + 1e-9
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([300, 400, 500]))
+def test_divergence_of_normal_laws_with_different_noise(tilt, distance, index):
+    rate, multiplier, entries = 0.05, 3.0, 6
+    order = float(_renyi.ORDERS[index])
+    ratio = math.exp(tilt * rate)  # of the smooth bounds, and so of the standard deviations
+    first, second = multiplier**2, (multiplier * ratio) ** 2
+    mixed = order * second + (1 - order) * first
+    if mixed > 0:
+        shift = order * (distance * min(1.0, ratio)) ** 2 / (2 * mixed)
+        logs = math.log(mixed) - (1 - order) * math.log(first) - order * math.log(second)
+        assert (
+            shift + entries * logs / (2 * (1 - order)) <= smooth_divergence(multiplier, rate, entries)[index] + 1e-12
+        )
+
+
+def test_smooth_noise_is_private_exactly_in_one_dimension_and_half_of_it_is_not():
+    budget = Budget(1.0, 1e-4)
+    noise = smooth_noise(1, budget, 0.0, typical_gap=100.0, most=1.0)
+
+    def delta(multiplier: float, ratio: float) -> float:
+        grid = np.linspace(-12 * multiplier, 12 * multiplier, 200_001)
+        p = stats.norm.pdf(grid, 0.0, multiplier)
+        q = stats.norm.pdf(grid, min(1.0, ratio), multiplier * ratio)
+        return float(np.maximum(0.0, p - math.exp(budget.epsilon) * q).sum() * (grid[1] - grid[0]))
+
+    ratios = [math.exp(noise.rate * tilt) for tilt in (-1.0, 0.0, 1.0)]
+    assert max(delta(noise.multiplier, ratio) for ratio in ratios) <= budget.delta
+    assert max(delta(0.5 * noise.multiplier, ratio) for ratio in ratios) > budget.delta
+
+
+def lines(angles: np.ndarray) -> BlockBases:
+    """One-dimensional bases in the plane."""
+    return BlockBases(np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None], np.ones(len(angles), bool))
+
+
+@given(seeds, st.integers(3, 25), st.floats(0.05, 1.0))
+def test_blocks_with_enough_friends_are_close_even_across_neighbours(seed, t, radius):
+    rng = np.random.default_rng(seed)
+    angles = rng.normal(scale=0.5 * radius, size=t)
+    other = angles.copy()
+    other[0] = rng.normal(scale=radius)
+    first, second = lines(angles), lines(other)
+    counts = [friend_counts(bases, radius) for bases in (first, second)]
+    assert np.abs(counts[0] - counts[1])[1:].max() <= 1
+    kept = [np.flatnonzero(count >= friends_needed(t)) for count in counts]
+    passing = np.concatenate([angles[kept[0]], other[kept[1]]])
+    if len(passing):
+        sines = np.abs(np.sin(passing[:, None] - passing[None, :]))
+        assert math.sqrt(2) * sines.max() <= 2 * radius + 1e-9
+
+
+def test_half_the_friends_are_not_enough_across_neighbours():
+    # Two friends each, and the two tables' first blocks have none in common.
+    radius = 0.2
+    step = math.asin(radius / math.sqrt(2)) * 0.99
+    angles = np.array([-2 * step, -step, step])
+    other = np.array([2 * step, -step, step])
+    counts = [friend_counts(lines(a), radius)[0] for a in (angles, other)]
+    assert counts == [2, 2]
+    assert friends_needed(3) == 3
+    assert math.sqrt(2) * abs(math.sin(4 * step)) > 2 * radius
+
+
+def test_a_block_without_a_vote_is_nobodys_friend():
+    bases = lines(np.zeros(4))
+    silent = BlockBases(bases.bases, np.array([True, True, True, False]))
+    assert friend_counts(silent, 1.0).tolist() == [3, 3, 3, 0]
+
+
+def test_the_plan_of_the_core_covers_strangers_on_both_sides():
+    budget, blocks = Budget(2.0, 1e-5), 500
+    plan = core_plan(blocks, budget)
+    z = (plan.filter_threshold - friends_needed(blocks) - 1.0) / plan.filter_sigma
+    stranger = next(part.delta for part in plan.parts if part.name == "a stranger in the core")
+    assert (blocks + math.exp(2.0)) * stats.norm.sf(z) <= stranger
+    mu_filter = next(part.mu for part in plan.parts if part.name == "filter")
+    assert math.sqrt(blocks - 1) / plan.filter_sigma <= mu_filter
+    z_size = (plan.size_offset - 1.0) / plan.size_sigma
+    assert stats.norm.sf(z_size) <= next(part.delta for part in plan.parts if part.name == "size overestimated")
+    assert sum(part.delta for part in plan.parts if part.mu is None) <= 0.5 * budget.delta
+
+
+def test_the_gap_is_released_from_below(clear):
+    X, _ = clear
+    table = _common.open_table(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    values, _ = _common.spectrum(_common.second_moment(table).matrix)
+    gap = values[1] - values[2]
+    released = [run("analyze_gauss_gap", X, rng=seed).extras["gap_lower_bound"] for seed in range(40)]
+    assert max(released) < gap
+    assert min(released) > 0.9 * gap

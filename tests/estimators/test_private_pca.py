@@ -1,0 +1,325 @@
+"""PrivatePCA, ApproximateSubspace and BoostedSubspace as scikit-learn and its users see them."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from privspan.datasets import gaussian_subspace
+from privspan.estimators import (
+    AbstentionWarning,
+    ApproximateSubspace,
+    BoostedSubspace,
+    NotPrivateWarning,
+    PrivatePCA,
+    _pca_steps,
+    pca,
+)
+from privspan.privacy import Budget, compose_mu
+from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
+from privspan.rows import partition_rows
+from privspan.subspace import Subspace
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+EXPECTED_FAILURES = {
+    "check_dtype_object": "object arrays are refused by dtype: converting them would raise on values",
+}
+SHIFT = 3.0
+
+
+@pytest.mark.filterwarnings("ignore::privspan.estimators.AbstentionWarning")
+@pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
+@parametrize_with_checks(
+    [
+        PrivatePCA(1, **BUDGET),
+        PrivatePCA(1, **BUDGET, center=False),
+        PrivatePCA(1, **BUDGET, method="stable"),
+        ApproximateSubspace(1, **BUDGET, block_size=2),
+        BoostedSubspace(1, **BUDGET, alpha=0.5, beta=0.31, block_size=2),
+    ],
+    expected_failed_checks=lambda _estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, truth = gaussian_subspace(8_000, 12, 2, gamma_w=0.1, condition=4.0, rng=0)
+    return X + SHIFT, truth
+
+
+def fitted(X, k=2, *, epsilon=1.0, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        return PrivatePCA(k, epsilon=epsilon, delta=1e-6, **{"random_state": 0, **options}).fit(X)
+
+
+def test_fitted_attributes(table):
+    X, truth = table
+    model = fitted(X, epsilon=3.0)
+    assert model.succeeded_
+    assert model.components_.shape == (2, 12)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-12)
+    assert Subspace.from_spanning(model.components_.T).distance(truth) < 0.03
+    assert np.abs(model.mean_ - X.mean(axis=0)).max() < 0.3
+    variances = np.sort(np.linalg.eigvalsh(np.cov(X.T)))[::-1]
+    assert list(model.explained_variance_) == sorted(model.explained_variance_, reverse=True)
+    np.testing.assert_allclose(model.explained_variance_, variances[:2], rtol=0.25)
+    assert model.total_variance_ == pytest.approx(variances.sum(), rel=0.25)
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, model.explained_variance_ / model.total_variance_, rtol=1e-12
+    )
+    assert model.n_components_ == 2
+    assert model.n_features_in_ == 12
+    assert model.plan_.method == "adaptive"
+
+
+def test_round_trip_and_names(table):
+    X, _ = table
+    model = fitted(X, epsilon=3.0)
+    Z = model.transform(X[:200])
+    np.testing.assert_allclose(Z, (X[:200] - model.mean_) @ model.components_.T)
+    again = model.inverse_transform(Z)
+    np.testing.assert_allclose(model.transform(again), Z, atol=1e-9)
+    assert np.linalg.norm(again - X[:200]) < 0.25 * np.linalg.norm(X[:200])
+    assert list(model.get_feature_names_out()) == ["privatepca0", "privatepca1"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"center": False}, {"norm_bound": 20.0}, {"method": "analyze-gauss"}, {"n_components": "auto"}],
+)
+def test_the_whole_costs_the_budget_and_its_parts_no_more(table, options):
+    X, _ = table
+    model = fitted(X, options.pop("n_components", 2), **options)
+    cost = model.release_.cost
+    assert (cost.epsilon, cost.delta) == (1.0, 1e-6)
+    mus = [part.mu for part in cost.parts if part.mu is not None]
+    others = sum(part.epsilon for part in cost.parts if part.mu is None)
+    assert compose_mu(*mus) <= Budget(1.0 - others, 1e-6).mu * (1 + 1e-9)
+    assert compose_mu(*mus) >= 0.99 * Budget(1.0 - others, 1e-6).mu
+    names = " ".join(part.name for part in cost.parts)
+    assert "subspace" in names
+    assert "variances" in names
+    assert ("mean" in names) == (options.get("center", True))
+
+
+def test_methods_that_are_not_gaussian_add_up_by_basic_composition():
+    X, _ = gaussian_subspace(2_400, 20, 1, gamma_w=1e-3, rng=0)
+    model = fitted(X, 1, method="stable")
+    parts = model.release_.cost.parts
+    assert all(part.mu is None for part in parts)
+    assert sum(part.epsilon for part in parts) <= 1.0
+    assert sum(part.delta for part in parts) <= 1e-6
+
+
+def test_steps_do_not_share_noise(table, monkeypatch):
+    X, _ = table
+    seen = []
+
+    def spied(original):
+        return lambda *args: (seen.append(args[-1]), original(*args))[1]
+
+    for name in ("mean_within", "variance_within"):
+        monkeypatch.setattr(_pca_steps, name, spied(getattr(_pca_steps, name)))
+    for method, original in GAUSSIAN_METHODS.items():
+        monkeypatch.setitem(GAUSSIAN_METHODS, method, spied(original))
+    fitted(X)
+    assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
+    seen.clear()
+    fitted(X, random_state=None)
+    assert seen == [None, None, None]
+
+
+def test_centring_matters_and_is_done(table):
+    X, truth = table
+    assert fitted(X, center=False).subspace_.distance(truth) > 0.5
+    assert fitted(X).subspace_.distance(truth) < 0.1
+    assert fitted(X).release_.parameters["centring"] == "pair differences"
+    np.testing.assert_array_equal(fitted(X, center=False).mean_, np.zeros(12))
+
+
+def test_a_bound_and_many_rows_make_the_mean_the_better_way(table):
+    X, truth = table
+    model = fitted(X, norm_bound=20.0, epsilon=3.0)
+    assert model.release_.parameters["centring"] == "private mean"
+    assert model.subspace_.distance(truth) < 0.05
+    assert not pca.mean_is_better(300, 200, 2, Budget(1.0, 1e-6), None)
+    assert pca.mean_is_better(40_000, 50, 2, Budget(1.0, 1e-6), 0.05)
+
+
+def test_each_component_is_the_direction_of_its_variance():
+    """Unequal variances: the order and the directions must match, not only the span."""
+    rng = np.random.default_rng(5)
+    axes = np.linalg.qr(rng.standard_normal((12, 3)))[0]
+    X = rng.standard_normal((20_000, 3)) * [9.0, 5.0, 2.0] @ axes.T + 0.1 * rng.standard_normal((20_000, 12))
+    model = fitted(X, 3)
+    along = np.diag(model.components_ @ np.cov(X.T) @ model.components_.T)
+    np.testing.assert_allclose(along, [81.0, 25.0, 4.0], rtol=0.15)
+    np.testing.assert_allclose(model.explained_variance_, along, rtol=0.1, atol=3.0)
+
+
+def test_auto_number_of_components(table):
+    X, _ = table
+    model = fitted(X, "auto", max_components=6)
+    assert model.n_components_ == 2
+    assert model.release_.extras["n_components"] == 2
+    assert any(part.name == "choice of the dimension" for part in model.release_.cost.parts)
+    with pytest.raises(ValueError, match="max_components"):
+        fitted(X, 2, max_components=6)
+    again = fitted(sparse.csr_array(X), "auto", max_components=6)
+    assert again.n_components_ == 2
+    np.testing.assert_allclose(again.components_, model.components_, atol=1e-6)
+
+
+def test_kinds_of_table_agree(table, tmp_path):
+    X, _ = table
+    X = np.round(X, 2).astype(np.float32)
+    reference = fitted(X)
+    np.save(tmp_path / "rows.npy", X)
+    mapped = fitted(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    np.testing.assert_array_equal(mapped.components_, reference.components_)
+    for form in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array):
+        model = fitted(form(X))
+        np.testing.assert_allclose(model.components_, reference.components_, atol=1e-6)
+        np.testing.assert_allclose(model.transform(form(X[:5])), reference.transform(X[:5]), atol=1e-3)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_of_other_libraries(table, library):
+    module = pytest.importorskip(library)
+    X, _ = table
+    names = [f"c{i}" for i in range(12)]
+    columns = {name: X[:, i] for i, name in enumerate(names)}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    model = fitted(frame)
+    np.testing.assert_allclose(model.components_, fitted(X).components_, atol=1e-12)
+    if library != "pyarrow":
+        assert list(model.feature_names_in_) == names
+        assert model.subspace_.names == tuple(names)
+        out = model.set_output(transform=library).transform(frame)
+        assert list(out.columns) == ["privatepca0", "privatepca1"]
+
+
+def test_pickle_clone_pipeline_and_grid_search(table):
+    X, _ = table
+    model = fitted(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X[:5]), model.transform(X[:5]))
+    assert again.release_.cost == model.release_.cost
+    assert clone(model).get_params() == model.get_params()
+    y = X @ np.arange(12.0) > np.median(X @ np.arange(12.0))
+    pipeline = make_pipeline(PrivatePCA(1, **BUDGET), LogisticRegression())
+    search = GridSearchCV(pipeline, {"privatepca__n_components": [1, 2]}, cv=2).fit(X, y)
+    assert search.best_params_["privatepca__n_components"] in (1, 2)
+
+
+def test_warnings(table):
+    X, _ = table
+    with pytest.warns(NotPrivateWarning, match="not private"):
+        PrivatePCA(2, **BUDGET, random_state=1).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert PrivatePCA(2, **BUDGET).fit(X).release_.private
+    with pytest.warns(UselessPlanWarning, match="rows"):
+        PrivatePCA(2, **BUDGET).fit(X[:60])
+
+
+def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
+    monkeypatch.setattr(_pca_steps.PCASteps, "run", lambda *_: pytest.fail("the private steps were run"))
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UselessPlanWarning):
+            PrivatePCA(2, **BUDGET).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
+def test_an_abstention_leaves_a_placeholder():
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    estimator = PrivatePCA(2, **BUDGET, method="stable")
+    with pytest.warns(AbstentionWarning, match="budget is spent"):
+        model = estimator.fit(X)
+    assert not model.succeeded_
+    assert model.release_.subspace is None
+    np.testing.assert_array_equal(model.components_, np.eye(2, 6))
+    assert model.transform(X).shape == (300, 2)
+
+
+def test_values_never_raise(table):
+    X = table[0].copy()
+    X[0, 0], X[1, 1], X[2] = np.nan, np.inf, 1e300
+    assert fitted(X).succeeded_
+    assert np.isfinite(fitted(X).mean_).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n_components": 13}, {"epsilon": -1.0}, {"method": "exact"}, {"norm_bound": 0.0}, {"n_components": 0}],
+)
+def test_wrong_parameters_are_named(table, change):
+    with pytest.raises(ValueError, match="must be"):
+        PrivatePCA(**({"n_components": 2} | BUDGET | change)).fit(table[0])
+
+
+def rows_in_partitions(n, d, length):
+    return partition_rows(np.zeros((n, d)), [length] * (n // length))
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "options", "message"),
+    [
+        (np.zeros((12, 6)), 3, {"method": "approximate"}, "at least 22 rows for two blocks; got 6"),
+        (np.zeros((12, 6)), "auto", {"method": "approximate"}, "at least 14 rows for two blocks; got 6"),
+        (np.zeros((12, 6)), 3, {"method": "approximate", "center": False}, "at least 22 rows for two blocks; got 12"),
+        (rows_in_partitions(400, 6, 8), 1, {"method": "approximate"}, "partitions that hold two blocks of 7 rows"),
+        (rows_in_partitions(8_000, 800, 16), 2, {"gamma": 1e-6}, "partitions that hold two blocks of 9 rows"),
+        (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
+        (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
+        (np.zeros((60, 6)), 1, {"norm_bound": 1e200}, "`norm_bound` must be between"),
+        (np.zeros((60, 6)), 1, {"epsilon": 1e-30}, "`epsilon` must be between"),
+    ],
+)
+def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message, monkeypatch):
+    def refused(*_, **__):
+        pytest.fail("a private step was made")
+
+    for name in ("mean_within", "variance_within", "private_subspace"):
+        monkeypatch.setattr(_pca_steps, name, refused)
+    for method in GAUSSIAN_METHODS:
+        monkeypatch.setitem(GAUSSIAN_METHODS, method, refused)
+    monkeypatch.setattr(pca, "choose_dimension", refused)
+    model = PrivatePCA(k, **(BUDGET | options))
+    for refuse in (model.check_table, model.fit):
+        with pytest.raises(ValueError, match=message):
+            refuse(X)
+
+
+def test_a_table_that_passes_the_check_is_not_read():
+    X = partition_rows(np.zeros((600, 4)), [300, 300])
+    X = X.then(lambda _: pytest.fail("a partition was read"))
+    PrivatePCA("auto", **BUDGET, method="approximate").check_table(X)
+
+
+def test_block_estimators_follow_their_functions():
+    X, truth = gaussian_subspace(3_000, 40, 2, gamma_w=1e-3, rng=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        model = ApproximateSubspace("auto", epsilon=3.0, delta=1e-6, max_components=4, random_state=0).fit(X)
+        boosted = BoostedSubspace(2, epsilon=3.0, delta=1e-6, alpha=0.9, beta=0.31, random_state=0).fit(X)
+    assert model.n_components_ == 2
+    assert model.subspace_.distance(truth) < 0.05
+    assert boosted.succeeded_
+    assert boosted.subspace_.distance(truth) < 0.05
+    assert boosted.release_.parameters["parts"] == 1

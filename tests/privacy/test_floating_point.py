@@ -1,0 +1,125 @@
+"""The low-bit attack on naive float noise, and what is left of it on our releases: nothing.
+
+Mironov ("On significance of the least significant bits for differential privacy", CCS 2012): the floats that
+0 + noise can reach differ from those that 2 + noise can reach, so the last bits of a released sum tell which it was.
+Of a sum near zero, 2 + noise has no digits below 2^-52, because the noise that leads there is at least 1 in size.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
+
+from privspan import private_mean
+from privspan.privacy.noise import add_gaussian, rounding_charge
+from privspan.privacy.randomness import open_streams
+from privspan.rows.unit import Rows
+from privspan.sums import variance as spectrum
+from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
+from privspan.sums.lazy_gauss import UnitGram
+
+DRAWS = 4000
+
+
+def finer_than_the_other_sum_allows(values):
+    """The attack: which values have digits below 2^-52."""
+    return np.array([Fraction(float(value)) * 2**52 % 1 != 0 for value in values])
+
+
+def test_the_attack_works_on_naive_noise():
+    rng = np.random.default_rng(0)
+    from_zero, from_two = (total + 2.0 * rng.standard_normal(DRAWS) for total in (0.0, 2.0))
+    assert finer_than_the_other_sum_allows(from_zero).mean() > 0.2
+    assert not finer_than_the_other_sum_allows(from_two).any()  # so one such value proves that the sum was not 2
+
+
+def test_the_attack_finds_nothing_in_our_noise():
+    bits = open_streams(0).noise
+    for total in (0.0, 2.0):
+        assert not finer_than_the_other_sum_allows(add_gaussian(np.full(DRAWS, total), 2.0, bits)).any()
+
+
+def test_the_attack_finds_nothing_in_a_released_mean():
+    for last in (-1.0, 1.0):
+        table = np.array([[1.0], [0.0], [0.0], [last]])
+        released = [private_mean(table, epsilon=1.0, delta=0.1, norm_bound=1.0, rng=seed) for seed in range(150)]
+        assert not finer_than_the_other_sum_allows([4 * float(each.mean[0]) for each in released]).any()
+
+
+@pytest.mark.parametrize("modulus", [2, 16, 256])
+def test_the_last_digits_follow_one_law_whatever_the_value(modulus):
+    """On the grid every value can be reached from every other, and its last digits say nothing."""
+    bits, grid = open_streams(1).noise, 2.0**-19
+    counts = []
+    for total in (0.0, 2.0 / 3.0):
+        steps = (add_gaussian(np.full(20_000, total), 1.0, bits, grid=grid) / grid).astype(np.int64)
+        counts.append(np.bincount(steps % modulus, minlength=modulus))
+    assert chi2_contingency(np.array(counts)).pvalue > 1e-6
+
+
+# ---- Low bits of the data --------------------------------------------------------------------------------------
+
+
+def charged_slack(bounds, grid):
+    """What `noise_level` charges beyond the mathematical sensitivity."""
+    return 2.0 * bounds.chunk_error + rounding_charge(bounds.entries, grid)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(2, 200), st.integers(1, 6))
+def test_the_order_of_summation_moves_a_sum_by_less_than_is_charged(seed, n, d):
+    """The same rows in another order have the same sum; what float64 makes of it differs in the last bits only."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.exp(20 * rng.standard_normal((n, 1)))
+    gram = UnitGram(Rows(X))
+    bounds = SumBounds(1.0, gram.chunk_error(d), upper_triangle(d), 1.02 * n)
+    grid = noise_level(bounds, 1.0).grid
+    totals = [
+        grid_total(UnitGram(Rows(table)).products(None), (d, d), grid)
+        for table in (X, X[rng.permutation(n)], X[::-1])
+    ]
+    triangle = np.triu_indices(d)
+    for other in totals[1:]:
+        assert np.linalg.norm((totals[0] - other)[triangle]) <= charged_slack(bounds, grid)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 3))
+def test_a_sum_is_within_the_charged_error_of_the_exact_one(seed, n, d):
+    """Against rational arithmetic on the very rows that the sum is made of."""
+    rows = Rows(np.random.default_rng(seed).standard_normal((n, d)))
+    gram = UnitGram(rows)
+    grid = noise_level(SumBounds(1.0, gram.chunk_error(d), upper_triangle(d), 1.02 * n), 1.0).grid
+    total = grid_total(gram.products(None), (d, d), grid)
+    unit = [[Fraction(float(entry)) for entry in row] for row in next(rows.pieces())[1]]
+    exact = [[sum(row[i] * row[j] for row in unit) for j in range(d)] for i in range(d)]
+    off = sum((Fraction(float(total[i, j])) - exact[i][j]) ** 2 for i in range(d) for j in range(d))
+    assert off <= (Fraction(gram.chunk_error(d)) + d * Fraction(grid) / 2) ** 2
+
+
+def test_low_bits_of_a_record_move_a_release_by_less_than_a_grid_step_or_two():
+    """With one seed, and a record changed in its last bit, the released means differ by grid steps, not by bits."""
+    table = np.random.default_rng(0).standard_normal((50, 2))
+    other = table.copy()
+    other[0] = np.nextafter(other[0], np.inf)
+    first, second = (private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=3.0, rng=5) for X in (table, other))
+    assert np.abs(first.mean - second.mean).max() <= 2 * 2.0**-20 * first.noise
+    assert first.noise == second.noise
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 2, 3, 7])
+def test_the_octave_of_a_length_is_exact_whatever_the_rows_before_it_are(left_out):
+    """A rounded logarithm puts the float below a power of two an octave too high, in some places of an array."""
+    first, last = spectrum._OCTAVES
+    powers = 2.0 ** np.arange(first + 1, last + 1)
+    lengths = np.concatenate([np.full(left_out, 2.0**first), powers, np.nextafter(powers, 0.0)])
+    expected = np.zeros(last - first + 1)
+    for octave in range(first, last):
+        expected[octave - first] += 1  # the float below the next power
+        expected[octave + 1 - first] += 1  # that power itself
+    np.testing.assert_array_equal(spectrum._octave_counts(lengths), expected)
+    alone = sum(spectrum._octave_counts(lengths[i : i + 1]) for i in range(len(lengths)))
+    np.testing.assert_array_equal(alone, expected)

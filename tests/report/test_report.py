@@ -1,0 +1,356 @@
+"""The report: says what it should, cannot be broken into, holds public and released values only, and opens."""
+
+import html
+import shutil
+import subprocess
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privspan as ps
+from privspan.datasets import gaussian_subspace
+from privspan.privacy import Part, PrivacyCost
+from privspan.report import report_html, write_report
+from privspan.report.markup import Html, element, shortened
+from privspan.report.words import (
+    ABOUT_METHODS,
+    about_method,
+    chance_of_harm,
+    chance_to_guess,
+    command,
+    number,
+    program,
+)
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+
+
+class Reader(HTMLParser):
+    """Collects the words and the tags of a page, and checks that tags close in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())  # no-break spaces become plain ones
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def pictures(page: str) -> list[str]:
+    return [str(attributes["aria-label"]) for attributes in Reader(page).named("svg")]
+
+
+@pytest.fixture(scope="module")
+def pca() -> ps.PrivatePCA:
+    X, _ = gaussian_subspace(3_000, 15, 2, gamma_w=0.1, rng=0)
+    return ps.PrivatePCA(2, **BUDGET).fit(X + 1.0)
+
+
+@pytest.fixture(scope="module")
+def exact() -> ps.Release:
+    parts = np.random.default_rng(0).integers(1, 100, (120, 2))
+    table = np.column_stack([parts, parts.sum(axis=1)])
+    return ps.exact_subspace(table, 2, **BUDGET, names=["rent", "food", "total"])
+
+
+def a_release(method: str, subspace: ps.Subspace | None = None, **fields: object) -> ps.Release:
+    return ps.Release(subspace, PrivacyCost(1.0, 1e-6), method, **fields)  # type: ignore[arg-type]
+
+
+def a_subspace(d: int, k: int) -> ps.Subspace:
+    return ps.Subspace.from_spanning(np.random.default_rng(d).standard_normal((d, k)))
+
+
+# --- What it says --------------------------------------------------------------------------------------
+
+
+def test_a_pca_shows_spectrum_loadings_plan_and_budget(pca: ps.PrivatePCA) -> None:
+    names = [f"question {i}" for i in range(15)]
+    page = report_html(pca.release_, plan=pca.plan_, columns=names, source="A survey of 2025")
+    shown, text = pictures(page), Reader(page).text
+    assert shown[0] == "Share of variance by component"
+    assert shown[1:3] == ["Loadings of Component 1", "Loadings of Component 2"]
+    assert {"Predicted error by method", "Shares of the budget by step"} <= set(shown)
+    largest = names[int(np.abs(pca.components_[0]).argmax())]
+    assert largest in text
+    assert "A survey of 2025" in text
+    assert f"predicts an error of {number(pca.plan_.error, 2)}" in text
+    assert "1,500 pairs of rows" in text
+    assert ps.__version__ in text
+
+
+def test_the_promise_is_translated(exact: ps.Release) -> None:
+    text = Reader(report_html(exact)).text
+    assert "at most 73.2 % of the time" in text
+    assert "at most 2.8 % with yours" in text
+    assert "one in 1,000,000" in text
+
+
+def test_an_exact_release_is_told_in_relations(exact: ps.Release) -> None:
+    text = Reader(report_html(exact)).text
+    assert "total = rent + food" in text
+    assert "1 exact relation holds between the 3 columns" in text
+    renamed = Reader(report_html(exact, columns=["a", "b", "c"])).text
+    assert "c = a + b" in renamed
+
+
+def test_relations_too_many_to_list_are_counted() -> None:
+    table = np.random.default_rng(0).integers(-9, 10, (80, 1)) * np.arange(1, 801)
+    release = ps.exact_subspace(table, 1, **BUDGET)
+    assert "There are 799 independent relations" in Reader(report_html(release)).text
+
+
+def test_an_abstention_is_said_first_and_shows_no_components() -> None:
+    variances = {"explained_variance": np.array([3.0, 1.0]), "total_variance": 9.0, "mean": np.array([5.0, 7.0])}
+    page = report_html(a_release("private PCA (stable)", extras=variances), columns=["a", "b"])
+    reader = Reader(page)
+    assert "Nothing was released: the method abstained" in reader.text
+    assert "cost the full budget" in reader.text
+    assert "Share of variance by component" not in pictures(page)
+
+
+def test_a_seeded_release_promises_nothing() -> None:
+    text = Reader(report_html(a_release("adaptive", a_subspace(5, 2), private=False))).text
+    assert "Not private." in text
+    assert "Nothing is promised: a seed was given." in text
+    assert "a strong promise" not in text
+    assert "confidence" not in text
+
+
+def test_large_tables_show_their_largest_loadings_only() -> None:
+    names = [f"gene {i}" for i in range(5_000)]
+    subspace = a_subspace(5_000, 20)
+    page = report_html(a_release("stable", subspace), columns=names)
+    text = Reader(page).text
+    assert len(page) < 150_000
+    assert names[int(np.abs(subspace.basis[:, 0]).argmax())] in text
+    assert "The first 12 of 20 are shown." in text
+
+
+def test_loadings_of_nothing_are_not_drawn() -> None:
+    page = report_html(a_release("adaptive", ps.Subspace(np.eye(6)[:, :1])))
+    assert "All others are close to 0." in Reader(page).text
+    assert "column 2" not in page.split("Every number")[0]
+
+
+@pytest.mark.parametrize("method", [*ps.baselines.__all__, "approximate_subspace", "exact_subspace"])
+def test_every_algorithm_can_be_reported(method: str) -> None:
+    X = np.random.default_rng(0).integers(-5, 6, (60, 4)).astype(float)
+    algorithm = getattr(ps.baselines, method, None) or getattr(ps, method)
+    release = algorithm(X, 2, **BUDGET)
+    text = Reader(report_html(release)).text
+    assert release.method in text
+    assert about_method(release.method).name in text
+
+
+def test_a_method_of_the_future_is_reported_too() -> None:
+    assert "a new method" in Reader(report_html(a_release("a new method", a_subspace(4, 1)))).text
+
+
+def test_the_proofs_that_are_named_exist() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "explanation"
+    assert [about.page for about in ABOUT_METHODS.values() if not (folder / f"{about.page}.md").exists()] == []
+
+
+# --- Numbers in words ----------------------------------------------------------------------------------
+
+
+def test_the_chance_to_guess_is_that_of_the_best_test() -> None:
+    # Randomised response that reveals the truth with probability delta attains (epsilon, delta).
+    for epsilon, delta in [(0.1, 0.0), (1.0, 1e-6), (2.0, 0.05), (800.0, 0.1)]:
+        honest = (1.0 - delta) / (1.0 + np.exp(-epsilon)) + delta
+        assert chance_to_guess(PrivacyCost(epsilon, delta)) == pytest.approx(honest)
+
+
+def test_a_harm_grows_by_at_most_the_promise() -> None:
+    assert chance_of_harm(PrivacyCost(1.0, 1e-3), 0.01) == pytest.approx(np.e / 100 + 1e-3)
+    assert chance_of_harm(PrivacyCost(5_000.0, 0.0), 0.01) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(1e-6, "1e-6"), (1500, "1,500"), (0.02345, "0.0234"), (1530.6, "1,531"), (1e20, "1e20")]
+)
+def test_numbers_are_written_for_people(value: float, written: str) -> None:
+    assert number(value) == written
+
+
+def test_budgets_of_two_kinds_are_not_drawn_as_shares() -> None:
+    parts = (Part("choice", 0.5, 0.0), Part("noise", 0.4, 1e-6, mu=0.1))
+    page = report_html(ps.Release(a_subspace(4, 2), PrivacyCost(1.0, 1e-6, parts=parts), "adaptive"))
+    assert "Shares of the budget by step" not in pictures(page)
+    assert "Its 2 steps" in Reader(page).text
+
+
+def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Release, tmp_path: Path) -> None:
+    table = np.random.default_rng(0).standard_normal((60, 4))
+    for release in (
+        pca.release_,
+        exact,
+        ps.approximate_subspace(table, 2, **BUDGET),
+        ps.private_subspace(table, 2, **BUDGET, method="adaptive"),
+    ):
+        code = program(release, 2).replace("report.html", str(tmp_path / "report.html"))
+        scope: dict[str, object] = {"table": table, "names": list("abcd")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ps.AbstentionWarning)
+            exec(code, scope)
+        again = scope["release"] if "release" in scope else scope["model"].release_  # type: ignore[attr-defined]
+        assert (again.method.split("/")[0], again.cost.epsilon) == (release.method.split("/")[0], 1.0)
+    assert "<!DOCTYPE html>" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_command_is_one_that_exists(pca: ps.PrivatePCA, exact: ps.Release) -> None:
+    assert "--k 2 --epsilon 1 --delta 1e-06 --method adaptive" in str(command(pca.release_, 2))
+    assert "--k 2 --epsilon 1 --delta 1e-06 --exact" in str(command(exact, 2))
+    decimal = a_release("exact/votes", parameters={"affine": True, "decimals": 2})
+    assert "--k K --epsilon 1 --delta 1e-06 --exact --affine --decimals 2" in str(command(decimal, None))
+    uncentred = a_release("private PCA (stable)", parameters={"centring": "none"}, extras={"n_components": 3})
+    assert "--k auto --epsilon 1 --delta 1e-06 --method stable --no-center" in str(command(uncentred, 3))
+    assert command(a_release("stable"), 2) is None
+
+
+# --- What it must not do -------------------------------------------------------------------------------
+
+
+def test_nothing_given_can_break_out_of_the_page() -> None:
+    evil = "<script>alert(1)</script>\"'&\u202e\x00\ud800</svg>"
+    release = a_release(evil, a_subspace(3, 2), parameters={evil: evil}, extras={evil: [evil]})
+    page = report_html(release, columns=[evil + str(i) for i in range(3)], title=evil, source=evil)
+    reader = Reader(page)
+    assert reader.named("script") == []
+    assert "<script" not in page
+    assert not {"\u202e", "\x00"} & set(page)
+    assert '<script>alert(1)</script>"' in reader.text  # shown as text
+    page.encode("utf-8")
+
+
+def test_markup_escapes_strings_and_keeps_markup() -> None:
+    assert element("p", "a < b", Html("<b>"), class_='x"y') == '<p class="x&quot;y">a &lt; b<b></p>'
+
+
+def test_long_names_are_cut_in_the_middle() -> None:
+    assert shortened("short", 10) == "short"
+    assert shortened("a name that is far too long", 12) == "a name …long"
+    assert len(shortened("列" * 40, 12)) <= 7
+
+
+def test_the_page_loads_nothing(pca: ps.PrivatePCA) -> None:
+    page = report_html(pca.release_, plan=pca.plan_)
+    reader = Reader(page)
+    assert {"script", "link", "img", "iframe", "object", "a", "image", "use"}.isdisjoint(
+        {tag for tag, _ in reader.tags}
+    )
+    assert not any({"src", "href", "srcset", "style", "onload"} & set(attributes) for _, attributes in reader.tags)
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "default-src 'none'" in page
+
+
+def test_the_page_depends_on_the_release_only() -> None:
+    # Two tables that differ everywhere, one release: an exact subspace carries no noise.
+    rng = np.random.default_rng(0)
+    pages = []
+    for scale in (10, 10_000):
+        parts = rng.integers(1, scale, (200, 2))
+        release = ps.exact_subspace(np.column_stack([parts, parts.sum(axis=1)]), 2, **BUDGET)
+        pages.append(report_html(release, columns=["a", "b", "total"]))
+    assert pages[0] == pages[1]
+
+
+def test_the_report_takes_no_data() -> None:
+    # A table in the place of a release is refused, and not quoted.
+    with pytest.raises(TypeError, match="got ndarray") as caught:
+        report_html(np.full((2, 2), 31415.0))  # type: ignore[arg-type]
+    assert "31415" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": ["only one"]}, "`columns` must hold 3 names"),
+        ({"columns": "abc"}, "`columns` must be a sequence of str"),
+        ({"columns": [1, 2, 3]}, "`columns` must be a sequence of str"),
+        ({"plan": 0.1}, "`plan` must be a Plan"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str, exact: ps.Release) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        report_html(exact, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_file_is_replaced_whole_or_left_alone(tmp_path: Path, exact: ps.Release) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, exact, title="First")
+    with pytest.raises(ValueError, match="`columns`"):
+        write_report(path, exact, columns=["a"])
+    assert "<title>First</title>" in path.read_text("utf-8")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+# --- In a browser --------------------------------------------------------------------------------------
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+def browse(page: Path, tmp_path: Path) -> tuple[str, str]:
+    """Return the document as the browser sees it, and what it wrote to its console."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--dump-dom"]
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    run = subprocess.run(
+        [str(CHROMIUM), *options, profile, page.as_uri()], capture_output=True, text=True, timeout=60, check=True
+    )
+    console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
+    return run.stdout, "\n".join(console)
+
+
+@needs_chromium
+def test_a_browser_shows_the_figures_and_has_no_complaint(pca: ps.PrivatePCA, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, pca.release_, plan=pca.plan_, columns=[f"<b>{i}" for i in range(15)])
+    document, console = browse(path, tmp_path)
+    assert console == ""
+    assert pictures(path.read_text("utf-8")) == pictures(document)
+    assert document.count("<rect") > 30
+    # The same browser does complain about a page that has something to complain about.
+    path.write_text(path.read_text("utf-8").replace("</main>", "<script>alert(1)</script></main>"), encoding="utf-8")
+    assert "Content Security Policy" in browse(path, tmp_path)[1]
+
+
+@needs_chromium
+def test_nothing_is_wider_than_a_phone(pca: ps.PrivatePCA, tmp_path: Path) -> None:
+    page = report_html(pca.release_, plan=pca.plan_, columns=[f"{'long_name_' * 9}{i}" for i in range(15)])
+    page = page.replace("<details>", "<details open>")
+    measure = "root = this.contentDocument.documentElement; document.title = root.scrollWidth - root.clientWidth"
+    frame = (
+        f'<iframe width="360" height="800" style="border:0" srcdoc="{html.escape(page)}" onload="{measure}"></iframe>'
+    )
+    path = tmp_path / "frame.html"
+    path.write_text(f"<!DOCTYPE html><title>-</title>{frame}", encoding="utf-8")
+    document, _ = browse(path, tmp_path)
+    assert "<title>0</title>" in document

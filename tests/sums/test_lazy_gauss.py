@@ -1,0 +1,252 @@
+"""Lazy Analyze Gauss: the law of its noise, its sensitivity along transcripts, and its linear algebra."""
+
+import math
+
+import numpy as np
+import pytest
+from gaussian_transcript import Transcript
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privspan.privacy.randomness import BitSource, open_streams
+from privspan.rows.unit import Rows
+from privspan.sums.krylov import leading_pairs, spiked_eigenvalues
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram
+
+
+def lazy_on(X, mu=1.0, seed=0, columns=1000, bits=None):
+    bits = open_streams(seed).noise if bits is None else bits
+    return LazyGauss(UnitGram(Rows(X)), mu, bits, most_columns=columns, most_passes=30)
+
+
+class SameNoiseAgain:
+    """The planted fault: every draw of a given size returns the same numbers."""
+
+    def uint64(self, size):
+        return BitSource(np.random.Philox(self.seed)).uint64(size)
+
+    def bytes(self, count):
+        return BitSource(np.random.Philox(self.seed)).bytes(count)
+
+
+def noise_matrices(draws, fresh=True):
+    """Reveal the noise of an all-zero table through blocks that depend on earlier answers; (draws, d, d)."""
+    d, matrices = 4, []
+    for seed in range(draws):
+        bits = None if fresh else SameNoiseAgain()
+        if bits is not None:
+            bits.seed = seed
+        lazy = lazy_on(np.zeros((5, d)), seed=seed, bits=bits)
+        first = np.ones((d, 1))
+        second = lazy.product(first)  # adaptively chosen
+        lazy.product(second)
+        matrices.append(lazy.product(np.eye(d)))
+    return np.array(matrices)
+
+
+def largest_deviation(matrices):
+    """Compare all second moments of the entries with those of the symmetric Gaussian matrix."""
+    d = matrices.shape[1]
+    rows, columns = np.triu_indices(d)
+    flat = matrices[:, rows, columns] / np.where(rows == columns, math.sqrt(2.0), 1.0)
+    return float(np.abs(flat.T @ flat / len(flat) - np.eye(len(rows))).max())
+
+
+def test_law_is_that_of_the_dense_matrix():
+    matrices = noise_matrices(300)
+    np.testing.assert_allclose(matrices, matrices.transpose(0, 2, 1), atol=1e-9)
+    # 55 second moments, each with standard deviation at most sqrt(2 / 300) = .082: 7 of them.
+    assert largest_deviation(matrices) < 0.57
+
+
+def test_reused_noise_is_caught():
+    assert largest_deviation(noise_matrices(100, fresh=False)) > 0.8
+
+
+def test_fresh_noise_in_every_block_and_every_strengthening():
+    lazy = lazy_on(np.zeros((5, 300)))
+    rng = np.random.default_rng(0)
+    lazy.extend(rng.standard_normal((300, 3)))
+    lazy.extend(rng.standard_normal((300, 3)))
+    correlation = np.corrcoef(lazy.image[:, :3].ravel(), lazy.image[:, 3:].ravel())[0, 1]
+    assert abs(correlation) < 0.2
+    before = lazy.image.copy()
+    lazy.strengthen(1.0)
+    assert abs(np.corrcoef((lazy.image - 0.5 * before).ravel(), before.ravel())[0, 1]) < 0.2
+
+
+@st.composite
+def neighbours(draw):
+    n, d = draw(st.integers(2, 6)), draw(st.integers(2, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.standard_normal((n, d))
+    other = X.copy()
+    kind = draw(st.sampled_from(["random", "zero", "nan", "orthogonal", "axis"]))
+    other[0] = {
+        "random": rng.standard_normal(d),
+        "zero": np.zeros(d),
+        "nan": np.full(d, np.nan),
+        "orthogonal": np.linalg.qr(np.c_[X[0], rng.standard_normal((d, 1))])[0][:, 1],
+        "axis": np.eye(d)[0],
+    }[kind]
+    if kind == "axis":
+        X[0] = np.eye(d)[1]
+    return X, other, draw(st.integers(1, 3)), draw(st.integers(0, 10))
+
+
+def krylov_run(block, seed, strengthen=None):
+    """Ask for blocks until all is known; strengthen on the way ("midway") or afterwards ("at the end")."""
+
+    def run(X):
+        lazy = lazy_on(X, seed=seed)
+        rng = np.random.default_rng(seed)
+        lazy.extend(rng.standard_normal((X.shape[1], block)))
+        lazy.extend(lazy.image)
+        if strengthen == "midway":
+            lazy.strengthen(1.0)
+        lazy.extend(lazy.image)
+        lazy.extend(rng.standard_normal((X.shape[1], X.shape[1])))
+        if strengthen == "at the end":
+            lazy.strengthen(1.0)
+
+    return run
+
+
+@settings(max_examples=60)
+@given(neighbours(), st.sampled_from([None, "midway", "at the end"]))
+def test_all_answers_together_cost_no_more_than_mu(case, strengthen):
+    X, other, block, seed = case
+    with pytest.MonkeyPatch.context() as patch:
+        spent = Transcript(patch).spent_by(krylov_run(block, seed, strengthen), X, other)
+    assert spent <= (1.0 if strengthen is None else 2.0)
+
+
+def test_the_bound_is_attained_by_orthogonal_records(monkeypatch):
+    X, other = np.eye(4)[[0, 1]], np.eye(4)[[2, 1]]
+    spent = Transcript(monkeypatch).spent_by(krylov_run(2, 0), X, other)
+    assert 0.999 < spent <= 1.0
+    # A second look in another basis costs its own 1 and no more: lemma 4, strengthening.
+    spent = Transcript(monkeypatch).spent_by(krylov_run(2, 0, "at the end"), X, other)
+    assert 1.998 < spent <= 2.0
+
+
+def test_answers_are_products_when_there_is_little_noise():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 12))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    lazy = lazy_on(X, mu=1e6)
+    lazy.extend(rng.standard_normal((12, 2)))
+    block = rng.standard_normal((12, 3))
+    np.testing.assert_allclose(lazy.product(block), unit.T @ unit @ block, atol=1e-3)
+    values, vectors = leading_pairs(lazy, 3, 5, 5, rng)
+    np.testing.assert_allclose(values[:4], np.linalg.eigvalsh(unit.T @ unit)[::-1][:4], atol=1e-3)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
+
+
+def test_the_basis_stays_orthonormal_and_within_its_room():
+    lazy = lazy_on(np.random.default_rng(0).standard_normal((30, 400)), columns=20)
+    rng = np.random.default_rng(1)
+    assert lazy.extend(rng.standard_normal((400, 8)))
+    assert lazy.extend(np.hstack([lazy.basis[:, :2], lazy.image]))  # partly old directions
+    assert lazy.extend(rng.standard_normal((400, 9)))
+    assert lazy.basis.shape[1] == 20
+    assert not lazy.extend(rng.standard_normal((400, 1)))
+    np.testing.assert_allclose(lazy.basis.T @ lazy.basis, np.eye(20), atol=1e-12)
+
+
+def test_a_basis_that_is_not_orthonormal_is_not_used(monkeypatch):
+    lazy = lazy_on(np.eye(6))
+    monkeypatch.setattr(np.linalg, "qr", lambda block: (block, None))
+    assert not lazy.extend(np.ones((6, 2)))
+    assert lazy.basis.shape[1] == 0
+
+
+def test_strengthening_halves_the_variance():
+    lazy = lazy_on(np.zeros((5, 300)))
+    single = lazy.noise
+    lazy.extend(np.random.default_rng(0).standard_normal((300, 5)))
+    lazy.strengthen(1.0)
+    assert lazy.noise == pytest.approx(single / math.sqrt(2.0), rel=1e-6)
+    # 1500 draws: the sample deviation is off by more than 12 % with probability below 1e-9.
+    assert lazy.image.std() == pytest.approx(lazy.noise, rel=0.12)
+
+
+# ---- Every way through the matrix: one symmetric matrix, seen in one basis ---------------------------------------
+
+
+def first_half(lazy):
+    """Reveal half of the directions, the second ones chosen by what the first ones showed."""
+    d = lazy.basis.shape[0]
+    lazy.extend(np.random.default_rng(1).standard_normal((d, max(d // 4, 1))))
+    lazy.extend(lazy.image)
+
+
+def the_rest(lazy):
+    lazy.product(np.eye(lazy.basis.shape[0]))
+
+
+COURSES = {  # what is done with the matrix, before and after it is strengthened
+    "whole": (LazyGauss.reveal_all, None),
+    "by and by": (first_half, None),
+    "by and by, all of it": (lambda lazy: (first_half(lazy), the_rest(lazy)), None),
+    "whole, strengthened": (LazyGauss.reveal_all, the_rest),
+    "by and by, strengthened": (first_half, lambda lazy: None),
+    "by and by, strengthened, the rest": (first_half, the_rest),
+    "by and by, all of it, strengthened": (lambda lazy: (first_half(lazy), the_rest(lazy)), the_rest),
+    "strengthened, then whole": (lambda lazy: None, LazyGauss.reveal_all),
+}
+
+
+def course_on(lazy, course, mu=1.5):
+    before, after = COURSES[course]
+    before(lazy)
+    if after is not None:
+        lazy.strengthen(mu)
+        after(lazy)
+    return lazy
+
+
+@pytest.mark.parametrize("course", COURSES)
+@pytest.mark.parametrize("d", [2, 7, 255, 257])
+def test_the_image_is_that_of_one_symmetric_matrix(course, d):
+    """Hardly any noise: the image is A @ basis, whichever way it was put together."""
+    X = np.random.default_rng(0).standard_normal((40, d))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    lazy = course_on(lazy_on(X, mu=1e6), course, mu=1e6)
+    np.testing.assert_allclose(lazy.image, unit.T @ (unit @ lazy.basis), atol=1e-4)
+    noisy = course_on(lazy_on(X, seed=d), course)
+    within = noisy.basis.T @ noisy.image
+    np.testing.assert_allclose(within, within.T, atol=1e-9 * np.abs(within).max())
+
+
+@pytest.mark.parametrize("course", COURSES)
+def test_every_course_has_the_law_of_dense_analyze_gauss(course):
+    """The noise of what is known, completed: all second moments, in standard and in turned coordinates."""
+    d, draws, matrices = 3, 400, []
+    for seed in range(draws):
+        lazy = course_on(lazy_on(np.zeros((2, d)), seed=seed), course)
+        matrices.append(lazy.product(np.eye(d)) / lazy.noise)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
+    for coordinates in (np.array(matrices), turn.T @ np.array(matrices) @ turn):
+        # 21 second moments in two systems and eight courses, each with standard deviation at most sqrt(2 / 400); one
+        # is off by six and a half of these with probability below 1e-7 (chi-square with 400 degrees of freedom).
+        assert largest_deviation(coordinates) < 6.5 * math.sqrt(2.0 / draws)
+    strengthened = COURSES[course][1] is not None
+    assert lazy.noise == pytest.approx(1.0 / math.sqrt(1.0 + 1.5**2 * strengthened), rel=1e-5)
+
+
+def test_an_average_of_images_in_two_bases_is_caught(monkeypatch):
+    """The planted fault: the second look of a complete matrix stays in standard coordinates."""
+    whole = LazyGauss._whole
+    monkeypatch.setattr(LazyGauss, "_whole", lambda self, level: whole(self, level) @ self.basis.T)
+    lazy = course_on(lazy_on(np.zeros((2, 7))), "by and by, all of it, strengthened")
+    within = lazy.basis.T @ lazy.image
+    assert np.abs(within - within.T).max() > 0.1
+
+
+def test_spiked_eigenvalues_undo_the_noise():
+    d, noise = 400, 1.0
+    truth = np.array([100.0, 50.0])
+    shown = truth + noise**2 * d / truth
+    np.testing.assert_allclose(spiked_eigenvalues(shown, noise, d), truth, rtol=1e-12)
+    assert spiked_eigenvalues(np.array([39.0]), noise, d)[0] == 20.0

@@ -1,0 +1,830 @@
+"""Deliberately broken variants of the real code, each with the audit that must catch it.
+
+A `Fault` plants itself by monkeypatching the library. `caught` runs an audit on whatever code is in place and says
+whether the claim was refuted: it must say no before and yes after planting. docs/explanation/planted-faults.md lists
+the same faults.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import dask
+import dask.array as da
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from exact_oracle import printed_algorithm, scores
+from stable_attacks import hidden_rows
+
+import privspan.audit.domains as domains
+from privspan import approximate, baselines, exact_subspace, private_mean
+from privspan._lib import entry, frames, strict_json
+from privspan.approximate import approximate_subspace
+from privspan.audit import Task, run_task, scalar_audit, tasks
+from privspan.audit.releases import released_numbers
+from privspan.audit.tables import last_replaced, moment_pairs, near_axis
+from privspan.backends import dask_tables
+from privspan.blocks import histogram, rank
+from privspan.exact import exact
+from privspan.exact import search as exact_search
+from privspan.exact.arithmetic import rational_form
+from privspan.ledger import DamagedLedgerError, Ledger
+from privspan.privacy import Budget, epsilon_from_mu, mu_from_budget, selection
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import open_streams
+from privspan.rows import UnreadableFileError, open_rows
+from privspan.rows import unit as unit_rows
+from privspan.rows.files import parquet as parquet_files
+from privspan.rows.files import text as text_files
+from privspan.rows.unit import Rows
+from privspan.stable import certificate as leverage_certificate
+from privspan.stable import records as stable
+from privspan.stable import release as stable_release
+from privspan.stable.certificate import LeveragePlan
+from privspan.stable.leverage import GRID, LeverageFilter, exact_gram
+from privspan.stable.plan import StableBudget
+from privspan.stable.records import stable_subspace
+from privspan.stable.release import certified_release
+from privspan.sums import adaptive, lazy_gauss, localised, mean
+from privspan.sums import grid as sums
+from privspan.sums.localised import local_view, localised_sums
+
+# The package offers functions under the names of these modules.
+gap_module = sys.modules["privspan.baselines.analyze_gauss_gap"]
+exponential_module = sys.modules["privspan.baselines.exponential_pca"]
+
+EPSILON, DELTA = 1.0, 0.1
+SMALL_DELTA = 0.01
+FEW, MANY = 60, 600  # runs on each table: enough for a leak that is certain, and for one that is a matter of size
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, what that breaks, how to plant it and which audit finds it."""
+
+    name: str
+    plant: Plant
+    caught: Callable[[], bool]
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(name: str, caught: Callable[[], bool]) -> Callable[[Plant], Plant]:
+    """Register the decorated function, which plants the fault."""
+
+    def keep(plant: Plant) -> Plant:
+        FAULTS[name] = Fault(name, plant, caught)
+        return plant
+
+    return keep
+
+
+# ---- Audits ----------------------------------------------------------------------------------------------------
+
+
+def refuted(
+    run: Callable[..., Any], pair: Any, *, runs: int = FEW, epsilon: float = EPSILON, delta: float = DELTA
+) -> bool:
+    """Audit ``run(table, rng=seed)`` on two tables, seeded, at 99 % confidence."""
+    seeds = itertools.count()
+
+    def on(table: Any) -> Callable[[], dict[str, float]]:
+        return lambda: numbers(run(table, rng=next(seeds)))
+
+    audit = scalar_audit(on(pair[0]), on(pair[1]), epsilon=epsilon, delta=delta, runs=runs, confidence=0.99)
+    return audit.refuted
+
+
+def numbers(released: Any) -> dict[str, float]:
+    return released if isinstance(released, dict) else released_numbers(released)
+
+
+def algorithm_refuted(algorithm: Callable[..., Any], pair: Any, *arguments: Any, **options: Any) -> bool:
+    """Audit an algorithm that is called with epsilon and delta."""
+    runs = options.pop("runs", FEW)
+
+    def run(table: Any, rng: int) -> Any:
+        return algorithm(table, *arguments, epsilon=EPSILON, delta=DELTA, rng=rng, **options)
+
+    return refuted(run, pair, runs=runs)
+
+
+def task_refuted(name: str, runs: int = 2000) -> bool:
+    """Run the registered exact audits or sampler tests of that name."""
+    return any(run_task(task, runs, 0).refuted for task in tasks(name) if task.kind != "sampled")
+
+
+def domain_refuted(name: str, case: str) -> bool:
+    return run_task(Task("exact", name, case)).refuted
+
+
+# ---- Types of tables -------------------------------------------------------------------------------------------
+
+
+def narrow_pair() -> Any:
+    """A column of small integers, one of them missing or not, beside one whose differences overflow float32."""
+    table = np.tile([[1.0, 3e38]], (40, 1))
+    table[mean._public_pairs(table, open_streams(0).public)[:, 1], 1] = -3e38
+    return last_replaced(table, (1.0, 3e38), (np.nan, 3e38))
+
+
+def mean_difference(table, rng):
+    small = pa.array([None if np.isnan(cell) else int(cell) for cell in table[:, 0]], pa.int8())
+    X = pa.table({"small": small, "large": table[:, 1].astype(np.float32)})
+    differences = mean.pair_differences(X, 0)
+    return private_mean(differences, epsilon=EPSILON, delta=DELTA, norm_bound=1.0, rng=rng)
+
+
+@fault("dtype of a table by its values", lambda: refuted(mean_difference, narrow_pair()))
+def inferred_type(patch):
+    patch.setattr(frames, "frame_numbers", lambda X, name: None)
+
+
+def longest_pair() -> Any:
+    """Records on one line, in the largest integers, and one whose cells are missing or not."""
+    return last_replaced(np.tile([[2.0**63, 1.0]], (40, 1)), (0.0, 0.0), (np.nan, np.nan))
+
+
+def line_of_partition(table, rng):
+    chunk = table if np.isnan(table).any() else np.array([[min(int(c), 2**63 - 1) for c in row] for row in table])
+    X = da.from_delayed(dask.delayed(chunk), chunk.shape, dtype=np.int64)
+    found = exact_subspace(X, 1, epsilon=EPSILON, delta=DELTA, rng=rng).subspace
+    return {"abstained": float(found is None), "sign": 0.0 if found is None else float(np.sign(np.prod(found.basis)))}
+
+
+@fault("a chunk cast back to the declared integers", lambda: refuted(line_of_partition, longest_pair()))
+def cast_chunks(patch):
+    def cast(chunk, dtype):
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(chunk).astype(np.int64).astype(dtype)
+
+    patch.setattr(dask_tables, "cell_numbers", cast)
+
+
+# ---- Exact case and choices ------------------------------------------------------------------------------------
+
+
+def errata_pair() -> Any:
+    """Thirty records on each of two lines, and one person on a third line or on the first."""
+    table = np.array([(1, 0)] * 30 + [(0, 1)] * 31)
+    return last_replaced(table, (1, 1), (1, 0))
+
+
+def exact_run(table, rng):
+    return exact_subspace(table, 1, epsilon=EPSILON, delta=SMALL_DELTA, rng=rng)
+
+
+@cache
+def scores_of(table: tuple[tuple[int, ...], ...]) -> dict[Any, int]:
+    return scores(table, 1)
+
+
+@fault("the paper's Algorithm 1 as printed", lambda: refuted(exact_run, errata_pair(), runs=400, delta=SMALL_DELTA))
+def printed(patch):
+    def winner(rows, k, plan, failure, max_bits, streams):
+        table = rows.integers(np.arange(len(rows)))
+        rng = np.random.default_rng(streams.noise.below(2**64))
+        found = scores_of(tuple(tuple(int(entry) for entry in row) for row in table))
+        chosen = printed_algorithm(found, epsilon=EPSILON, delta=SMALL_DELTA, ell=2, rng=rng)
+        if chosen is None:
+            return None, 0
+        return rational_form([[int(entry * 2) for entry in row] for row in chosen]), 10**6
+
+    patch.setattr(exact, "_winner", winner)
+
+
+def vote_refuted() -> bool:
+    def law(ballots):
+        return domains._release_or_abstain(*selection.vote_margin(ballots))
+
+    return domains._sequences(("a", "b", None), 5, law).delta > domains._DELTA
+
+
+@fault("sensitivity one instead of two", vote_refuted)
+def unhalved(patch):
+    patch.setattr(selection, "gap_margin", lambda top, second: max(0, top - second))
+
+
+@fault("threshold too low", lambda: domain_refuted("exact_subspace (majority)", "eight records on three lines"))
+def low_threshold(patch):
+    margin = exact_search.majority_margin
+    patch.setattr(exact_search, "majority_margin", lambda score, voters: margin(score + 1, voters))
+
+
+@fault("release table in float64", lambda: task_refuted("release_probability"))
+def float_table(patch):
+    table = selection._OptimalTable.__call__
+
+    def rounded(self, entry):
+        return int(float(table(self, entry)))
+
+    patch.setattr(selection._OptimalTable, "__call__", rounded)
+
+
+@fault("noise cut off too early", lambda: task_refuted("TruncatedLaplace"))
+def short_laplace(patch):
+    class Short(selection.TruncatedLaplace):
+        def __init__(self, epsilon, delta, sensitivity=1):
+            super().__init__(epsilon, delta, sensitivity)
+            self.bound -= 1
+            self.weights = self.weights[:-1]
+            self.total = self.weights[0] + 2 * sum(self.weights[1:])
+
+    patch.setattr(domains, "TruncatedLaplace", Short)
+
+
+def grown_by_threads() -> bool:
+    """Whether a release table that eight threads grow at one time breaks the inequality that makes it private."""
+    following = selection._OptimalTable._next
+
+    def slowly(table, last):
+        time.sleep(1e-6)  # other threads come in between
+        return following(table, last)
+
+    table = selection._OptimalTable(0.1, 1e-3)
+    with mock.patch.object(selection._OptimalTable, "_next", slowly), ThreadPoolExecutor(8) as pool:
+        list(pool.map(table, range(40, 56)))
+    entries = [table(margin) for margin in range(56)]
+    return any(high > following(table, low) for low, high in itertools.pairwise(entries))
+
+
+@fault("a release table that threads grow in place", grown_by_threads)
+def grown_in_place(patch):
+    def grow(self, margin):
+        if not isinstance(self._entries, list):
+            self._entries = list(self._entries)
+        while len(self._entries) <= margin:
+            last = self._entries[-1]
+            if last == selection._ONE:
+                return last
+            self._entries.append(self._next(last))
+        return self._entries[margin]
+
+    patch.setattr(selection._OptimalTable, "__call__", grow)
+
+
+def rank_pair() -> Any:
+    flat, full = np.tile([[1.0, 0.0, 0.0]], (3, 1)), np.eye(3)[[0, 0, 1]]
+    return last_replaced(np.vstack([flat, full, flat]), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+
+
+def chosen_dimension(table, rng):
+    return rank.choose_dimension(table, 2, epsilon=EPSILON, bits=open_streams(rng).noise, block_size=3)
+
+
+@fault("selection at four times its epsilon", lambda: refuted(chosen_dimension, rank_pair(), runs=MANY, delta=1e-9))
+def eager_selection(patch):
+    flip = rank.permute_and_flip
+    patch.setattr(rank, "permute_and_flip", lambda counts, epsilon, bits: flip(counts, 4 * epsilon, bits))
+
+
+def all_inside_pair() -> Any:
+    return last_replaced(np.tile([[1.0, 2.0]], (30, 1)), (math.nan, 2.0), (1.0, 2.0))
+
+
+@fault("abstention that depends on values", lambda: algorithm_refuted(exact_subspace, all_inside_pair(), 1))
+def touchy(patch):
+    rows = exact.integer_rows
+
+    def give_up(table, **options):
+        return rows(table if np.isfinite(table).all() else np.zeros_like(table), **options)
+
+    patch.setattr(exact, "integer_rows", give_up)
+
+
+def ended_early(table, rng):
+    """Whether a call ends with an error for a caller who has asked NumPy to raise."""
+    with np.errstate(all="raise"):
+        try:
+            private_mean(table, epsilon=EPSILON, delta=DELTA, rng=rng)
+        except FloatingPointError:
+            return {"ended early": 1.0}
+    return {"ended early": 0.0}
+
+
+UNDERFLOW = last_replaced(np.ones((3, 2)), (1.0, 1e-200), (1.0, 1.0))
+
+
+@fault("errors that the caller's NumPy raises", lambda: refuted(ended_early, UNDERFLOW))
+def open_door(patch):
+    patch.setattr(entry, "quiet_numpy", contextlib.nullcontext)
+
+
+# ---- Sums and their noise --------------------------------------------------------------------------------------
+
+OPPOSITE = last_replaced(np.zeros((3, 2)), (1.0, 0.0), (-1.0, 0.0))
+ZERO_OR_LONG = last_replaced(np.zeros((3, 2)), (0.0, 0.0), (1e6, 0.0))
+TIE = moment_pairs()["tie"]
+
+
+def mean_refuted(pair: Any, **options: Any) -> bool:
+    return algorithm_refuted(private_mean, pair, **options)
+
+
+@fault("noise from the wrong scale", lambda: algorithm_refuted(baselines.mod_sulq, TIE, 1, runs=MANY))
+def quiet(patch):
+    level = sums.noise_level
+
+    def third(bounds, mu, **options):
+        return level(bounds, 3.0 * mu, **options)
+
+    patch.setattr(sums, "noise_level", third)
+
+
+@fault("missing clip", lambda: mean_refuted(ZERO_OR_LONG, norm_bound=1.0))
+def unclipped(patch):
+    scaled = unit_rows._scaled_dense
+    patch.setattr(unit_rows, "_scaled_dense", lambda rows, *rest: (np.nan_to_num(rows), scaled(rows, *rest)[1]))
+
+
+@fault("quantile without noise", lambda: mean_refuted(ZERO_OR_LONG))
+def bare_quantile(patch):
+    patch.setattr(
+        mean,
+        "typical_length",
+        lambda source, mu, bits: float(np.exp(np.log(np.maximum(np.linalg.norm(source, axis=1), 2.0**-40)).mean())),
+    )
+
+
+@fault("shares that sum above one", lambda: mean_refuted(OPPOSITE, norm_bound=1.0, runs=MANY))
+def generous_ledger(patch):
+    spend = MuLedger.spend
+
+    def treble(self, name, share):
+        return 3.0 * spend(self, name, share)
+
+    patch.setattr(MuLedger, "spend", treble)
+    patch.setattr(MuLedger, "cost", lambda self: Budget(EPSILON, DELTA).cost())
+
+
+@fault("the same noise on every call", lambda: mean_refuted(OPPOSITE, norm_bound=1.0))
+def repeated(patch):
+    patch.setattr(mean, "open_streams", lambda rng: open_streams(0))
+
+
+def fitted_components(table, rng):
+    from privspan import PrivatePCA
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of seeds, and of tables too small to be of use
+        model = PrivatePCA(1, epsilon=EPSILON, delta=DELTA, center=False, random_state=rng).fit(table)
+    return model.release_
+
+
+@fault("seeded noise reused by clones", lambda: refuted(fitted_components, TIE))
+def shared_seed(patch):
+    patch.setattr("privspan.estimators.pca.independent_seeds", lambda seed, count: list(range(count)))
+
+
+def low_bits(table, rng):
+    """Whether a released sum has digits finer than a float64 between 1 and 2 can hold."""
+    released = private_mean(table, epsilon=EPSILON, delta=SMALL_DELTA, norm_bound=1.0, rng=rng)
+    total = float(released.mean[0]) * len(table)
+    return {"finer than 2^-52": float(Fraction(total) * 2**52 % 1 != 0)}
+
+
+# Sums 0 and 2. Four rows, so that dividing by n loses nothing.
+LOW_BITS_PAIR = last_replaced(np.array([[1.0], [0.0], [0.0], [0.0]]), (-1.0,), (1.0,))
+
+
+@fault(
+    "float rounding that leaks low bits", lambda: refuted(low_bits, LOW_BITS_PAIR, runs=2 * MANY, delta=SMALL_DELTA)
+)
+def naive_float_noise(patch):
+    def naive(values, sigma, bits, *, grid):
+        generator = np.random.default_rng(bits.below(2**64))
+        return values + sigma * generator.standard_normal(values.shape)
+
+    patch.setattr(sums, "add_gaussian", naive)
+
+
+@fault("lazy noise that is not fresh", lambda: task_refuted("LazyGauss", runs=300))
+def stale_noise(patch):
+    start, seeds = lazy_gauss.LazyGauss.__init__, [0]
+
+    def seeded(self, source, mu, bits, **options):
+        seeds[0] = bits.below(2**64)
+        start(self, source, mu, bits, **options)
+
+    def stale(values, sigma, bits, *, grid):
+        """Add noise that starts again at the same place in every block."""
+        return values + sigma * np.random.default_rng(seeds[0]).standard_normal(values.shape)
+
+    patch.setattr(lazy_gauss.LazyGauss, "__init__", seeded)
+    patch.setattr(lazy_gauss, "add_gaussian", stale)
+    patch.setattr(sums, "add_gaussian", stale)
+
+
+# ---- Localised rounds ------------------------------------------------------------------------------------------
+
+FLIPPED = last_replaced(np.tile([[1.0, 0.0]], (4, 1)), (1.0, 1.0), (1.0, -1.0))
+MU = mu_from_budget(EPSILON, DELTA)
+
+
+def localised_round(table, rng):
+    """One round: the typical size, then the sums clipped to it; what it released and the noise it says it used."""
+    bits = open_streams(rng).noise
+    rows = Rows(table)
+    view = local_view(rows, np.array([[1.0], [0.0]]))
+    sizes = view.off * np.abs(view.coordinates[:, 0])
+    typical = adaptive.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
+    found = localised_sums(rows, view, np.ones(1), 0.7 * typical, 0.7 * MU, 0.3 * MU, bits)
+    return {"cross": float(found.cross[1, 0]) / found.cross_noise, "cross noise": found.cross_noise}
+
+
+def cross_sum(table, rng):
+    """The sum of residuals alone, with all of the budget."""
+    rows = Rows(table)
+    view = local_view(rows, np.array([[1.0], [0.0]]))
+    found = localised_sums(rows, view, np.ones(1), 0.1, MU, MU, open_streams(rng).noise)
+    return {"cross": float(found.cross[1, 0])}
+
+
+@fault("residual sums with the sensitivity of one side", lambda: refuted(cross_sum, FLIPPED, runs=MANY))
+def one_sided(patch):
+    bounds = localised.cross_bounds
+    patch.setattr(localised, "cross_bounds", lambda n, d, k, clip: bounds(n, d, k, 0.5 * clip))
+
+
+INSIDE_OR_OFF = last_replaced(np.tile([[1.0, 0.1]], (4, 1)), (1.0, 1.0), (1.0, 0.1))
+
+
+@fault("weights from quantiles without noise", lambda: refuted(localised_round, INSIDE_OR_OFF))
+def bare_weights(patch):
+    def exact_mean(values, low, high, mu, bits):
+        return float(np.exp(np.log(np.clip(values, low, high)).mean()))
+
+    patch.setattr(adaptive, "geometric_mean", exact_mean)
+
+
+# ---- Blocks ----------------------------------------------------------------------------------------------------
+
+
+def line_blocks_pair() -> Any:
+    """Records on two lines; the first half, all that a doubled order reads, is nearly tied."""
+    table = np.array([(1.0, 0.0)] * 16 + [(0.0, 1.0)] * 14 + [(1.0, 0.0)] * 16 + [(0.0, 1.0)] * 14)
+    other = table.copy()
+    other[0] = (0.0, 1.0)
+    return table, other
+
+
+def cell_vote(table, rng):
+    return approximate_subspace(
+        table,
+        1,
+        epsilon=EPSILON,
+        delta=DELTA,
+        block_size=1,
+        aggregate="histogram",
+        gamma=1e-4,
+        options={"references": 2},
+        rng=rng,
+    )
+
+
+@fault("one record in two blocks", lambda: refuted(cell_vote, line_blocks_pair(), runs=400))
+def doubled_order(patch):
+    patch.setattr(approximate, "dealt", lambda X, generator: (X, np.repeat(np.arange(len(X) // 2), 2)))
+
+
+def spread_pair() -> Any:
+    """Pairs of blocks of which one decides where the median distance lies."""
+    angles = np.repeat([0.0, 1e-3, 0.0, 1.0], 100)
+    table = np.column_stack([np.cos(angles), np.sin(angles)])[np.arange(400).reshape(4, 100).T.ravel()]
+    other = table.copy()
+    other[-1] = other[-2]
+    return table, other
+
+
+def chosen_side(table, rng):
+    return approximate_subspace(
+        table,
+        1,
+        epsilon=EPSILON,
+        delta=DELTA,
+        block_size=1,
+        aggregate="histogram",
+        options={"references": 2},
+        shuffle=False,
+        rng=rng,
+    )
+
+
+@fault("radius without privacy", lambda: refuted(chosen_side, spread_pair()))
+def bare_radius(patch):
+    def largest(blocks, frame, epsilon, bits):
+        return float(np.sort(np.linalg.norm(np.diff(blocks.bases[:, :, 0], axis=0), axis=1))[len(blocks.votes) // 2])
+
+    patch.setattr(histogram, "private_pair_distance", largest)
+
+
+# ---- Stable leverage -------------------------------------------------------------------------------------------
+
+SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
+
+
+def stable_refuted(pair: Any, *, runs: int = 200, **options: Any) -> bool:
+    def run(table, rng):
+        return stable_subspace(table, 1, epsilon=2.0, delta=DELTA, rng=rng, **options)
+
+    return refuted(run, pair, runs=runs, epsilon=2.0)
+
+
+def norm_pair() -> Any:
+    """Nine or ten short records of forty: the quarter that decides the scale."""
+    table = near_axis(40)
+    table[:9] *= 0.5
+    other = table.copy()
+    other[9] *= 0.5
+    return table, other
+
+
+@fault("scales without noise", lambda: stable_refuted(norm_pair(), runs=120, split={"norm_quantile": 0.25}))
+def bare_scales(patch):
+    def counts(bins, size, mu, bits):
+        return np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
+
+    patch.setattr(stable, "noisy_histogram", counts)
+
+
+# Twenty of sixty records are tilted, and whether they count hangs on a single level. Replacing another record by
+# zeros takes that level away, and their weight drops from 1 to 0: far more movers than the plan allows.
+CLIFF = {"full_level": 29, "ramp": 1, "movers": 2, "signal": 20.0, "spread": 3.61e-7, "ridge": 1e-5}
+
+
+def cliff_pair() -> Any:
+    table = np.tile([[1.0, 0.0]], (60, 1))
+    table[:20, 1] = 1.1e-3
+    return last_replaced(table, (1.0, 0.0), (0.0, 0.0))
+
+
+def every_level(gram, width, k, plan):
+    """Levels of all items, without giving up where the certificate is sure to fail."""
+    sets = LeverageFilter(gram, width, plan.ridge, k, plan.full_level + plan.largest_margin)
+    levels = np.zeros(len(gram) // width, dtype=np.int64)
+    for level in range(1, plan.full_level + plan.largest_margin + 1):
+        if not sets.advance(level):
+            break
+        levels[sets.kept] = level
+    return levels
+
+
+@fault("certificate skipped", lambda: stable_refuted(cliff_pair(), split={"noise": 0.9}, **CLIFF))
+def no_certificate(patch):
+    patch.setattr(stable_release, "leverage_levels", every_level)
+    patch.setattr(stable_release, "certified_margin", lambda *_: 1000)
+
+
+@fault("certificate at margin zero", lambda: stable_refuted(cliff_pair(), **CLIFF))
+def certificate_at_zero(patch):
+    def passes_or_not(gram, width, k, levels, plan):
+        on_ramp = np.count_nonzero((levels >= plan.empty_level) & (levels < plan.full_level))
+        return 1000 if on_ramp <= plan.movers else 0
+
+    patch.setattr(stable_release, "leverage_levels", every_level)
+    patch.setattr(stable_release, "certified_margin", passes_or_not)
+
+
+def tail_or_none_pair() -> Any:
+    """All records exactly on a line, or all but one; either way the same certified bound holds."""
+    return last_replaced(np.tile([[1.0, 0.0]], (60, 1)), (1.0, 3e-4), (1.0, 0.0))
+
+
+@fault(
+    "noise from the achieved bound",
+    lambda: stable_refuted(tail_or_none_pair(), runs=120, split={"test": 0.9}, **SLOPE),
+)
+def achieved_noise(patch):
+    weighted, with_noise = stable_release._weighted_basis, stable_release._with_noise
+    achieved = {}
+
+    def measure(gram, weights, pull, plan, k):
+        values = np.linalg.eigvalsh(gram * np.sqrt(np.outer(weights, weights)))
+        achieved["ratio"] = max(float(values[-k - 1]) / plan.tail, 1e-9)
+        return weighted(gram, weights, pull, plan, k)
+
+    patch.setattr(stable_release, "_weighted_basis", measure)
+    patch.setattr(
+        stable_release,
+        "_with_noise",
+        lambda basis, shift, mu, bits: with_noise(basis, shift * achieved["ratio"], mu, bits),
+    )
+
+
+# The tail of one record, either way, is what the certificate just allows; with its true leverage it has no weight.
+BLIND = LeveragePlan(50, 4, movers=3, signal=54.0, spread=1e-6, ridge=1e-6, largest_margin=3)
+
+
+def one_tail_pair() -> Any:
+    return last_replaced(np.tile([[1.0, 0.0]], (60, 1)), (1.0, 6.3e-3), (1.0, -6.3e-3))
+
+
+def second_half(table, rng):
+    """Filter, certificate, test and noise, on records that are scaled already."""
+    rows = np.rint(table * (0.9999 / GRID)) * GRID
+    shares = {field.name: 0.8 for field in fields(StableBudget)}
+    budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
+    gram = exact_gram([rows], len(rows))
+    found = certified_release(gram, 1, lambda c: rows.T @ c, BLIND, 1, budget, open_streams(rng))
+    return {} if found is None else {"slope": float(found.basis[1, 0] / found.basis[0, 0])}
+
+
+# The test and the noise together are 0.8 * sqrt(2)-GDP up to the two deltas.
+SECOND_HALF_EPSILON = epsilon_from_mu(0.8 * math.sqrt(2.0), DELTA - 0.051)
+
+
+@fault(
+    "leverage without the right ridge",
+    lambda: refuted(second_half, one_tail_pair(), runs=500, epsilon=SECOND_HALF_EPSILON),
+)
+def blind_leverage(patch):
+    def blind(gram, width, ridge, dimension, highest):
+        return LeverageFilter(gram, width, 1e6 * ridge, dimension, highest)
+
+    patch.setattr(leverage_certificate, "LeverageFilter", blind)
+
+
+# The top direction is orthogonal to the public start of the power steps on one table, and not quite on the other.
+# On both the margin is the same; only what happens after the coin tells them apart.
+PATIENT = LeveragePlan(18, 6, movers=6, signal=18.0, spread=0.13, ridge=1.0, largest_margin=5)
+
+
+def hidden_pair() -> Any:
+    table = hidden_rows(60, 1e-4)
+    return last_replaced(table, table[-1], np.zeros(10))
+
+
+def after_the_coin(table, rng):
+    shares = {field.name: 0.8 for field in fields(StableBudget)}
+    budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
+    gram = exact_gram([table], len(table))
+    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, PATIENT, 1, budget, open_streams(rng))
+    return {} if found is None else {"answered": 1.0}
+
+
+@fault(
+    "giving up after the coin",
+    lambda: refuted(after_the_coin, hidden_pair(), runs=200, epsilon=SECOND_HALF_EPSILON),
+)
+def gives_up(patch):
+    release, guesses = stable_release.certified_release, stable_release._guesses
+
+    def first_only(weighted, plan, k):
+        yield next(guesses(weighted, plan, k))
+        raise np.linalg.LinAlgError
+
+    def or_none(*args):
+        try:
+            return release(*args)
+        except np.linalg.LinAlgError:
+            return None
+
+    patch.setattr(stable_release, "_guesses", first_only)
+    patch.setattr(stable_release, "certified_release", or_none)
+
+
+# ---- Baselines -------------------------------------------------------------------------------------------------
+
+GAP_TIE = moment_pairs(padding=16)["tie"]
+
+
+@fault("eigenvalue gap without noise", lambda: algorithm_refuted(baselines.analyze_gauss_gap, GAP_TIE, 1))
+def bare_gap(patch):
+    patch.setattr(gap_module, "_gap_from_below", lambda gap, stretch, mu, failure, bits: gap)
+
+
+@fault(
+    "exponential mechanism at sixteen times its weight",
+    lambda: algorithm_refuted(baselines.exponential_pca, TIE, 1, runs=200),
+)
+def heavy_exponential(patch):
+    draw = exponential_module.deflated_vectors
+
+    def heavy(matrix, k, weight, tries, generator):
+        return draw(matrix, k, 16.0 * weight, tries, generator)
+
+    patch.setattr(exponential_module, "deflated_vectors", heavy)
+
+
+# ---- The ledger ------------------------------------------------------------------------------------------------
+
+
+def overspends(spend_again: Callable[[Ledger], object]) -> bool:
+    """Spend a limit of 1 twice, the second time in a way that must be refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/budget.json")
+        ledger.set_limit("people", "1", None)
+        try:
+            spend_again(ledger)
+        except DamagedLedgerError:
+            return False
+        return True
+
+
+def after_a_second_key(ledger: Ledger) -> None:
+    ledger.begin("people", "1", "1e-6")
+    text = ledger.path.read_text("utf-8").rstrip().removesuffix("}")
+    ledger.path.write_text(f'{text}, "datasets": {{}}}}', "utf-8")
+    ledger.begin("people", "1", "1e-6")
+
+
+def under_a_second_name(ledger: Ledger) -> None:
+    other = ledger.path.with_name("other.json")
+    os.link(ledger.path, other)
+    for path in (ledger.path, other):
+        Ledger(path).begin("people", "1", "1e-6")
+
+
+@fault("the last of two keys wins", lambda: overspends(after_a_second_key))
+def last_key_wins(patch):
+    patch.setattr(strict_json, "_unique", dict)
+
+
+@fault("a ledger with two names", lambda: overspends(under_a_second_name))
+def two_names(patch):
+    patch.setattr(Ledger, "_refuse_second_name", lambda ledger, descriptor: None)
+
+
+# ---- Files -----------------------------------------------------------------------------------------------------
+
+
+def record_seen_by_others(suffix: str, neighbours: Any, **options: Any) -> bool:
+    """Tell whether files that differ in their last record differ in anything but their last row."""
+    facts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, content in enumerate(neighbours):
+            path = Path(folder) / f"{number}{suffix}"
+            if suffix == ".csv":
+                path.write_text(content)
+            else:
+                pq.write_table(pa.table({"v": content}), path)
+            try:
+                rows = open_rows(path, **options)
+                facts.append((rows.shape, rows.dtype, rows.names, rows[: len(rows) - 1].tobytes()))
+            except UnreadableFileError:
+                facts.append(("refused",))
+    return len(set(facts)) > 1
+
+
+def csv_refuted(lines: int, sound: str, *others: str) -> bool:
+    head = "age,notes\n" if "," in sound else "age\n"
+    return record_seen_by_others(".csv", [head + lines * f"{sound}\n" + f"{last}\n" for last in (sound, *others)])
+
+
+@fault("type of a CSV column by majority", lambda: csv_refuted(20, "20,", "20,7", "20,x"))
+def guessed_types(patch):
+    sound = text_files.open_csv
+
+    def guessing(path, columns, schema):
+        whole = sound(path, columns, schema)
+        numbers = np.isfinite(whole[:]).any(axis=0)
+        return sound(path, [name for name, number in zip(whole.names, numbers, strict=True) if number], schema)
+
+    patch.setattr(text_files, "open_csv", guessing)
+
+
+LIST_NEIGHBOURS = [[[1.0, 2.0]] * 4 + [last] for last in ([3.0, 4.0], [1.0] * 7, [], None)]
+
+
+@fault(
+    "width of lists from their number of values", lambda: record_seen_by_others(".parquet", LIST_NEIGHBOURS, width=2)
+)
+def counted_width(patch):
+    sound = parquet_files.open_parquet
+
+    def counting(path, columns, schema):
+        lists = pq.read_table(path).column("v")
+        return sound(path, columns, schema.but(width=len(lists.combine_chunks().flatten()) // len(lists)))
+
+    patch.setattr(parquet_files, "open_parquet", counting)
+
+
+@fault("records without a number dropped", lambda: csv_refuted(20, "20", "", "x", "1,2", '"'))
+def dropped_lines(patch):
+    sound = text_files._rows
+
+    def dropping(*arguments):
+        rows = sound(*arguments)
+        return rows[~np.isnan(rows).all(axis=1)]
+
+    patch.setattr(text_files, "_rows", dropping)
