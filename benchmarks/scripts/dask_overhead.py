@@ -28,7 +28,7 @@ import privspan as ps
 from privspan._lib.watch import watching_rows
 from privspan.backends.dask_place import DaskPlace
 from privspan.blocks.bases import block_bases
-from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram

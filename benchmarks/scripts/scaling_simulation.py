@@ -22,7 +22,7 @@ import numpy as np
 from dask_overhead import COLUMNS, DIRECTIONS, DISK, NETWORK, WORKERS, dask_table, parameters, predicted, seconds
 from distributed import Client, LocalCluster
 
-from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram

@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is importe
 
 import numpy as np
 
-from privspan.sums import analyze_gauss
+from privspan.baselines import analyze_gauss
 from privspan.sums.adaptive import adaptive_subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privspan import ledger as ledger_module
 from privspan.ledger import Account, DamagedLedgerError, Entry, Ledger, OverspendError
+from privspan.ledger import ledger as ledger_module
 from privspan.privacy import PrivacyCost
 
 

@@ -38,7 +38,7 @@ def searches(monkeypatch):
                 kept.cache_clear()
     made: list[str] = []
     for module in (gdp, zcdp):
-        for name in SEARCHES:
+        for name in (name for name in SEARCHES if hasattr(module, name)):
             search = getattr(module, name)
             monkeypatch.setattr(module, name, lambda *args, search=search: (made.append(""), search(*args))[1])
     return made

@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 import privspan
 from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA, baselines
-from privspan.sums import analyze_gauss
+from privspan.baselines import analyze_gauss
 from privspan.sums.adaptive import adaptive_subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}

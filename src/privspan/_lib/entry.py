@@ -8,8 +8,8 @@
   nothing fails after it has been spent;
 * the caller has been told, once, of a budget that promises little (`WeakPrivacyWarning`).
 
-All three follow from public facts: parameters and the number of rows.  tests/_lib/test_entry.py finds the functions that
-spend a budget by their parameters, so that one without the door fails there.
+All three follow from public facts: parameters and the number of rows.  tests/_lib/test_entry.py finds what spends a
+budget by its parameters, so that a function without the door fails there.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan.privacy import Budget
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
-from privspan.rows.partitioned import AnyRows, open_unit_rows
+from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import grid_total

@@ -18,7 +18,7 @@ from privspan.baselines._common import Table, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
 from privspan.privacy import Part, Release
 from privspan.privacy.randomness import RandomLike
-from privspan.rows.partitioned import ChunkSums
+from privspan.rows.partitioned_rows import ChunkSums
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, relative_error

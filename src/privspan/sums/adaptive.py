@@ -20,7 +20,7 @@ from privspan._lib.entry import entry
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
-from privspan.rows.partitioned import AnyRows, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner

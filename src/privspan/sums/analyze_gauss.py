@@ -14,7 +14,7 @@ from privspan._lib.entry import entry
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.rows.partitioned import open_unit_rows
+from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.krylov import leading_pairs

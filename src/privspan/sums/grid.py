@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error, up
 from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned import ChunkSums, folded
+from privspan.rows.partitioned_rows import ChunkSums, folded
 
 __all__ = [
     "GridSum",

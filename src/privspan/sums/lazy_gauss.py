@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned import AnyRows, ChunkSums, folded
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.sums.grid import (
     GridSum,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, known_chunks, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece
 from privspan.sums.grid import (
     SumBounds,

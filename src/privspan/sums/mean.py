@@ -24,7 +24,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.derived import less
-from privspan.rows.partitioned import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, relative_error

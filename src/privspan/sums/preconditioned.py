@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
 from privspan.sums.estimate import Estimate, joined, whitening
 from privspan.sums.grid import relative_error

@@ -23,7 +23,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, partitioned_column
-from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, relative_error, upper_triangle

@@ -23,7 +23,7 @@ from privspan.privacy import Budget, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams
-from privspan.rows.partitioned import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import (
