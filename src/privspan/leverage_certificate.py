@@ -75,8 +75,10 @@ class LeveragePlan:
 
     def computable(self, size: int) -> bool:
         """Whether float64 resolves the plan on a Gram matrix of that many rows; public, so that asking is free."""
-        rounding = 8 * size * gamma(size + 4) * (self.tail + self.ridge)
-        return self.signal - self.tail >= LEAST_GAP and rounding <= TAIL_TOLERANCE * self.ridge / 8
+        tolerance, gap = TAIL_TOLERANCE * self.ridge, self.signal - self.tail
+        rounding = 8 * size * gamma(size + 4) * (self.tail + self.ridge)  # of Cholesky factorisations
+        coupling = gamma(16 * size) * size  # between range F and its complement, from computing a basis of the former
+        return gap >= LEAST_GAP and rounding <= tolerance / 8 and coupling**2 <= tolerance / 16 * gap
 
     def weights(self, levels: NDArray[np.int64]) -> Array:
         """Weight of each item: 0 up to `empty_level`, rising by 1/ramp per level, 1 from `full_level` on."""
@@ -226,7 +228,7 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectru
     They do if they are tight, or show that λ_k is below the plan's G or λ_{k+1} above its E.
     """
     factor, tail = split_gram(own, factor)
-    rounding = gamma(4 * len(own)) * float(np.linalg.norm(tail))
+    rounding = gamma(32 * factor.size) * float(np.linalg.norm(tail))
     basis = np.linalg.qr(factor)[0]  # (N, k)
     pushed = tail @ basis
     inner = basis.T @ pushed
