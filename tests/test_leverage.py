@@ -161,11 +161,13 @@ def bold_plan(gram: Array, width: int, k: int, ridge: float, levels: NDArray[np.
     )
 
 
-def attack(seed: int, width: int) -> tuple[int, int, LeveragePlan, Array, Array] | None:
+def attack(seed: int, width: int, *, low_rank: bool = False) -> tuple[int, int, LeveragePlan, Array, Array] | None:
     """Two neighbours, a plan that is about to fail on them, and both margins."""
     rng = np.random.default_rng(seed)
     k, ridge = (int(rng.integers(1, 3)) if width == 1 else width), float(10 ** rng.uniform(-4, -1))
     tail = float(rng.choice([1e-3, 1e-2, 5e-2]))
+    if low_rank:  # where the ridge is at its floor
+        ridge, tail = SMALLEST_RIDGE, float(rng.choice([0.0, 1e-9, 1e-7]))
     count = int(rng.integers(30, 60))
     rows = some_rows(rng, count, k + 3, k, tail) if width == 1 else some_bases(rng, count, k + 3, k, tail)
     gram = exact_gram([rows], len(rows))
@@ -193,12 +195,12 @@ def sine(first: Array, second: Array) -> float:
     return float(np.linalg.norm(second - first @ (first.T @ second)))
 
 
-@pytest.mark.parametrize("width", [1, 2])
-def test_margins_of_neighbours_differ_by_at_most_one_and_bound_the_distance(width: int) -> None:
+@pytest.mark.parametrize(("width", "low_rank"), [(1, False), (2, False), (1, True), (2, True)])
+def test_margins_of_neighbours_differ_by_at_most_one_and_bound_the_distance(width: int, low_rank: bool) -> None:
     certified = straddling = 0
     worst = 0.0
     for seed in range(150 if width == 1 else 80):
-        found = attack(seed, width)
+        found = attack(seed, width, low_rank=low_rank)
         if found is None:
             continue
         here, there, plan, rows, other = found
