@@ -349,6 +349,8 @@ def test_plans_keep_the_ridge_above_its_floor_and_the_gap_wide(n: int, d: int, l
     assert plan.ridge >= SMALLEST_RIDGE
     assert plan.sensitivity() < 0.5
     assert plan.computable(n)
+    assert plan.tail <= plan.signal / 4
+    assert override(plan, {"spread": (plan.signal / 3 + plan.ridge) / plan.empty_level}) is None
     assert override(plan, {"ridge": SMALLEST_RIDGE / 2}) is None
 
 

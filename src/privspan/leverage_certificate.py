@@ -86,10 +86,9 @@ class LeveragePlan:
 
     def signal_bars(self) -> Array:
         """λ_k that condition (b) asks for at margin 0, 1, …: what a replaced item can take off is added back."""
-        slack = self.tail + _SIGNAL_TOLERANCE
         bars = [self.signal + self.ridge]
         for margin in range(1, self.largest_margin + 1):
-            level, last = self.full_level + margin, bars[-1] + slack
+            level, last = self.full_level + margin, bars[-1] + _SIGNAL_TOLERANCE
             bars.append(min(last + 1, last * level / (level - 1)))
         return np.array(bars) - self.ridge
 
@@ -179,7 +178,7 @@ def _count_above(diagonal: Array, off: Array, bar: float) -> int:
 class _Spectrum:
     """Two consecutive eigenvalues of a Gram matrix: λ_k from below and λ_{k+1} from above, but for tolerances.
 
-    Where the plan's gap is there, λ_k is at most λ_{k+1} + 1e-6 too low and λ_{k+1} at most 1e-4 λ too high.
+    Where the plan's gap is there, λ_k is at most 1e-6 too low and λ_{k+1} at most 1e-4 λ too high.
     """
 
     signal: float
@@ -241,7 +240,8 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectru
     tail = (tail + tail.T) / 2
     tolerance = TAIL_TOLERANCE * plan.ridge
     largest = _largest_eigenvalue(tail, tolerance / 4)
-    slip = coupling**2 / (signal - largest) if signal > largest else np.inf
+    gap = signal - (largest + tolerance)
+    slip = coupling**2 / gap if gap > 0 else np.inf
     highest = max(signal, largest) + coupling + _SIGNAL_TOLERANCE  # λ_k is below
     lowest = max(largest - slip - tolerance, min(signal, largest) - coupling - _SIGNAL_TOLERANCE) - rounding
     tight = slip + rounding <= min(_SIGNAL_TOLERANCE / 2, tolerance / 4)
