@@ -327,8 +327,8 @@ def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alon
 def test_no_failure_of_lapack_becomes_an_abstention_or_an_exception(monkeypatch) -> None:
     """Every iterative routine fails, before the coin and after it: slower, and as accurate."""
     X, truth = near_a_subspace(np.random.default_rng(0), 60, 20, k=1)
-    rows = np.rint(X / np.linalg.norm(X, axis=1, keepdims=True) * 0.99 / GRID) * GRID
-    gram, plan = exact_gram([rows], 60), LeveragePlan(36, 12, 6, 40.0, 1e-4, 1e-3, 3)
+    rows = np.rint(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0) * 0.99 / GRID) * GRID
+    gram, plan = exact_gram([rows], 60), LeveragePlan(18, 6, 6, 15.0, 3e-4, 1e-3, 3)
     budget = plan_stable_split(2000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
     monkeypatch.setattr(stable_release, "goes_on", lambda margin, *_: margin >= 1)
 
@@ -350,6 +350,8 @@ def test_plans_keep_the_ridge_above_its_floor_and_the_gap_wide(n: int, d: int, l
     assert plan.ridge >= SMALLEST_RIDGE
     assert plan.sensitivity() < 0.5
     assert plan.computable(n)
+    assert plan.tail <= plan.signal / 4
+    assert override(plan, {"spread": (plan.signal / 3 + plan.ridge) / plan.empty_level}) is None
     assert override(plan, {"ridge": SMALLEST_RIDGE / 2}) is None
 
 

@@ -18,7 +18,7 @@ __all__ = ["GatheredRows"]
 class GatheredRows(WindowedSource):
     """A table in partitions as a source of rows: its windows are the partitions.
 
-    Sums are better made where the rows are (`privspan.rows.partitioned_rows`); this is for methods that compare rows with
+    Sums are better made where the rows are (`rows.partitioned_rows`); this is for methods that compare rows with
     one another, or that need every one of them.
 
     Parameters

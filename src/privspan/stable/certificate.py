@@ -75,8 +75,10 @@ class LeveragePlan:
 
     def computable(self, size: int) -> bool:
         """Whether float64 resolves the plan on a Gram matrix of that many rows; public, so that asking is free."""
-        rounding = 8 * size * gamma(size + 4) * (self.tail + self.ridge)
-        return self.signal - self.tail >= LEAST_GAP and rounding <= TAIL_TOLERANCE * self.ridge / 8
+        tolerance, gap = TAIL_TOLERANCE * self.ridge, self.signal - self.tail
+        rounding = 8 * size * gamma(size + 4) * (self.tail + self.ridge)  # of Cholesky factorisations
+        coupling = gamma(16 * size) * size  # between range F and its complement, from computing a basis of the former
+        return gap >= LEAST_GAP and rounding <= tolerance / 8 and coupling**2 <= tolerance / 16 * gap
 
     def weights(self, levels: NDArray[np.int64]) -> Array:
         """Weight of each item: 0 up to `empty_level`, rising by 1/ramp per level, 1 from `full_level` on."""
@@ -84,10 +86,9 @@ class LeveragePlan:
 
     def signal_bars(self) -> Array:
         """λ_k that condition (b) asks for at margin 0, 1, …: what a replaced item can take off is added back."""
-        slack = self.tail + _SIGNAL_TOLERANCE
         bars = [self.signal + self.ridge]
         for margin in range(1, self.largest_margin + 1):
-            level, last = self.full_level + margin, bars[-1] + slack
+            level, last = self.full_level + margin, bars[-1] + _SIGNAL_TOLERANCE
             bars.append(min(last + 1, last * level / (level - 1)))
         return np.array(bars) - self.ridge
 
@@ -177,7 +178,7 @@ def _count_above(diagonal: Array, off: Array, bar: float) -> int:
 class _Spectrum:
     """Two consecutive eigenvalues of a Gram matrix: λ_k from below and λ_{k+1} from above, but for tolerances.
 
-    Where the plan's gap is there, λ_k is at most λ_{k+1} + 1e-6 too low and λ_{k+1} at most 1e-4 λ too high.
+    Where the plan's gap is there, λ_k is at most 1e-6 too low and λ_{k+1} at most 1e-4 λ too high.
     """
 
     signal: float
@@ -226,7 +227,7 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectru
     They do if they are tight, or show that λ_k is below the plan's G or λ_{k+1} above its E.
     """
     factor, tail = split_gram(own, factor)
-    rounding = gamma(4 * len(own)) * float(np.linalg.norm(tail))
+    rounding = gamma(32 * factor.size) * float(np.linalg.norm(tail))
     basis = np.linalg.qr(factor)[0]  # (N, k)
     pushed = tail @ basis
     inner = basis.T @ pushed
@@ -239,7 +240,8 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectru
     tail = (tail + tail.T) / 2
     tolerance = TAIL_TOLERANCE * plan.ridge
     largest = _largest_eigenvalue(tail, tolerance / 4)
-    slip = coupling**2 / (signal - largest) if signal > largest else np.inf
+    gap = signal - (largest + tolerance)
+    slip = coupling**2 / gap if gap > 0 else np.inf
     highest = max(signal, largest) + coupling + _SIGNAL_TOLERANCE  # λ_k is below
     lowest = max(largest - slip - tolerance, min(signal, largest) - coupling - _SIGNAL_TOLERANCE) - rounding
     tight = slip + rounding <= min(_SIGNAL_TOLERANCE / 2, tolerance / 4)

@@ -318,4 +318,5 @@ def override(
     plan = replace(plan, **{name: value for name, value in changes.items() if value is not None})  # type: ignore[arg-type]
     plan = replace(plan, largest_margin=min(plan.largest_margin, plan.empty_level - 2))
     usable = plan.largest_margin >= 1 and plan.movers >= 1 and plan.sensitivity() * np.sqrt(width) < 0.5
+    usable = usable and plan.tail <= plan.signal / 4  # a clear gap: power steps find the space within a few steps
     return plan if usable and plan.ridge >= SMALLEST_RIDGE else None

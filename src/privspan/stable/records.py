@@ -97,7 +97,7 @@ def stable_subspace(
         `movers` records in between.
     signal, spread, ridge : float, optional
         Override the plan's certified bounds and the ridge of the leverages. They must not be chosen by looking
-        at the data.
+        at the data. A ridge below 2**-36, or a `signal` less than 1 above the tail's bound, leads to an abstention.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 

@@ -193,7 +193,6 @@ def _weighted_basis(
     size, root = len(gram), np.sqrt(weights)
     weighted = gram * root[:, None] * root  # (N, N)
     allowed = 6 * gamma(size + 8) * size * np.sqrt(k)  # half of it may be rounding of the residual itself
-    ritz, coefficients = np.eye(k), np.zeros((size, k))
     for coefficients in _guesses(weighted, plan, k):
         image = weighted @ coefficients
         ritz = coefficients.T @ image
