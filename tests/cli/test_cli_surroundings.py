@@ -14,6 +14,8 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from privspan._lib import whole_file as _whole_file
@@ -291,9 +293,9 @@ def test_brackets_in_a_name_are_no_markup_of_the_progress(monkeypatch: pytest.Mo
 def test_escape_sequences_reach_neither_terminal_nor_report(folder: Path, capsys) -> None:
     rows = [line.split(",") for line in (folder / "money.csv").read_text().splitlines()[1:]]
     names = ["rent", NASTY, "total", f"id {NASTY}"]
-    write_csv(folder / "nasty.csv", names, [[*row, "x"] for row in rows])
-    table = f"ta\x1b[31m\nble{NASTY[:3]}.csv"
-    (folder / "nasty.csv").rename(folder / table)
+    columns = [*(pa.array(map(int, column)) for column in zip(*rows, strict=True)), pa.array(["x"] * len(rows))]
+    table = f"ta\x1b[31m\nble{NASTY[:3]}.parquet"  # names with ends of lines need a format that has them
+    pq.write_table(pa.table(columns, names=names), folder / table)
     fit = ["fit", table, *FIT[2:]]
     dataset = ["--ledger", "b.json", "--dataset", NASTY]
     commands = [

@@ -4,7 +4,7 @@
     python tests/support/seeded_results.py compare FILE    # which of them differ by a bit; exit code 1 if any does
 
 Bits depend on the processor and on the libraries of linear algebra, so both commands belong on one machine.  The
-suite compares with the stored file `seeded_results.npz` beside this one up to the rounding of another machine.  Only public
+slow suite compares with `seeded_results.npz` beside this file up to the rounding of another machine.  Only public
 names are used: the set outlives every move of a file.
 """
 
