@@ -24,8 +24,6 @@ from privspan.stable.certificate import LeveragePlan
 from privspan.stable.plan import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
 from privspan.sums import plan as planner_adaptive
 
-__all__ = ["METHODS", "MOST_STABLE_ROWS", "USELESS", "Plan", "plan", "plan_within"]
-
 METHODS = ("adaptive", "stable", "approximate", "analyze-gauss")
 """The methods that are planned, in the order in which ties are broken."""
 

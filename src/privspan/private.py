@@ -24,16 +24,6 @@ from privspan.stable.records import stable_subspace
 from privspan.sums.adaptive import adaptive_subspace, adaptive_within
 from privspan.sums.analyze_gauss import analyze_gauss, analyze_gauss_within
 
-__all__ = [
-    "GAUSSIAN_METHODS",
-    "PARTITION_METHODS",
-    "PRIVATE_METHODS",
-    "PrivateMethod",
-    "UselessPlanWarning",
-    "methods_for",
-    "private_subspace",
-]
-
 PrivateMethod = Literal["auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"]
 
 PRIVATE_METHODS: tuple[PrivateMethod, ...] = (

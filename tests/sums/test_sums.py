@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import open_streams
 from privspan.sums.grid import (
     GridSum,
@@ -18,7 +19,6 @@ from privspan.sums.grid import (
     gaussian_symmetric,
     grid_total,
     noise_level,
-    relative_error,
     upper_triangle,
 )
 

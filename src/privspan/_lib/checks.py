@@ -22,20 +22,6 @@ from numpy.typing import NDArray
 
 from privspan._lib import frames
 
-__all__ = [
-    "as_array",
-    "budget",
-    "column",
-    "dimension",
-    "integer_at_least",
-    "matrix",
-    "non_negative",
-    "one_of",
-    "positive",
-    "probability",
-    "real_entries",
-]
-
 _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
 
 

@@ -29,8 +29,6 @@ import numpy as np
 
 from privspan._lib import checks
 
-__all__ = ["WeakPrivacyWarning", "entry", "quiet_numpy", "rows_known", "spendable", "weakness"]
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 

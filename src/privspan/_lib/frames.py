@@ -20,17 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Kind",
-    "arrow_kind",
-    "arrow_numbers",
-    "cell_numbers",
-    "dtype_kind",
-    "float_type",
-    "frame_numbers",
-    "pandas_numbers",
-]
-
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
 _WORDS = {"True": 1.0, "False": 0.0}
 

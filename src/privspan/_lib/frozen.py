@@ -8,8 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["FrozenMapping", "freeze", "plain"]
-
 
 class FrozenMapping(Mapping[str, object]):
     """A read-only copy of a mapping.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["Note", "escaped_json", "readable"]
-
 _JOINERS = "\u200c\u200d"  # of scripts and of composed emoji: without width, and without harm
 _DISTURBING = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, invisible formatting, lone surrogates, separators of lines
 

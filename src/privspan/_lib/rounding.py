@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["UNIT_ROUNDOFF", "down", "least_passing", "relative_error", "sqrt_down", "sqrt_up", "tighten", "up"]
-
 UNIT_ROUNDOFF = 2.0**-53
 """The largest relative error of one float64 operation that rounds to nearest."""
 

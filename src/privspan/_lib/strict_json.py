@@ -12,21 +12,6 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
-__all__ = [
-    "AmbiguousError",
-    "Kind",
-    "fields",
-    "flag",
-    "listed",
-    "loads",
-    "mapping",
-    "number",
-    "one_of",
-    "optional",
-    "text",
-    "whole",
-]
-
 Kind: TypeAlias = Callable[[object], bool]
 
 

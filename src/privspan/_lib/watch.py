@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["is_watched", "rows_seen", "unwatched", "watching_rows"]
-
 _watchers: list[Callable[[int], None]] = []
 _thread = threading.local()
 

@@ -18,8 +18,6 @@ from privspan.privacy.randomness import RandomLike
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
 
-__all__ = ["Case", "Pair", "register", "registered"]
-
 Pair: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | int
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str]) -> int:
     """Run ``privspan audit`` with these arguments.  Needs the packages of the extra ``cli``, as all commands do.

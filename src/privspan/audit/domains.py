@@ -18,8 +18,6 @@ from privspan.exact.votes import vote_winner
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.selection import ReleaseRule, TruncatedLaplace, release_probability, vote_margin
 
-__all__ = ["DOMAINS", "Domain"]
-
 _EPSILON, _DELTA = 1.0, 0.05
 _LINES = ((1, 0), (0, 1), (1, 1), (0, 0))
 _PLANES = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0), (0, 0, 1))

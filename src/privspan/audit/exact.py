@@ -13,8 +13,6 @@ from typing import Generic, TypeVar
 
 from privspan.privacy.selection import exp_bounds
 
-__all__ = ["Distribution", "ExactAudit", "exact_delta", "tightest_delta"]
-
 Distribution = Mapping[Hashable, Fraction]
 Table = TypeVar("Table", bound=Hashable)
 

@@ -9,8 +9,6 @@ from typing import Any
 from privspan._lib import strict_json
 from privspan._lib.whole_file import whole_file
 
-__all__ = ["PASSAGE", "STORED", "render", "write_passage"]
-
 PASSAGE = Path("howto/audit-results.md")
 STORED = Path("_static/audit.json")
 

@@ -17,8 +17,6 @@ from privspan.subspace import Subspace
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
 
-__all__ = ["released_numbers"]
-
 _MOST_ENTRIES = 3  # leading coordinates whose entries of the projector and of the offset are looked at
 
 

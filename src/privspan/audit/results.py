@@ -13,8 +13,6 @@ import scipy
 
 from privspan._lib.version import __version__
 
-__all__ = ["AuditResult", "run_facts", "summary"]
-
 Kind = Literal["exact", "sampler", "sampled"]
 
 

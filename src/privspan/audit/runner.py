@@ -25,8 +25,6 @@ from privspan.audit.sampled import scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS
 from privspan.privacy.randomness import RandomLike, open_streams
 
-__all__ = ["Task", "run_audit", "run_task", "tasks"]
-
 DEFAULT_RUNS = 2000
 _FEWEST_RUNS = 4
 

@@ -20,8 +20,6 @@ from scipy.special import betaincinv
 
 from privspan._lib import checks
 
-__all__ = ["SampledAudit", "sampled_audit", "scalar_audit"]
-
 Array = NDArray[np.float64]
 Observation = Mapping[str, float]
 

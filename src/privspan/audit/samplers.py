@@ -33,8 +33,6 @@ from privspan.stable.release import goes_on, random_rotation
 from privspan.sums.grid import NoiseLevel, gaussian_symmetric
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 
-__all__ = ["FALSE_ALARM", "SAMPLERS", "Sampler", "chi_square", "permute_and_flip_law"]
-
 Array = NDArray[np.float64]
 
 FALSE_ALARM = 1e-6

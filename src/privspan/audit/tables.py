@@ -7,16 +7,6 @@ from numpy.typing import NDArray
 
 from privspan.audit.cases import Pair
 
-__all__ = [
-    "affine_line_pairs",
-    "last_replaced",
-    "line_pairs",
-    "moment_pairs",
-    "near_axis",
-    "near_axis_pairs",
-    "slope_pairs",
-]
-
 Array = NDArray[np.float64]
 
 HUGE = 1e300

@@ -24,8 +24,6 @@ from privspan._lib.entry import quiet_numpy
 from privspan._lib.watch import is_watched, rows_seen, unwatched
 from privspan.rows.partitions import Part, Place
 
-__all__ = ["DaskPlace", "current_client"]
-
 _KEPT_BYTES = 2**30  # per worker
 _FAN_IN = 8  # totals that are added at a time
 

@@ -17,8 +17,6 @@ from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
 from privspan.rows.files.columns import choose_columns
 
-__all__ = ["open_dask", "open_dask_column"]
-
 
 def open_dask(X: Any) -> PartitionedTable:
     """Open a Dask array or dataframe; no value is looked at.

@@ -9,8 +9,6 @@ from typing import TextIO
 
 from privspan._lib.watch import watching_rows
 
-__all__ = ["show_progress"]
-
 
 @contextmanager
 def show_progress(stream: TextIO | None = None) -> Iterator[None]:

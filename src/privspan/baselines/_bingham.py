@@ -21,8 +21,6 @@ from privspan._lib.rounding import down, sqrt_down
 from privspan.baselines._common import spectrum
 from privspan.privacy import Budget, rho_from_budget
 
-__all__ = ["Bingham", "acceptance_floor", "cap_on_tries", "deflated_vectors", "envelope_variances", "step_epsilon"]
-
 Array = NDArray[np.float64]
 
 CAP_SHARE = 0.01

@@ -22,19 +22,6 @@ from privspan.subspace import Subspace
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram
 
-__all__ = [
-    "WIDEST_MATRIX",
-    "Moment",
-    "Table",
-    "bartlett_factor",
-    "float_generator",
-    "haar_rotation",
-    "leading_subspace",
-    "open_table",
-    "second_moment",
-    "spectrum",
-]
-
 Array = NDArray[np.float64]
 
 WIDEST_MATRIX = 2048

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import tighten
 from privspan.privacy import Budget
 
-__all__ = ["ORDERS", "covariance_divergence", "covariance_ridge", "log_delta", "weakest_passing"]
-
 Array = NDArray[np.float64]
 
 ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)

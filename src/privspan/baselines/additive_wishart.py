@@ -21,8 +21,6 @@ from privspan.baselines._common import bartlett_factor, float_generator, leading
 from privspan.privacy import Budget, Part, Release
 from privspan.privacy.randomness import RandomLike
 
-__all__ = ["additive_wishart", "wishart_delta", "wishart_scale"]
-
 Array = NDArray[np.float64]
 
 MOST_EXCESS = 2**18

@@ -19,8 +19,6 @@ from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import BitSource, RandomLike
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
-__all__ = ["GAP_DELTA_SHARE", "analyze_gauss_gap", "projector_movement"]
-
 GAP_DELTA_SHARE = 0.1
 """Share of delta that is set aside for a gap that was overestimated."""
 

@@ -15,8 +15,6 @@ from privspan.privacy import Part, Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-__all__ = ["eigen_sampling"]
-
 _EIGENVALUE_CHANGE = 2.0  # sum of the absolute changes of all eigenvalues under replacement: lemma 2
 
 

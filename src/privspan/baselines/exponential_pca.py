@@ -14,8 +14,6 @@ from privspan.privacy import Part, Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-__all__ = ["exponential_pca"]
-
 
 @entry
 def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:

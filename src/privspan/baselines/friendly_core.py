@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
@@ -25,9 +26,7 @@ from privspan.privacy.randomness import BitSource, RandomLike, open_streams
 from privspan.rows.dealing import dealt
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, relative_error, upper_triangle
-
-__all__ = ["CorePlan", "core_plan", "friend_counts", "friendly_core"]
+from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
 Array = NDArray[np.float64]
 

@@ -25,8 +25,6 @@ from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Part, Release
 from privspan.privacy.randomness import RandomLike
 
-__all__ = ["inverse_wishart"]
-
 
 @entry
 def inverse_wishart(

@@ -25,8 +25,6 @@ from privspan.baselines._renyi import covariance_ridge
 from privspan.privacy import Part, Release, rho_from_budget
 from privspan.privacy.randomness import RandomLike
 
-__all__ = ["johnson_lindenstrauss", "public_draws"]
-
 _MOST_DRAWS = 2**40
 
 

@@ -18,8 +18,6 @@ from privspan.privacy.randomness import RandomLike
 from privspan.sums.grid import SumBounds, gaussian_sum, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
 
-__all__ = ["mod_sulq", "published_noise"]
-
 _REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)  # of the upper triangle with its diagonal: lemma 1
 
 

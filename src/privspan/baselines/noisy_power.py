@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.baselines._common import open_table
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
+from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lazy_gauss import UnitGram
-
-__all__ = ["contraction", "noisy_power"]
 
 Array = NDArray[np.float64]
 

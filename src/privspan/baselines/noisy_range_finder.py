@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Table, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
 from privspan.privacy import Part, Release
@@ -21,9 +22,7 @@ from privspan.privacy.randomness import RandomLike
 from privspan.rows.partitioned_rows import ChunkSums
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
-
-__all__ = ["clipped_sketches", "noisy_range_finder"]
+from privspan.sums.grid import SumBounds, gaussian_sum
 
 Array = NDArray[np.float64]
 

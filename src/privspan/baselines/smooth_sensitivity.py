@@ -22,15 +22,6 @@ from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-__all__ = [
-    "SmoothNoise",
-    "local_sensitivity",
-    "smooth_bound",
-    "smooth_divergence",
-    "smooth_noise",
-    "smooth_sensitivity",
-]
-
 Array = NDArray[np.float64]
 
 _SCALE_SHARES = tuple(2.0**-j for j in range(1, 13))  # of rho, for what the change of the noise level itself reveals

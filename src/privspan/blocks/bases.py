@@ -29,8 +29,6 @@ from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, PartitionOrders, RowOrder, Table, public_order
 from privspan.rows.unit import is_sparse
 
-__all__ = ["BlockBases", "block_bases", "block_spectra"]
-
 Array = NDArray[np.float64]
 
 _CHUNK_BYTES = 2**23

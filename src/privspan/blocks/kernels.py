@@ -17,8 +17,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_GRAM", "RANK_TOLERANCE", "bases_of", "spectra_of"]
-
 Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 2.0**-42

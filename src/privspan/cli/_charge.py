@@ -17,8 +17,6 @@ from privspan.cli.exits import Complaint
 if TYPE_CHECKING:
     from privspan.cli._task import Task
 
-__all__ = ["Charge", "charge_for"]
-
 
 @dataclass
 class Charge:

@@ -23,19 +23,6 @@ from rich.table import Table
 from privspan._lib.readable import escaped_json, readable
 from privspan.cli.exits import Complaint, ExitCode
 
-__all__ = [
-    "fail",
-    "note",
-    "print_json",
-    "print_lines",
-    "print_pairs",
-    "print_table",
-    "show_trace",
-    "stderr",
-    "stdout_in_words",
-    "warn",
-]
-
 _UNLIMITED = 100_000  # columns of a pipe: nothing is wrapped there
 
 

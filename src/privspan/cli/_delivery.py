@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from privspan.planner import Plan
     from privspan.privacy import Release
 
-__all__ = ["Delivery"]
-
 
 @dataclass
 class Delivery:

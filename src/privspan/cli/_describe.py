@@ -14,8 +14,6 @@ from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 
-__all__ = ["as_json", "print_saved", "relations_of"]
-
 _RELATIONS_SHOWN = 12
 
 

@@ -10,26 +10,6 @@ import typer
 
 from privspan.cli._options import fraction_of, positive, whole
 
-__all__ = [
-    "Affine",
-    "Center",
-    "Columns",
-    "Dataset",
-    "Decimals",
-    "Dimension",
-    "Exact",
-    "LedgerFile",
-    "LimitDelta",
-    "LimitEpsilon",
-    "Method",
-    "MostDimensions",
-    "NormBound",
-    "Output",
-    "Report",
-    "Seed",
-    "TableFile",
-]
-
 _WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"  # panels of --help
 
 TableFile = Annotated[

@@ -6,8 +6,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Interrupts", "interruptible"]
-
 
 class Interrupts:
     """What to do when one comes: raise ``KeyboardInterrupt`` at once, or first let something be finished."""

@@ -14,19 +14,6 @@ import typer
 from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
 
-__all__ = [
-    "Delta",
-    "Epsilon",
-    "Gamma",
-    "Json",
-    "Overwrite",
-    "budget_float",
-    "check_target",
-    "fraction_of",
-    "split_names",
-    "whole",
-]
-
 
 def positive(flag: str, example: str) -> Callable[[str], Decimal]:
     """Return a reader of positive numbers, which keeps the decimal that was typed."""

@@ -13,8 +13,6 @@ import numpy as np
 from privspan._lib.whole_file import whole_file
 from privspan.planner import METHODS, USELESS, Plan, plan
 
-__all__ = ["save_page", "save_picture"]
-
 _POINTS = 60
 _SPAN = 30.0  # the curves reach so many times fewer and more rows
 _MOST_ABSTENTION = 0.2  # beyond, a curve is dotted: the method would often give no answer

@@ -16,8 +16,6 @@ from rich.text import Text
 from privspan._lib.readable import readable
 from privspan.cli import _console
 
-__all__ = ["Activity", "activity"]
-
 _PATIENCE = 2.0  # seconds of silence
 _LINES_AT = (2.0, 10.0, 30.0, 60.0)  # where there is no terminal to draw on; later once a minute
 _ENOUGH = 0.03  # share of the rows from which a rate is believed

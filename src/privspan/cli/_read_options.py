@@ -9,8 +9,6 @@ import typer
 
 from privspan.cli._options import whole
 
-__all__ = ["DecimalSign", "Encoding", "QuotedNewlines", "SchemaFile", "Separator", "Width"]
-
 _PANEL = "How the file is written"
 
 

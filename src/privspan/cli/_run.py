@@ -19,8 +19,6 @@ from privspan.cli._interrupts import interruptible
 from privspan.cli.app import app
 from privspan.cli.exits import Complaint, ExitCode
 
-__all__ = ["run"]
-
 _PACKAGE = str(Path(privspan.__file__).parent) + os.sep
 _RAISE = opmap["RAISE_VARARGS"]
 _EXAMPLES = {

@@ -19,8 +19,6 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.rows import RowSource
 
-__all__ = ["STDIN", "in_flags", "open_table", "table_file", "table_in_words", "table_name", "tell_left_out"]
-
 STDIN = Path("-")
 _NAMED = 8  # columns that a notice lists by name
 _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")

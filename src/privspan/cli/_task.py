@@ -24,8 +24,6 @@ from privspan.privacy import Release
 from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
 from privspan.rows import RowSource
 
-__all__ = ["Task"]
-
 # Rows looked at per row of the table, as measured; only for the methods that pass over the rows evenly in time.
 _PASSES = {"adaptive": 8.0, "analyze-gauss": 4.0}
 _MOST_DECIMALS = 300  # that `exact_subspace` takes

@@ -10,8 +10,6 @@ from privspan import __version__
 from privspan.cli import audit, bench, columns, demo, fit, ledger, plan, read, transform
 from privspan.cli.exits import ExitCode
 
-__all__ = ["app"]
-
 _EPILOG = "Exit codes: " + "; ".join(f"{code.value} {code.meaning}" for code in ExitCode) + "."
 
 app = typer.Typer(

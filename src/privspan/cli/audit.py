@@ -16,8 +16,6 @@ from privspan.cli.exits import Complaint
 if TYPE_CHECKING:
     from privspan.audit import AuditResult
 
-__all__ = ["audit"]
-
 _DEFAULT_RUNS = 2000  # that of `run_audit`, which is not loaded for --help
 _DEFAULT_OUTPUT = Path("privspan-audit.json")
 _COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">runs", "verdict")

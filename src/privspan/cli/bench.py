@@ -11,8 +11,6 @@ import typer
 import privspan
 from privspan.cli.exits import Complaint, ExitCode
 
-__all__ = ["REST_OF_THE_LINE", "bench"]
-
 REST_OF_THE_LINE = {"allow_extra_args": True, "ignore_unknown_options": True}  # the benchmarks know their options
 
 _CHECKOUT = Path(privspan.__file__).parents[2]

@@ -13,8 +13,6 @@ from privspan.cli import _read_options as reading
 from privspan.cli._options import Overwrite, check_target
 from privspan.cli._table import in_flags, table_file
 
-__all__ = ["columns"]
-
 
 def columns(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],

@@ -11,8 +11,6 @@ import typer
 from privspan.cli._options import Overwrite
 from privspan.cli.exits import Complaint, ExitCode
 
-__all__ = ["demo"]
-
 
 def demo(
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder for what it writes.")] = Path(

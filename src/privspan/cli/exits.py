@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Complaint", "ExitCode"]
-
 
 class ExitCode(IntEnum):
     """What the exit code of ``privspan`` says."""

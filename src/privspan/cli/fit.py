@@ -20,8 +20,6 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.cli._task import Task
 
-__all__ = ["fit"]
-
 
 def fit(
     file: options.TableFile,

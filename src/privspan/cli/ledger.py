@@ -15,8 +15,6 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.ledger import Account, Ledger
 
-__all__ = ["commands"]
-
 commands = typer.Typer(
     no_args_is_help=True, add_completion=False, help="See what has been spent on each data set, and set limits."
 )

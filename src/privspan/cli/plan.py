@@ -16,8 +16,6 @@ from privspan.cli.exits import Complaint
 if TYPE_CHECKING:
     from privspan.planner import Plan
 
-__all__ = ["plan"]
-
 _STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
 _DEFAULT_ERROR = Decimal("0.1")
 

@@ -14,8 +14,6 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
 
-__all__ = ["SubspaceFile", "compare", "load", "relations", "show"]
-
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from privspan.rows import RowSource
     from privspan.subspace import Subspace
 
-__all__ = ["transform"]
-
 _SUFFIXES = (".csv", ".npy", ".parquet")
 _PIECE_ENTRIES = 2**22
 

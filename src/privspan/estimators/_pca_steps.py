@@ -16,8 +16,6 @@ from privspan.subspace import Subspace
 from privspan.sums.mean import PrivateMean, less_mean, mean_within
 from privspan.sums.variance import variance_within
 
-__all__ = ["Found", "PCASteps"]
-
 
 @dataclass(frozen=True)
 class Found:

@@ -16,8 +16,6 @@ from privspan._lib.rounding import down, up
 from privspan._lib.strict_json import fields, listed, mapping, number, optional, text, whole
 from privspan.privacy import PrivacyCost
 
-__all__ = ["Account", "Amount", "Entry", "FormatError", "State", "amount", "from_json", "to_json"]
-
 Amount: TypeAlias = float | Decimal
 """A float counts as the binary number that it is, a Decimal as the decimal: ten times Decimal("0.1") is 1."""
 

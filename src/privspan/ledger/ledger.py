@@ -26,8 +26,6 @@ from privspan._lib import checks, strict_json
 from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 
-__all__ = ["Account", "DamagedLedgerError", "Entry", "Ledger", "OverspendError", "Spending"]
-
 _Limits: TypeAlias = tuple[Amount | str | None, Amount | str | None]
 
 _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds

@@ -26,8 +26,6 @@ from privspan.subspace import Subspace
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
 
-__all__ = ["KNOWN_METHODS", "SavedRelease", "load_release", "save_release"]
-
 
 def _known_methods() -> frozenset[str]:
     """Return what a release of this package says of how it was made."""

@@ -22,13 +22,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privspan._lib import checks
-from privspan._lib.entry import WeakPrivacyWarning
 from privspan._lib.frozen import FrozenMapping, plain
 from privspan._lib.rounding import down, up
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget
 from privspan.subspace import Subspace
-
-__all__ = ["NEIGHBOURS", "Budget", "Part", "PrivacyCost", "Release", "WeakPrivacyWarning"]
 
 NEIGHBOURS = "replace-one"
 

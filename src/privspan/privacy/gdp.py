@@ -31,8 +31,6 @@ from scipy.special import erfcx, ndtr
 from privspan._lib import checks
 from privspan._lib.rounding import down, least_passing, sqrt_down, sqrt_up, tighten
 
-__all__ = ["compose_mu", "delta_from_mu", "epsilon_from_mu", "mu_from_budget", "share_mu"]
-
 # The evaluation of log delta(mu, epsilon) is off by less than 2e-11 (proved in the note, and checked against
 # high precision in the tests); five times that is added before anything is promised.
 _SLACK = 1e-10

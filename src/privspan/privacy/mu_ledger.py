@@ -12,8 +12,6 @@ from fractions import Fraction
 from privspan._lib.rounding import down, sqrt_down
 from privspan.privacy import Budget, Part, PrivacyCost
 
-__all__ = ["MuLedger"]
-
 
 class MuLedger:
     """What is left of a mu-GDP budget.

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 from privspan._lib.checks import integer_at_least, positive
 from privspan.privacy.randomness import BitSource
 
-__all__ = ["add_gaussian", "grid_for", "rounded_normal", "rounding_charge"]
-
 _STRIPS_PER_UNIT = 64
 _EXPONENT_SHIFT = 13  # 2 * 64² = 2**13, the divisor in both exponents
 

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BitSource", "RandomLike", "Streams", "open_streams"]
-
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.

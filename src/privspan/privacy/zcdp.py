@@ -23,8 +23,6 @@ from functools import lru_cache
 from privspan._lib import checks
 from privspan._lib.rounding import tighten
 
-__all__ = ["delta_from_rho", "rho_from_budget"]
-
 _ROUNDING = 2.0**-48  # the terms of the log bound carry at most 5 roundings of 2**-53 each; this covers 32
 _SMALLEST = 1e-300  # searches end here: below it the terms of the bound lose their relative accuracy
 

@@ -8,8 +8,6 @@ from privspan.report.markup import Html, element, join
 from privspan.report.subject import Subject
 from privspan.report.words import angle, number
 
-__all__ = ["section"]
-
 _WANTED = (0.3, 0.1, 0.03)
 
 

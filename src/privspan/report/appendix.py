@@ -14,8 +14,6 @@ from privspan.report.markup import Html, element, join
 from privspan.report.subject import Subject
 from privspan.report.words import command, number, program
 
-__all__ = ["footer", "numbers", "reproduce"]
-
 _MOST_VALUES = 12
 
 

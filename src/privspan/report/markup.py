@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from privspan._lib.readable import readable
 
-__all__ = ["Html", "element", "join", "shortened"]
-
 _LAYOUT = "\n\t"  # of code; elsewhere a page shows them as blanks
 
 

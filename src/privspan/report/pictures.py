@@ -13,8 +13,6 @@ from privspan.planner import USELESS, Plan
 from privspan.report.markup import Html, element, shortened
 from privspan.report.words import two_digits
 
-__all__ = ["bars", "diverging_bars", "error_axis", "guess_meter", "stacked_bar"]
-
 _ROW = 24  # pixels
 _LONGEST_NAME = 23  # letters that fit half of a narrow phone
 _LEFT, _WIDE = 33.0, 64.0  # where an axis beside names begins and how long it is, in per cent

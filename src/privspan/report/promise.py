@@ -10,8 +10,6 @@ from privspan.report.markup import Html, element, join
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, at_most, chance_of_harm, chance_to_guess, number, share, strength
 
-__all__ = ["assumptions", "cost", "limits"]
-
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
 

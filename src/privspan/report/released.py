@@ -10,8 +10,6 @@ from privspan.report.markup import Html, element, join
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, angle, at_most, chance_to_guess, number, share, two_digits
 
-__all__ = ["facts", "headline", "opening", "section"]
-
 _MOST_BARS = 12
 _MOST_COMPONENTS = 12
 _SHORTEST_BAR = 0.03  # of the longest: below, there is nothing to see

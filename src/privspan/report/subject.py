@@ -13,8 +13,6 @@ from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.report.words import number
 
-__all__ = ["Subject"]
-
 
 @dataclass(frozen=True)
 class Subject:

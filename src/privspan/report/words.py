@@ -13,22 +13,6 @@ from dataclasses import dataclass
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PrivacyCost, Release
 
-__all__ = [
-    "ABOUT_METHODS",
-    "About",
-    "about_method",
-    "angle",
-    "at_most",
-    "chance_of_harm",
-    "chance_to_guess",
-    "command",
-    "number",
-    "program",
-    "share",
-    "strength",
-    "two_digits",
-]
-
 
 @dataclass(frozen=True)
 class About:

@@ -17,8 +17,6 @@ from privspan.rows.compressed import compressed_rows, rows_inside
 from privspan.rows.derived import DealtRows
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["HeldRows", "MappedRows", "check_numbers", "mapped_rows", "open_npy", "open_npz"]
-
 _Result = TypeVar("_Result")
 
 _TAKEN_BYTES = 2**24

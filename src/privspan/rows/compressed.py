@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["compressed_rows", "entry_rows", "rows_inside", "summed_rows"]
-
 
 def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], shape: tuple[int, int]) -> Any:
     """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.

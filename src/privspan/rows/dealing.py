@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 
 from privspan.rows import PartitionedTable, RowSource
 
-__all__ = [
-    "Order",
-    "PartitionOrders",
-    "RowOrder",
-    "Table",
-    "block_count",
-    "dealt",
-    "public_order",
-    "table_edges",
-    "table_order",
-]
-
 Table: TypeAlias = NDArray[np.generic] | RowSource | PartitionedTable
 
 

@@ -12,8 +12,6 @@ from scipy import sparse
 
 from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
 
-__all__ = ["DealtRows", "RowDifferences", "SelectedColumns", "ShiftedRows", "less"]
-
 
 class _Derived(RowSource):
     """A source whose row i is made of rows of another source."""

@@ -12,8 +12,6 @@ from privspan._lib.watch import unwatched
 from privspan.rows.partitions import PartitionedTable
 from privspan.rows.source import WindowedSource
 
-__all__ = ["GatheredRows"]
-
 
 class GatheredRows(WindowedSource):
     """A table in partitions as a source of rows: its windows are the partitions.

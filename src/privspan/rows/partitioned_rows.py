@@ -25,20 +25,6 @@ from privspan.rows import PartitionedTable
 from privspan.rows.partitions import Part, Place
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows
 
-__all__ = [
-    "AnyRows",
-    "ChunkSums",
-    "Fold",
-    "PartitionedRows",
-    "PartitionedSums",
-    "PerRow",
-    "RowValues",
-    "folded",
-    "known_chunks",
-    "open_unit_rows",
-    "per_row",
-]
-
 Array: TypeAlias = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from privspan._lib import checks
 from privspan._lib.frames import dtype_kind, float_type
 from privspan.rows.source import LeftOut, RowSource
 
-__all__ = ["LocalPlace", "Part", "PartitionedTable", "Place", "partition_rows", "partitioned", "partitioned_column"]
-
 Part: TypeAlias = Any
 """What a place knows a value by that belongs to one partition and lives next to it."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["LeftOut", "RowSource", "UnreadableFileError", "WindowedSource", "window_edges", "window_rows"]
-
 _WINDOW_BYTES = 2**26  # of the rows that a windowed source holds
 _PIECE_BYTES = 2**26  # of the rows that are read at a time to pick columns from
 

@@ -31,8 +31,6 @@ from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
 
-__all__ = ["CHUNK_ROWS", "Finish", "Piece", "Rows", "as_rows_input", "is_sparse", "piece_rows", "scaled_rows"]
-
 Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, lapack
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from privspan._lib.rounding import relative_error as gamma
 from privspan.stable.balls import ball_top_space
-from privspan.stable.leverage import Array, LeverageFilter, gamma, split_gram, top_factor
+from privspan.stable.leverage import Array, LeverageFilter, split_gram, top_factor
 
 TAIL_TOLERANCE = 1e-4
 """Error of a computed (k+1)-th eigenvalue, in units of the ridge."""

@@ -24,8 +24,6 @@ from privspan._lib.strict_json import AmbiguousError, fields, flag, listed, mapp
 from privspan._lib.whole_file import whole_file
 from privspan.subspace.relations import ExactForm
 
-__all__ = ["Content", "Problem", "reading", "write"]
-
 _FORMAT = "privspan.Subspace"
 _VERSION = 1
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes

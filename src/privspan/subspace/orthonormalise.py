@@ -16,8 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["orthonormal_rows"]
-
 _WELL_CONDITIONED = 1e-3  # smallest singular value of unit rows; the float route is then right to about 1e-13
 _SAFE_BITS = 64  # accuracy wanted of the fixed-point route
 

@@ -19,8 +19,6 @@ from operator import index
 from privspan.subspace import short_relations as _short_relations
 from privspan.subspace.wording import equation
 
-__all__ = ["ExactForm", "Relation"]
-
 
 class Relation:
     """An equation ``sum(c[i] * x[i]) + constant == 0`` in coprime integers.

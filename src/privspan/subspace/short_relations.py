@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_cheap", "simplified"]
-
 _MOST_VECTORS = 200
 _MOST_COLUMNS = 1_000
 _MOST_ROW_BITS = 100_000_000  # of all entries of the rows together

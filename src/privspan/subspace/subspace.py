@@ -23,8 +23,6 @@ from privspan.subspace.file import Content
 from privspan.subspace.orthonormalise import orthonormal_rows
 from privspan.subspace.relations import ExactForm, Relation
 
-__all__ = ["Subspace"]
-
 _Array = NDArray[np.float64]
 
 _ORTHONORMAL = 1e-8  # largest accepted entry of basis' basis - identity

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["equation"]
-
 _Term = tuple[str, int]  # a column's name and its coefficient
 
 _LONGEST_WRITTEN = 10_000  # bits; Python refuses to print integers beyond about 14,000

@@ -45,8 +45,6 @@ from privspan.sums.localised import (
 )
 from privspan.sums.preconditioned import Look, leading_directions, preconditioned_look
 
-__all__ = ["adaptive_subspace", "adaptive_within"]
-
 Array = NDArray[np.float64]
 
 _FIRST_PASSES = 6

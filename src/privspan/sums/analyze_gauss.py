@@ -20,8 +20,6 @@ from privspan.subspace import Subspace
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 
-__all__ = ["analyze_gauss", "analyze_gauss_within"]
-
 _WIDEST_MATRIX = 1024  # up to this d the noisy matrix is formed as the paper says; beyond, only looked at
 _PASSES = 24
 _OVERSAMPLING = 7

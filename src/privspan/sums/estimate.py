@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from privspan.sums.localised import MOST_WEIGHT, LocalisedSums
 
-__all__ = ["Estimate", "first_estimate", "joined", "local_slope", "polar", "turned", "whitening", "widened"]
-
 Array = NDArray[np.float64]
 
 _LOWEST_WEIGHT = 0.05  # mean weights of records are taken to be at least this

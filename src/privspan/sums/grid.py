@@ -22,23 +22,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import relative_error, up
+from privspan._lib.rounding import up
 from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import ChunkSums, folded
-
-__all__ = [
-    "GridSum",
-    "NoiseLevel",
-    "SumBounds",
-    "gaussian_sum",
-    "gaussian_symmetric",
-    "grid_total",
-    "noise_level",
-    "relative_error",
-    "row_slabs",
-    "upper_triangle",
-]
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
 
-__all__ = ["leading_pairs", "separation_errors", "spiked_eigenvalues"]
-
 Array = NDArray[np.float64]
 
 _SMALL_RESIDUAL = 0.1

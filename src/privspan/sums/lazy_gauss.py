@@ -24,29 +24,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.rounding import relative_error
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.sums.grid import (
-    GridSum,
-    NoiseLevel,
-    SumBounds,
-    gaussian_symmetric,
-    grid_total,
-    noise_level,
-    relative_error,
-    row_slabs,
-)
-
-__all__ = [
-    "ALLOWED_DEFECT",
-    "WIDEST_DENSE",
-    "GramSource",
-    "LazyGauss",
-    "UnitGram",
-    "within_memory",
-]
+from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
 
 Array = NDArray[np.float64]
 

@@ -18,30 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece
-from privspan.sums.grid import (
-    SumBounds,
-    gaussian_sum,
-    gaussian_symmetric,
-    grid_total,
-    noise_level,
-    relative_error,
-    upper_triangle,
-)
-
-__all__ = [
-    "INNER_CAP",
-    "MOST_WEIGHT",
-    "LocalView",
-    "LocalisedSums",
-    "geometric_mean",
-    "local_view",
-    "localised_sums",
-    "record_weights",
-    "smallest_clip",
-]
+from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 
 Array = NDArray[np.float64]
 

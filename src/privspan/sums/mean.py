@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
@@ -27,18 +28,8 @@ from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum, relative_error
+from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.variance import typical_length
-
-__all__ = [
-    "PrivateMean",
-    "coordinates_in",
-    "less_mean",
-    "mean_bounds",
-    "mean_within",
-    "pair_differences",
-    "private_mean",
-]
 
 Array = NDArray[np.float64]
 

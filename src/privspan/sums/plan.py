@@ -17,24 +17,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "RoundPlan",
-    "Setting",
-    "analyze_gauss_error",
-    "crowding",
-    "first_share",
-    "inner_part",
-    "inner_unit_noise",
-    "left_behind",
-    "plan_rounds",
-    "predicted_error",
-    "prior_spread",
-    "probe_share",
-    "round_noise",
-    "signal_strength",
-    "weight_pull",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
 from privspan.sums.estimate import Estimate, joined, whitening
-from privspan.sums.grid import relative_error
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack
-
-__all__ = ["Look", "PreconditionedGram", "leading_directions", "preconditioned_look", "shrunk_lengths"]
 
 Array = NDArray[np.float64]
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
@@ -26,10 +27,8 @@ from privspan.rows import PartitionedTable, partitioned_column
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, relative_error, upper_triangle
+from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.mean import coordinates_in
-
-__all__ = ["PrivateRegression", "moment_bounds", "private_regression"]
 
 Array = NDArray[np.float64]
 

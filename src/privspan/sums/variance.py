@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
@@ -26,18 +27,8 @@ from privspan.privacy.randomness import BitSource, RandomLike, open_streams
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums.grid import (
-    SumBounds,
-    gaussian_sum,
-    gaussian_symmetric,
-    grid_total,
-    noise_level,
-    relative_error,
-    upper_triangle,
-)
+from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.localised import geometric_mean
-
-__all__ = ["explained_variance", "second_moments", "typical_length", "variance_within"]
 
 Array = NDArray[np.float64]
 

@@ -15,8 +15,6 @@ from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Schema
 from privspan.rows.source import RowSource, UnreadableFileError, WindowedSource, window_edges, window_rows
 
-__all__ = ["ChunkedRows", "CompressedRows", "anndata_rows", "chunked_rows"]
-
 _SPARSE_WINDOW = 4096  # rows; fixed, because how many entries they store is private
 _READING_FAILED = (OSError, ValueError, KeyError, IndexError, RuntimeError)
 

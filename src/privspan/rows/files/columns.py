@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 from privspan.rows.files.schema import Schema
 from privspan.rows.source import LeftOut, UnreadableFileError
 
-__all__ = ["choose_columns", "looks_like_identifier"]
-
 _WHOLE_NAME = re.compile(
     r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
 )

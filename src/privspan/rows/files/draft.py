@@ -11,8 +11,6 @@ from privspan.rows.files.opening import damage_told, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.source import UnreadableFileError
 
-__all__ = ["draft_schema"]
-
 _HOW = "Types: number, text, list (with a width), skip. Columns that are not named here are left out."
 _FROM_CELLS = (
     "A draft, made by looking at the data: for the eyes of whoever keeps the data, not to be published.",

@@ -11,8 +11,6 @@ from privspan.rows.files.chunked import anndata_rows
 from privspan.rows.files.schema import Schema
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["open_h5ad"]
-
 
 def open_h5ad(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open the ``X`` of an AnnData file."""

@@ -12,8 +12,6 @@ from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["SUFFIXES", "damage_told", "known_suffix", "open_rows"]
-
 _Opener = Callable[[Path, Sequence[str] | None, Schema], RowSource]
 
 _READERS = {

@@ -13,8 +13,6 @@ from privspan.rows.files.schema import Schema
 from privspan.rows.files.tables import Layout, TableRows, layout_of
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["ParquetRows", "open_parquet"]
-
 _BUFFER_BYTES = 2**16  # per column: without a limit a whole row group would be loaded, however large
 
 

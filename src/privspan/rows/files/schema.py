@@ -30,8 +30,6 @@ from typing import Any
 
 from privspan.rows.source import UnreadableFileError
 
-__all__ = ["Column", "Schema", "read_schema", "schema_text"]
-
 _TYPES = ("number", "text", "list", "skip")
 _NO_SEPARATORS = '"+-.\r\n'
 _TO_ESCAPE = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # what JSON leaves as it is and TOML or a terminal would not

@@ -22,8 +22,6 @@ from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource, window_edges, window_rows
 
-__all__ = ["Layout", "TableRows", "declared_column", "layout_of", "open_arrow"]
-
 
 @dataclass(frozen=True)
 class Layout:

@@ -26,8 +26,6 @@ from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["draft_csv", "open_csv"]
-
 _BLOCK_BYTES = 2**24
 _NEWLINE, _QUOTE, _SPACE = b'\n" '
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"

@@ -11,8 +11,6 @@ from privspan.rows.files.chunked import anndata_rows, chunked_rows
 from privspan.rows.files.schema import Schema
 from privspan.rows.source import RowSource, UnreadableFileError
 
-__all__ = ["open_zarr"]
-
 
 def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open an array, or the ``X`` of an AnnData store, of Zarr format 2 or 3."""
