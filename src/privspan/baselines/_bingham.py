@@ -34,14 +34,7 @@ def step_epsilon(budget: Budget, vectors: int, laplace_steps: int = 0) -> float:
     """Return the epsilon of each step when several share the budget: the better of two ways to compose.
 
     Plain: the epsilons add up.  Concentrated: an exponential mechanism of parameter e is e²/8-zCDP, a Laplace one
-    e²/2-zCDP, and rho adds up (docs/explanation/baselines.md, lemma 2).
-
-    Parameters
-    ----------
-    budget : Budget
-        For all steps.
-    vectors, laplace_steps : int
-        Number of draws of a direction, and of Laplace releases.
+    e²/2-zCDP, and rho adds up (docs/explanation/baselines.md, lemma 2).  `vectors` directions are drawn.
     """
     plain = down(Fraction(budget.epsilon) / (vectors + laplace_steps))
     rho = Fraction(rho_from_budget(budget.epsilon, budget.delta))
@@ -64,18 +57,10 @@ def cap_on_tries(m: int, draws: int, epsilon: float, delta: float) -> int:
 
 @dataclass(frozen=True)
 class Bingham:
-    """The law on the unit sphere with density proportional to exp(weight uᵀ matrix u).
+    """The law on the unit sphere with density proportional to exp(weight uᵀ matrix u)."""
 
-    Parameters
-    ----------
-    matrix : (m, m) array
-        Symmetric.
-    weight : float
-        Positive.
-    """
-
-    matrix: Array
-    weight: float
+    matrix: Array  # symmetric, (m, m)
+    weight: float  # positive
 
     def draw(self, tries: int, generator: np.random.Generator) -> Array | None:
         """Draw a unit vector, or return None when `tries` proposals in a row were rejected."""

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
+from privspan.baselines._common import WIDEST_MATRIX, baseline, leading_subspace
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.noise import add_gaussian, grid_for
@@ -40,29 +39,17 @@ _DELTA_SHARE = 0.25  # of delta, for a stranger in the core; half of it again fo
 
 @dataclass(frozen=True)
 class CorePlan:
-    """Noise levels and thresholds, all public.
-
-    Attributes
-    ----------
-    filter_sigma, filter_threshold : float
-        A block passes when its number of friends plus noise reaches the threshold.
-    size_sigma, size_offset : float
-        Noise on the size of the core, and what is taken off so that it is not overestimated.
-    mu_average : float
-        Privacy of the average.
-    parts : tuple of Part
-        What each step costs.
-    """
+    """Noise levels and thresholds, all public."""
 
     filter_sigma: float
-    filter_threshold: float
+    filter_threshold: float  # a block passes when its number of friends plus noise reaches it
     size_sigma: float
-    size_offset: float
+    size_offset: float  # taken off the noisy size of the core, so that it is not overestimated
     mu_average: float
     parts: tuple[Part, ...]
 
 
-@entry
+@baseline
 def friendly_core(
     X: object,
     k: int,
@@ -79,18 +66,12 @@ def friendly_core(
     ----------
     X : (n, d) array, memory map, dense RowSource, or Dask array or dataframe
         One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     radius : float, default=0.2
         Public: Frobenius distance of projectors up to which two blocks are friends.  A bad choice costs accuracy,
         never privacy.
     block_size : int, optional
         Records per block, at least k; by default ``2 k``, or more where that would make more than 16384 blocks.
         At epsilon = 1, delta = 1e-6 some 10,000 blocks are needed.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -101,14 +82,6 @@ def friendly_core(
     ---------
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "FriendlyCore".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = friendly_core(X, 2, epsilon=20.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     budget = Budget(epsilon, delta)
     records = as_rows_input(X, accept_sparse=False)
@@ -126,12 +99,9 @@ def friendly_core(
     plan = core_plan(blocks, budget)
     records, order = dealt(records, streams.public)
     bases = block_bases(records, k, block_size, order=order)
-    counts = friend_counts(bases, radius)
-    core = _passing(counts, plan, streams.noise)
+    core = _passing(friend_counts(bases, radius), plan, streams.noise)
     size = _size_from_below(int(core.sum()), plan, streams.noise)
-    subspace = None
-    if size >= 1.0:
-        subspace = _noisy_average(bases.bases[core], radius, size, plan, streams.noise)
+    subspace = _noisy_average(bases.bases[core], radius, size, plan, streams.noise) if size >= 1.0 else None
     public = {"n": n, "d": d, "k": int(k), "radius": float(radius), "block_size": int(block_size), "blocks": blocks}
     extras = {"core_size_lower_bound": size}
     cost = budget.cost(*plan.parts)
