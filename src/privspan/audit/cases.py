@@ -140,8 +140,8 @@ _add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **
 
 
 def _by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
-    blocks = {"block_size": 1, "aggregate": "histogram", "options": {"references": 2}}
-    return approximate_subspace(table, k, **blocks, **options)
+    references = {"references": 2}
+    return approximate_subspace(table, k, block_size=1, aggregate="histogram", options=references, **options)
 
 
 _add("approximate_subspace (stable)", approximate_subspace, near_axis_pairs(60), 1, share=0.5, block_size=1)

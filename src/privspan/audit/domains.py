@@ -66,14 +66,13 @@ def _sequences(domain: tuple[Any, ...], length: int, law: Callable[[Any], Distri
 
 def _multisets(domain: tuple[Any, ...], size: int, law: Callable[[Any], Distribution]) -> ExactAudit[Any]:
     """All multisets, for mechanisms that do not look at the order of the records."""
-    position = {record: place for place, record in enumerate(domain)}
 
     def neighbours(table: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         for leaving, joining in itertools.permutations(domain, 2):
             if leaving in table:
                 rest = list(table)
                 rest.remove(leaving)
-                yield tuple(sorted((*rest, joining), key=position.__getitem__))
+                yield tuple(sorted((*rest, joining), key=domain.index))
 
     return tightest_delta(law, itertools.combinations_with_replacement(domain, size), neighbours, EPSILON)
 

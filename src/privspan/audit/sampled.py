@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 Observation = Mapping[str, float]
 
 _MOST_THRESHOLDS = 256  # that are tried for one number; more cost time and find little
+_LIMITS = 4  # two directions and two one-sided limits share what may go wrong
 _CHOICE_ERROR = 0.05  # of the limits by which a set of outcomes is chosen, which need not be sure
 
 
@@ -88,7 +89,7 @@ def sampled_audit(
     for chosen, measured in ((choose, measure), (choose[::-1], measure[::-1])):
         event = _best_event(*chosen, delta=delta, runs=half)
         counts = [sum(sample[outcome] for outcome in event) for sample in measured]
-        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=_limit_error(confidence)))
+        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=(1 - confidence) / _LIMITS))
         if bound > best:
             best, best_event = bound, event
     return SampledAudit(best, best > epsilon, best_event, runs, confidence)
@@ -136,7 +137,7 @@ def scalar_audit(
     names = sorted({name for side in observed for each in side for name in each})
     samples = [np.array([[each.get(name, -np.inf) for name in names] for each in side]) for side in observed]
     samples = [np.where(np.isnan(sample), -np.inf, sample) for sample in samples]  # (runs, names)
-    half, error = runs // 2, _limit_error(confidence)
+    half, error = runs // 2, (1 - confidence) / _LIMITS
     best, best_event = 0.0, ""
     for likely, rare in (samples, samples[::-1]):
         column, sign, cut = _best_threshold(likely[:half], rare[:half], delta, error)
@@ -153,14 +154,7 @@ def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> 
     checks.probability(confidence=confidence)
 
 
-def _limit_error(confidence: float) -> float:
-    """Two directions and two one-sided limits share what may go wrong."""
-    return (1 - confidence) / 4
-
-
-def _best_event(
-    likely: Counter[Hashable], rare: Counter[Hashable], *, delta: float, runs: int
-) -> frozenset[Hashable]:
+def _best_event(likely: Counter[Hashable], rare: Counter[Hashable], delta: float, runs: int) -> frozenset[Hashable]:
     """Outcomes in falling order of likelihood ratio, cut where the estimated bound is largest."""
     order = sorted(likely, key=lambda outcome: (rare[outcome] + 1) / likely[outcome])
     counts = [np.cumsum([sample[outcome] for outcome in order]) for sample in (likely, rare)]

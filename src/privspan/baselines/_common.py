@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from functools import cached_property
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,14 +87,23 @@ def _by_name(parameters: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Table:
-    """A checked call: the unit rows, the public sizes, the budget and the random streams."""
+    """A checked call: the table, its public sizes, the budget and the random streams."""
 
-    rows: AnyRows
+    source: Any  # what `as_rows_input` made of `X`
     n: int
     d: int
     k: int
     budget: Budget
     streams: Streams
+
+    @cached_property
+    def rows(self) -> AnyRows:
+        """The rows, scaled to unit length."""
+        return open_unit_rows(self.source)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator for samplers that are not hardened, seeded from the noise stream."""
+        return float_generator(self.streams.noise)
 
     def whole(self, name: str, mu: float | None = None) -> Part:
         """Return the cost of a step that takes the whole budget."""
@@ -122,21 +132,22 @@ def open_table(
     rng: RandomLike,
     widest: int | None = WIDEST_MATRIX,
     proper: bool = False,
+    dense: bool = False,
 ) -> Table:
     """Check the parameters, which are all public, and open the table.
 
     `widest` is the largest d that is accepted; with `proper` k must be below d, for mechanisms that need the
-    eigenvalue after the k-th.
+    eigenvalue after the k-th; `dense` is for blocks: no sparse tables, and the rows of partitions are brought here.
     """
     budget = Budget(epsilon, delta)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_sparse=not dense, accept_partitions=not dense)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     if widest is not None and d > widest:
         raise ValueError(f"`X` must have at most {widest} columns for this baseline; got {d}.")
     if proper and k == d:
         raise ValueError(f"`k` must be below the number of columns, {d}, for this baseline; got {k!r}.")
-    return Table(open_unit_rows(source), n, d, int(k), budget, open_streams(rng))
+    return Table(source, n, d, int(k), budget, open_streams(rng))
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,12 @@ def spectrum(matrix: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
+def shifted_root(table: Table, ridge: float) -> Array:
+    """Return a (d, d) root R of the shifted second moment: R Rᵀ = A + ridge I."""
+    values, vectors = spectrum(second_moment(table).matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0) + ridge))
+
+
 def leading_subspace(matrix: Array, k: int) -> Subspace:
     """Return the span of the k leading eigenvectors of a symmetric matrix."""
     return Subspace(np.linalg.qr(spectrum(0.5 * (matrix + matrix.T))[1][:, :k])[0])
@@ -185,10 +202,7 @@ def float_generator(bits: BitSource) -> np.random.Generator:
 
 
 def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Array:
-    """Return a lower triangular (d, d) T such that T Tᵀ is Wishart with identity scale and at least d degrees.
-
-    This is Bartlett's decomposition.
-    """
+    """Return Bartlett's factor: a lower triangular T, T Tᵀ Wishart with identity scale and at least d degrees."""
     factor = np.tril(generator.standard_normal((d, d)), -1)
     factor[np.diag_indices(d)] = np.sqrt(generator.chisquare(degrees - np.arange(d)))
     return factor

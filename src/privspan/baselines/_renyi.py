@@ -15,12 +15,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib.rounding import tighten
+from privspan.baselines._common import Array
 from privspan.privacy import Budget
-
-Array = NDArray[np.float64]
 
 ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)
 _LOUDEST = 1e100  # a noise level that no table could be seen through: the budget cannot be reached
@@ -29,11 +27,10 @@ _ROUNDING = 2.0**-40  # relative to the terms: far more than the float64 operati
 
 def log_delta(divergence: Array, epsilon: float) -> float:
     """Return the log of a valid delta, from the divergences at `ORDERS` (infinite where there is none)."""
-    beta = ORDERS - 1.0
     finite = np.isfinite(divergence)
     if not finite.any():
         return 0.0
-    beta, divergence = beta[finite], divergence[finite]
+    beta, divergence = ORDERS[finite] - 1.0, divergence[finite]
     terms = np.stack([beta * divergence, -beta * epsilon, -beta * np.log1p(1.0 / beta), -np.log1p(beta)])
     return min(0.0, float((terms.sum(axis=0) + _ROUNDING * np.abs(terms).sum(axis=0)).min()))
 

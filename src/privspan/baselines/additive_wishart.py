@@ -11,23 +11,13 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc, gammaln
 
 from privspan._lib import checks
-from privspan.baselines._common import (
-    bartlett_factor,
-    baseline,
-    float_generator,
-    leading_subspace,
-    open_table,
-    second_moment,
-)
+from privspan.baselines._common import bartlett_factor, baseline, leading_subspace, open_table, second_moment
 from privspan.baselines._renyi import least_level
 from privspan.privacy import Budget, Release
 from privspan.privacy.randomness import RandomLike
-
-Array = NDArray[np.float64]
 
 MOST_EXCESS = 2**18
 """Most degrees of freedom beyond d: SciPy's chi-square tails are accurate up to here, and far off at 10^9."""
@@ -70,7 +60,7 @@ def additive_wishart(
     if degrees > most:
         raise ValueError(f"`degrees` must be at most d + {MOST_EXCESS}, here {most}; got {degrees!r}.")
     scale = wishart_scale(int(degrees) - table.d, table.budget)
-    factor = bartlett_factor(table.d, int(degrees), float_generator(table.streams.noise))
+    factor = bartlett_factor(table.d, int(degrees), table.generator())
     noisy = second_moment(table).matrix + scale * (factor @ factor.T)
     part = table.whole("second moment plus Wishart noise")
     found = leading_subspace(noisy, table.k)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
-from privspan.baselines._common import baseline, float_generator, open_table, second_moment, spectrum
-from privspan.privacy import Part, Release
+from privspan.baselines._bingham import deflated_vectors, plan_draws
+from privspan.baselines._common import baseline, open_table, second_moment, spectrum
+from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
@@ -39,18 +39,13 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     against what floating point reveals.  Proof: docs/explanation/baselines.md, "Sampled eigenvectors".
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    rest, reserved = table.budget.reserve_delta(CAP_SHARE)
-    step = step_epsilon(rest, table.k, laplace_steps=1)
-    tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
-    generator = float_generator(table.streams.noise)
+    what = "Laplace noise on eigenvalues, exponential mechanism on vectors"
+    step, tries, parts = plan_draws(table, what, laplace_steps=1)
+    generator = table.generator()
     matrix = second_moment(table).matrix
     noise = generator.laplace(scale=_EIGENVALUE_CHANGE / step, size=table.k)
     eigenvalues = np.sort(spectrum(matrix)[0][: table.k] + noise)[::-1]  # (k,)
     vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, generator)
-    parts = (
-        Part("Laplace noise on eigenvalues, exponential mechanism on vectors", rest.epsilon, rest.delta),
-        Part("cap on the tries of the sampler", 0.0, reserved),
-    )
     found = None if vectors is None else Subspace(vectors)
     extras = {"eigenvalues": tuple(eigenvalues.tolist())}
     return table.release("eigen_sampling", found, *parts, extras=extras, step_epsilon=step, most_tries=tries)

@@ -7,9 +7,9 @@ distance from its limit nobody can bound, so its privacy is not proved; one by o
 
 from __future__ import annotations
 
-from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
-from privspan.baselines._common import baseline, float_generator, open_table, second_moment
-from privspan.privacy import Part, Release
+from privspan.baselines._bingham import deflated_vectors, plan_draws
+from privspan.baselines._common import baseline, open_table, second_moment
+from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
@@ -36,14 +36,8 @@ def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: Ran
     against what floating point reveals.  Proof: docs/explanation/baselines.md, "The exponential mechanism".
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    rest, reserved = table.budget.reserve_delta(CAP_SHARE)
-    step = step_epsilon(rest, table.k)
-    tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
-    generator = float_generator(table.streams.noise)
-    vectors = deflated_vectors(second_moment(table).matrix, table.k, 0.5 * step, tries, generator)
-    parts = (
-        Part("exponential mechanism, all vectors", rest.epsilon, rest.delta),
-        Part("cap on the tries of the sampler", 0.0, reserved),
-    )
+    step, tries, parts = plan_draws(table, "exponential mechanism, all vectors")
+    matrix = second_moment(table).matrix
+    vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, table.generator())
     found = None if vectors is None else Subspace(vectors)
     return table.release("exponential_pca", found, *parts, step_epsilon=step, most_tries=tries)

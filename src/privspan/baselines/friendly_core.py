@@ -12,22 +12,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from privspan._lib import checks
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import WIDEST_MATRIX, baseline, leading_subspace
+from privspan.baselines._common import Array, baseline, leading_subspace, open_table
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.noise import add_gaussian, grid_for
-from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.privacy.randomness import BitSource, RandomLike
 from privspan.rows.dealing import dealt
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
-
-Array = NDArray[np.float64]
 
 MOST_BLOCKS = 2**14
 _MOST_ENTRIES = 2**27  # of all block bases together
@@ -83,29 +80,23 @@ def friendly_core(
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "FriendlyCore".
     """
-    budget = Budget(epsilon, delta)
-    records = as_rows_input(X, accept_sparse=False)
-    n, d = records.shape
-    checks.dimension(k=k, d=d, n=n)
+    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, dense=True)
+    n = table.n
     checks.positive(radius=radius)
-    if d > WIDEST_MATRIX:
-        raise ValueError(f"`X` must have at most {WIDEST_MATRIX} columns for this baseline; got {d}.")
-    block_size = _default_block_size(n, d, k) if block_size is None else block_size
-    checks.integer_at_least(k, block_size=block_size)
+    block_size = _default_block_size(n, table.d, table.k) if block_size is None else block_size
+    checks.integer_at_least(table.k, block_size=block_size)
     blocks = n // block_size
     if not 2 <= blocks <= MOST_BLOCKS:
         raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
-    streams = open_streams(rng)
-    plan = core_plan(blocks, budget)
-    records, order = dealt(records, streams.public)
-    bases = block_bases(records, k, block_size, order=order)
-    core = _passing(friend_counts(bases, radius), plan, streams.noise)
-    size = _size_from_below(int(core.sum()), plan, streams.noise)
-    subspace = _noisy_average(bases.bases[core], radius, size, plan, streams.noise) if size >= 1.0 else None
-    public = {"n": n, "d": d, "k": int(k), "radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+    plan, noise = core_plan(blocks, table.budget), table.streams.noise
+    records, order = dealt(table.source, table.streams.public)
+    bases = block_bases(records, table.k, block_size, order=order)
+    core = _with_noise(friend_counts(bases, radius), plan.filter_sigma, noise) >= plan.filter_threshold  # (t,)
+    size = float(_with_noise(core.sum(), plan.size_sigma, noise)) - plan.size_offset
+    subspace = _noisy_average(bases.bases[core], radius, size, plan, noise) if size >= 1.0 else None
     extras = {"core_size_lower_bound": size}
-    cost = budget.cost(*plan.parts)
-    return Release(subspace, cost, "baseline/friendly_core", public, streams.private, extras)
+    public = {"radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+    return table.release("friendly_core", subspace, *plan.parts, extras=extras, **public)
 
 
 def core_plan(blocks: int, budget: Budget) -> CorePlan:
@@ -163,14 +154,8 @@ def _grid(sigma: float) -> float:
     return min(1.0, grid_for(sigma))
 
 
-def _passing(counts: NDArray[np.int64], plan: CorePlan, bits: BitSource) -> NDArray[np.bool_]:
-    noisy = add_gaussian(counts.astype(np.float64), plan.filter_sigma, bits, grid=_grid(plan.filter_sigma))
-    return np.asarray(noisy >= plan.filter_threshold)
-
-
-def _size_from_below(size: int, plan: CorePlan, bits: BitSource) -> float:
-    noisy = add_gaussian(np.array([float(size)]), plan.size_sigma, bits, grid=_grid(plan.size_sigma))
-    return float(noisy[0]) - plan.size_offset
+def _with_noise(counts: ArrayLike, sigma: float, bits: BitSource) -> Array:
+    return add_gaussian(np.asarray(counts, dtype=np.float64), sigma, bits, grid=_grid(sigma))
 
 
 def _noisy_average(bases: Array, radius: float, size: float, plan: CorePlan, bits: BitSource) -> Subspace:

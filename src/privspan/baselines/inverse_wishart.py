@@ -11,15 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from privspan._lib import checks
-from privspan.baselines._common import (
-    bartlett_factor,
-    baseline,
-    float_generator,
-    leading_subspace,
-    open_table,
-    second_moment,
-    spectrum,
-)
+from privspan.baselines._common import bartlett_factor, baseline, leading_subspace, open_table, shifted_root
 from privspan.baselines._renyi import covariance_ridge
 from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Release
@@ -53,9 +45,8 @@ def inverse_wishart(
     degrees = public_draws(table) if degrees is None else degrees
     checks.integer_at_least(table.d, degrees=degrees)
     ridge = covariance_ridge(degrees, table.budget)
-    values, vectors = spectrum(second_moment(table).matrix)
-    root = vectors * np.sqrt(np.maximum(values, 0.0) + ridge)  # root rootᵀ = A + ψ I
-    factor = bartlett_factor(table.d, degrees, float_generator(table.streams.noise))
+    root = shifted_root(table, ridge)  # of A + ψ I
+    factor = bartlett_factor(table.d, degrees, table.generator())
     # (T Tᵀ)^-1 = T^-ᵀ T^-1, so root T^-ᵀ is a root of the inverse Wishart draw.
     sample = solve_triangular(factor, root.T, lower=True).T * np.sqrt(degrees)
     found = leading_subspace(sample @ sample.T, table.k)

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import REPLACEMENT, baseline, leading_range, open_table
+from privspan.baselines._common import REPLACEMENT, Array, baseline, leading_range, open_table
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lazy_gauss import UnitGram
-
-Array = NDArray[np.float64]
 
 MOST_ENTRIES = 2**27
 """Largest number of entries of a (d, directions) block."""

@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import baseline, leading_range, open_table
+from privspan.baselines._common import Array, baseline, leading_range, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
-
-Array = NDArray[np.float64]
 
 
 @baseline
@@ -57,12 +54,8 @@ def noisy_range_finder(
     # Sketches of unit vectors have length about 1, and are clipped to it.
     public_matrix: Array = table.streams.public.standard_normal((d, width)) / math.sqrt(width)
     product_error = relative_error(d) * float(np.linalg.norm(public_matrix)) * 1.01 + relative_error(width + 16)
-    bounds = SumBounds(
-        sensitivity=2.0,
-        chunk_error=1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS)),
-        entries=d * width,
-        largest=1.02 * table.n,
-    )
+    chunk_error = 1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS))
+    bounds = SumBounds(sensitivity=2.0, chunk_error=chunk_error, entries=d * width, largest=1.02 * table.n)
     mu = table.budget.mu
     products = table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ public_matrix))
     noisy, sigma = gaussian_sum(products, (d, width), bounds, mu, table.streams.noise)

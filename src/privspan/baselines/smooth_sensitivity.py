@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privspan.baselines._common import baseline, float_generator, haar_rotation, open_table, second_moment, spectrum
+from privspan.baselines._common import Array, baseline, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._renyi import ORDERS, weakest_passing
 from privspan.privacy import Budget, Release, rho_from_budget
 from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
-
-Array = NDArray[np.float64]
 
 _SCALE_SHARES = tuple(2.0**-j for j in range(1, 13))  # of rho, for what the change of the noise level itself reveals
 _BASIS_ERROR = 2.0**-48  # per d k: float64 error of the rotated basis
@@ -68,7 +65,7 @@ def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: 
     values, vectors = spectrum(moment.matrix)
     gap = float(values[table.k - 1] - values[table.k])
     sensitivity = smooth_bound(min(gap, 1.01 * n), moment.stretch, most, noise.rate)
-    rotated = vectors[:, : table.k] @ haar_rotation(table.k, float_generator(table.streams.noise))  # (d, k)
+    rotated = vectors[:, : table.k] @ haar_rotation(table.k, table.generator())  # (d, k)
     noisy = add_gaussian(rotated, noise.multiplier * sensitivity, table.streams.noise, grid=grid)
     found = Subspace(np.linalg.qr(noisy)[0])
     part = table.whole("basis with noise at its smooth sensitivity")
