@@ -154,7 +154,9 @@ def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> 
     checks.probability(confidence=confidence)
 
 
-def _best_event(likely: Counter[Hashable], rare: Counter[Hashable], delta: float, runs: int) -> frozenset[Hashable]:
+def _best_event(
+    likely: Counter[Hashable], rare: Counter[Hashable], *, delta: float, runs: int
+) -> frozenset[Hashable]:
     """Outcomes in falling order of likelihood ratio, cut where the estimated bound is largest."""
     order = sorted(likely, key=lambda outcome: (rare[outcome] + 1) / likely[outcome])
     counts = [np.cumsum([sample[outcome] for outcome in order]) for sample in (likely, rare)]
