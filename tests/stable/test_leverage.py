@@ -347,11 +347,12 @@ def test_computed_eigenvalues_are_sound_always_and_tight_where_the_gap_is(name, 
             found = leverage_certificate._spectrum(gram, k, plan)
             assert found.signal <= truth + 2e-7
             assert found.tail >= following - tolerance - 1e-13
-            if truth >= high - 1e-9 and following <= plan.tail and high - plan.tail >= 1:
+            if truth >= high and following <= plan.tail and plan.computable(len(gram)):
                 assert found.signal >= truth - 1e-6
                 assert found.tail <= following + tolerance + 1e-13
                 tight += 1
-    assert tight or name in ("equal eigenvalues", "no signal")
+    no_gap = {"equal eigenvalues", "no signal"} | ({"hidden"} if ridge < 1e-6 else set())  # that float64 resolves
+    assert (tight > 0) == (name not in no_gap)
     for k in (1, 2, 3):
         assert abs(kth_eigenvalue(gram, k) - exact[-k]) < leverage_certificate.EIGENVALUE_TOLERANCE
 

@@ -62,6 +62,15 @@ def test_accuracy_from_raw_records() -> None:
     assert np.median(errors) < 0.02  # noise on the covariance matrix leaves nothing at this size
 
 
+def test_longer_tails_get_an_answer_too() -> None:
+    """The bar for the k-th eigenvalue used to ask for room of the tail's size at every step of the margin."""
+    for seed in range(3):
+        X, truth = near_a_subspace(np.random.default_rng(seed), 1000, 50, k=1, tail=0.03)
+        found = run(X, k=1, seed=seed)
+        assert not found.abstained
+        assert found.subspace.distance(truth) < 0.15
+
+
 def test_the_default_makes_room_for_records_whose_tails_differ() -> None:
     """One factor per record, as in a multivariate Student-t: the tight plan abstains, the default answers."""
     rng = np.random.default_rng(0)

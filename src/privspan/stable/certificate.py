@@ -177,23 +177,25 @@ def _count_above(diagonal: Array, off: Array, bar: float) -> int:
 
 @dataclass(frozen=True)
 class _Spectrum:
-    """Two consecutive eigenvalues of a Gram matrix: λ_k from below and λ_{k+1} from above, but for tolerances.
+    """Two consecutive eigenvalues of a Gram matrix: λ_k within 1e-6 from below, λ_{k+1} within 1e-4 λ.
 
-    Where the plan's gap is there, λ_k is at most 1e-6 too low and λ_{k+1} at most 1e-4 λ too high.
+    Or minus and plus infinity, which pass no bar, where λ_k is below the plan's G or λ_{k+1} above its E.
     """
 
     signal: float
     tail: float
 
 
+_NO_GAP = _Spectrum(-np.inf, np.inf)
+
+
 def _spectrum(own: Array, k: int, plan: LeveragePlan) -> _Spectrum:
     """Compute λ_k and λ_{k+1} from K = F Fᵀ + T, with better and better F until that settles the plan's gap."""
-    found = _Spectrum(0.0, 0.0)
     for factor in _factors(own, k, plan):
-        found, settled = _compressed(own, factor, plan)
-        if settled:
-            break
-    return found
+        found = _compressed(own, factor, plan)
+        if found is not None:
+            return found
+    return _NO_GAP
 
 
 def _factors(own: Array, k: int, plan: LeveragePlan) -> Iterator[Array]:
@@ -222,8 +224,8 @@ def sure_bases(matrix: Array, k: int, low: float, high: float) -> Iterator[Array
         yield exact
 
 
-def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectrum, bool]:
-    """λ_k of the compression to range F and λ_1 of that of T to its complement; and whether they settle the matter.
+def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> _Spectrum | None:
+    """λ_k of the compression to range F and λ_1 of that of T to its complement; None if these settle nothing.
 
     They do if they are tight, or show that λ_k is below the plan's G or λ_{k+1} above its E.
     """
@@ -243,10 +245,11 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> tuple[_Spectru
     largest = _largest_eigenvalue(tail, tolerance / 4)
     gap = signal - (largest + tolerance)
     slip = coupling**2 / gap if gap > 0 else np.inf
-    highest = max(signal, largest) + coupling + _SIGNAL_TOLERANCE  # λ_k is below
+    if slip + rounding <= min(_SIGNAL_TOLERANCE / 2, tolerance / 4):
+        return _Spectrum(signal, largest)
+    highest = max(signal, largest) + coupling + _SIGNAL_TOLERANCE + rounding  # λ_k is below
     lowest = max(largest - slip - tolerance, min(signal, largest) - coupling - _SIGNAL_TOLERANCE) - rounding
-    tight = slip + rounding <= min(_SIGNAL_TOLERANCE / 2, tolerance / 4)
-    return _Spectrum(signal, largest), bool(tight or highest < plan.signal or lowest > plan.tail)
+    return _NO_GAP if highest < plan.signal or lowest > plan.tail else None
 
 
 def _largest_eigenvalue(matrix: Array, tolerance: float) -> float:
