@@ -1,5 +1,6 @@
 """The prior systems: what they recover, what they refuse, and the sensitivity lemma behind each of them."""
 
+import inspect
 import math
 from pathlib import Path
 
@@ -120,6 +121,16 @@ def test_sparse_rows_are_taken_without_densifying(name):
         assert from_sparse.subspace.distance(from_dense.subspace) < 1e-6
     assert from_sparse.abstained == from_dense.abstained
     assert set(from_sparse.parameters) == set(from_dense.parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_tells_of_every_parameter_in_order(name):
+    """Those that all baselines have in common are not written in the file, but added to what `help` shows."""
+    doc = getattr(baselines, name).__doc__
+    section = doc.partition("Parameters\n----------\n")[2].partition("\n\nReturns\n-------\n")[0]
+    told = [line.partition(" : ")[0] for line in section.splitlines() if not line.startswith(" ")]
+    assert ", ".join(told).split(", ") == list(inspect.signature(getattr(baselines, name)).parameters)
+    assert f">>> release = {name}(X, 2, " in doc
 
 
 @pytest.mark.parametrize("name", NAMES)

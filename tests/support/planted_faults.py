@@ -215,7 +215,7 @@ def vote_refuted() -> bool:
     def law(ballots):
         return domains._release_or_abstain(*selection.vote_margin(ballots))
 
-    return domains._sequences(("a", "b", None), 5, law).delta > domains._DELTA
+    return domains._sequences(("a", "b", None), 5, law).delta > domains.DELTA
 
 
 @fault("sensitivity one instead of two", vote_refuted)

@@ -10,7 +10,7 @@ pages of the documentation.
 worst pairs of neighbours known, at an epsilon and delta large enough to see what is spent.
 """
 
-from privspan.audit.cases import Case, Pair, register, registered
+from privspan.audit.cases import Case, register, registered
 from privspan.audit.command import main
 from privspan.audit.exact import Distribution, ExactAudit, exact_delta, tightest_delta
 from privspan.audit.releases import released_numbers
@@ -18,6 +18,7 @@ from privspan.audit.results import AuditResult, summary
 from privspan.audit.runner import Task, run_audit, run_task, tasks
 from privspan.audit.sampled import SampledAudit, sampled_audit, scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS, Sampler, chi_square
+from privspan.audit.tables import Pair
 
 __all__ = [
     "FALSE_ALARM",

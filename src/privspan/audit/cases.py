@@ -1,4 +1,4 @@
-"""The registry of end-to-end audits: every public algorithm and baseline, each on several pairs of neighbours.
+"""The end-to-end audits: every public algorithm and baseline, each on several pairs of neighbours.
 
 A `Case` runs an algorithm as a user would, at an epsilon and delta large enough that a few thousand runs can see what
 it spends, on tables small enough that they are quick. Its pairs are the worst ones known: a tie, the threshold of an
@@ -9,17 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
+from privspan import baselines
+from privspan.approximate import approximate_subspace
+from privspan.audit.tables import (
+    Pair,
+    affine_line_pairs,
+    line_pairs,
+    mean_pairs,
+    moment_pairs,
+    near_axis_pairs,
+    rank_pairs,
+    regression_pairs,
+    slope_pairs,
+)
+from privspan.blocks.rank import choose_dimension
+from privspan.boosted import boosted_subspace
+from privspan.exact.exact import exact_subspace
 from privspan.privacy import Release
-from privspan.privacy.randomness import RandomLike
-from privspan.sums.mean import PrivateMean
-from privspan.sums.regression import PrivateRegression
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.private import private_subspace
+from privspan.stable.records import stable_subspace
+from privspan.subspace import Subspace
+from privspan.sums.adaptive import adaptive_subspace
+from privspan.sums.mean import PrivateMean, private_mean
+from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.variance import explained_variance
 
-Pair: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | int
+
+_EPSILON, _DELTA = 2.0, 0.1
+_EXACT_DELTA = 0.2
+_FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
 
 
 @dataclass(frozen=True)
@@ -60,7 +85,112 @@ def register(case: Case) -> None:
 
 def registered() -> Mapping[str, Case]:
     """Return every case by name, in the order of registration."""
-    # Imported here: these modules register their cases when they are loaded.
-    from privspan.audit import baseline_cases, own_cases  # noqa: F401
-
     return dict(_CASES)
+
+
+def _add(
+    name: str,
+    algorithm: Callable[..., Outcome],
+    pairs: Mapping[str, Pair],
+    *arguments: object,
+    delta: float = _DELTA,
+    share: float = 1.0,
+    **options: object,
+) -> None:
+    """Register ``algorithm(table, *arguments, epsilon=…, delta=…, rng=…, **options)``."""
+
+    def run(table: NDArray[Any], rng: RandomLike) -> Outcome:
+        return algorithm(table, *arguments, epsilon=_EPSILON, delta=delta, rng=rng, **options)
+
+    register(Case(name, _EPSILON, delta, pairs, run, share))
+
+
+# ---- Baselines -------------------------------------------------------------------------------------------------
+
+_OTHER_PAIRS = ("analyze_gauss_gap", "smooth_sensitivity", "friendly_core")
+for _name in baselines.__all__:
+    if _name not in _OTHER_PAIRS:
+        _add(_name, getattr(baselines, _name), moment_pairs(), 1)
+# The first abstains where the gap is below 2 plus noise.
+_add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
+_add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
+_add("friendly_core", baselines.friendly_core, near_axis_pairs(72, 2), 1, share=0.5, block_size=1)
+
+# ---- Exact -----------------------------------------------------------------------------------------------------
+
+_VARIANTS: dict[str, dict[str, Any]] = {
+    "majority": {"method": "gap-max"},
+    "gap": {"method": "gap-max", "rule": "gap"},
+    "votes": {"method": "votes", "block_size": 1},
+    "truncated Laplace": {"method": "gap-max", "release": "truncated-laplace"},
+}
+for _variant, _options in _VARIANTS.items():
+    _add(f"exact_subspace ({_variant})", exact_subspace, line_pairs(), 1, delta=_EXACT_DELTA, **_options)
+_add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EXACT_DELTA, affine=True)
+
+# ---- Close to a subspace ---------------------------------------------------------------------------------------
+
+# A plan whose ramp holds the twelve records of `slope_pairs` that have longer tails.
+_SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
+
+_add("stable_subspace", stable_subspace, near_axis_pairs(60), 1, share=0.5)
+# Margins so small that about a third of the runs abstain.
+_add("stable_subspace (threshold)", stable_subspace, near_axis_pairs(40), 1, share=0.5)
+_add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **_SLOPE)
+
+
+def _by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
+    references = {"references": 2}
+    return approximate_subspace(table, k, block_size=1, aggregate="histogram", options=references, **options)
+
+
+_add("approximate_subspace (stable)", approximate_subspace, near_axis_pairs(60), 1, share=0.5, block_size=1)
+_add("approximate_subspace (histogram)", _by_histogram, near_axis_pairs(60, 2), 1, share=0.5, gamma=1e-4)
+_add("approximate_subspace (histogram, side chosen)", _by_histogram, near_axis_pairs(400, 2), 1, share=0.25)
+_add("boosted_subspace", boosted_subspace, near_axis_pairs(120), 1, share=0.25, alpha=0.9, beta=0.3, block_size=1)
+
+# ---- Choice of the dimension -----------------------------------------------------------------------------------
+
+_FLAT = np.tile([[1.0, 0.0, 0.0]], (6, 1))
+_TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; the last row decides on the last rank
+
+
+def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
+    return choose_dimension(table, 2, epsilon=_EPSILON, bits=open_streams(rng).noise, block_size=3)
+
+
+register(Case("choose_dimension", _EPSILON, 1e-9, rank_pairs("tie", _TIE), _chosen))
+_pairs, _options = near_axis_pairs(60, 4), {"block_size": 2, "max_components": 2}
+_add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", share=0.25, **_options)
+
+# ---- Everyday PCA ----------------------------------------------------------------------------------------------
+
+_add("adaptive_subspace", adaptive_subspace, moment_pairs(), 1, share=0.5)
+_add("adaptive_subspace (localised)", adaptive_subspace, near_axis_pairs(40), 1, share=0.25)
+_add("private_subspace", private_subspace, moment_pairs(), 1, share=0.25)
+_add("explained_variance", explained_variance, moment_pairs(), _FIRST_AXIS, norm_bound=1.0)
+_add("explained_variance (bound chosen)", explained_variance, moment_pairs(), _FIRST_AXIS)
+_add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
+_add("private_mean (bound chosen)", private_mean, mean_pairs())
+_add("private_mean (in a subspace)", private_mean, mean_pairs(), _FIRST_AXIS, norm_bound=1.0)
+
+
+def _regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
+    return private_regression(table[:, :-1], table[:, -1], subspace, norm_bound=1.0, target_bound=1.0, **options)
+
+
+_add("private_regression", _regressed, regression_pairs())
+_add("private_regression (in a subspace)", _regressed, regression_pairs(), _FIRST_AXIS)
+
+
+def _fitted(table: NDArray[Any], n_components: int | Literal["auto"], *, rng: RandomLike, **options: Any) -> Release:
+    from privspan.estimators import PrivatePCA  # scikit-learn is an extra
+
+    return PrivatePCA(n_components, random_state=rng, **options).fit(table).release_
+
+
+_add("PrivatePCA", _fitted, moment_pairs(padding=5), 1, share=0.25)
+_add("PrivatePCA (not centred)", _fitted, moment_pairs(), 1, share=0.25, center=False)
+# Six rows are one block when there are two dimensions to choose from; its vote is all there is.
+_pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}
+_add("PrivatePCA (k chosen)", _fitted, _pairs, "auto", share=0.5, **_options)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,57 +17,38 @@ from privspan.exact.votes import vote_winner
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.selection import ReleaseRule, TruncatedLaplace, release_probability, vote_margin
 
-_EPSILON, _DELTA = 1.0, 0.05
+EPSILON, DELTA = 1.0, 0.05
+"""What every mechanism here claims, and is called with."""
+
 _LINES = ((1, 0), (0, 1), (1, 1), (0, 0))
 _PLANES = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0), (0, 0, 1))
-
-
-@dataclass(frozen=True)
-class Domain:
-    """One discrete mechanism with the domain that is enumerated.
-
-    Attributes
-    ----------
-    name, case : str
-        The mechanism and the domain in words.
-    epsilon, delta : float
-        The claim.
-    audit : callable
-        Enumerates.
-    """
-
-    name: str
-    case: str
-    epsilon: float
-    delta: float
-    audit: Callable[[], ExactAudit[Any]]
+_LAST_MARGIN = 16  # release is certain from a smaller one on
 
 
 def _release_or_abstain(winner: object, margin: int, release: ReleaseRule = "optimal") -> Distribution:
-    chance = release_probability(margin, _EPSILON, _DELTA, release)
+    chance = release_probability(margin, EPSILON, DELTA, release)
     return {("released", winner): chance, "abstained": 1 - chance}
 
 
 def _margins(release: ReleaseRule) -> ExactAudit[int]:
     """Consecutive margins up to certain release."""
-    last = 16
     return tightest_delta(
         lambda margin: _release_or_abstain("winner", margin, release),
-        range(last + 1),
-        lambda margin: [margin + 1] if margin < last else [],
-        _EPSILON,
+        range(_LAST_MARGIN + 1),
+        lambda margin: [margin + 1] if margin < _LAST_MARGIN else [],
+        EPSILON,
     )
 
 
 def _laplace(sensitivity: int) -> ExactAudit[int]:
     """An integer plus truncated Laplace noise, shifted by up to the sensitivity."""
-    noise = TruncatedLaplace(_EPSILON, _DELTA, sensitivity)
+    noise = TruncatedLaplace(EPSILON, DELTA, sensitivity)
     law = {z: Fraction(noise.weights[abs(z)], noise.total) for z in range(-noise.bound, noise.bound + 1)}
     return tightest_delta(
         lambda shift: {z + shift: chance for z, chance in law.items()},
         range(sensitivity + 1),
         lambda shift: range(1, sensitivity + 1) if shift == 0 else [],
-        _EPSILON,
+        EPSILON,
     )
 
 
@@ -81,21 +61,24 @@ def _sequences(domain: tuple[Any, ...], length: int, law: Callable[[Any], Distri
                 if other != own:
                     yield (*sequence[:place], other, *sequence[place + 1 :])
 
-    return tightest_delta(law, itertools.product(domain, repeat=length), neighbours, _EPSILON)
+    return tightest_delta(law, itertools.product(domain, repeat=length), neighbours, EPSILON)
 
 
 def _multisets(domain: tuple[Any, ...], size: int, law: Callable[[Any], Distribution]) -> ExactAudit[Any]:
     """All multisets, for mechanisms that do not look at the order of the records."""
-    position = {record: place for place, record in enumerate(domain)}
 
     def neighbours(table: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         for leaving, joining in itertools.permutations(domain, 2):
             if leaving in table:
                 rest = list(table)
                 rest.remove(leaving)
-                yield tuple(sorted((*rest, joining), key=position.__getitem__))
+                yield tuple(sorted((*rest, joining), key=domain.index))
 
-    return tightest_delta(law, itertools.combinations_with_replacement(domain, size), neighbours, _EPSILON)
+    return tightest_delta(law, itertools.combinations_with_replacement(domain, size), neighbours, EPSILON)
+
+
+def _ballots(ballots: Any) -> Distribution:
+    return _release_or_abstain(*vote_margin(ballots))
 
 
 def _majority(table: Any, k: int) -> Distribution:
@@ -113,26 +96,18 @@ def _votes(table: Any) -> Distribution:
     return _release_or_abstain(*vote_winner(rows, 1, block_size=1, streams=open_streams(0)))
 
 
-def _domain(name: str, case: str, audit: Callable[[], ExactAudit[Any]]) -> Domain:
-    return Domain(name, case, _EPSILON, _DELTA, audit)
-
-
 _ON_LINES, _IN_SPACE = "eight records on three lines", "seven records on five lines in space"
 
-DOMAINS: tuple[Domain, ...] = (
-    _domain("release_probability", "margins 0 to 16", lambda: _margins("optimal")),
-    _domain("release_probability (truncated Laplace)", "margins 0 to 16", lambda: _margins("truncated-laplace")),
-    _domain("TruncatedLaplace", "integers one apart", lambda: _laplace(1)),
-    _domain("TruncatedLaplace", "integers up to three apart", lambda: _laplace(3)),
-    _domain(
-        "stable_vote",
-        "five ballots, three keys or none",
-        lambda: _sequences(("a", "b", "c", None), 5, lambda ballots: _release_or_abstain(*vote_margin(ballots))),
-    ),
-    _domain("exact_subspace (majority)", _ON_LINES, lambda: _multisets(_LINES, 8, lambda X: _majority(X, 1))),
-    _domain("exact_subspace (majority)", _IN_SPACE, lambda: _multisets(_PLANES, 7, lambda X: _majority(X, 2))),
-    _domain("exact_subspace (gap)", _ON_LINES, lambda: _multisets(_LINES, 8, lambda X: _gap(X, 1))),
-    _domain("exact_subspace (gap)", _IN_SPACE, lambda: _multisets(_PLANES, 7, lambda X: _gap(X, 2))),
-    _domain("exact_subspace (votes)", "six records on three lines", lambda: _sequences(_LINES[:3], 6, _votes)),
-)
-"""Every exact audit; all claim (1, 0.05)."""
+DOMAINS: Mapping[tuple[str, str], Callable[[], ExactAudit[Any]]] = {
+    ("release_probability", "margins 0 to 16"): lambda: _margins("optimal"),
+    ("release_probability (truncated Laplace)", "margins 0 to 16"): lambda: _margins("truncated-laplace"),
+    ("TruncatedLaplace", "integers one apart"): lambda: _laplace(1),
+    ("TruncatedLaplace", "integers up to three apart"): lambda: _laplace(3),
+    ("stable_vote", "five ballots, three keys or none"): lambda: _sequences(("a", "b", "c", None), 5, _ballots),
+    ("exact_subspace (majority)", _ON_LINES): lambda: _multisets(_LINES, 8, lambda X: _majority(X, 1)),
+    ("exact_subspace (majority)", _IN_SPACE): lambda: _multisets(_PLANES, 7, lambda X: _majority(X, 2)),
+    ("exact_subspace (gap)", _ON_LINES): lambda: _multisets(_LINES, 8, lambda X: _gap(X, 1)),
+    ("exact_subspace (gap)", _IN_SPACE): lambda: _multisets(_PLANES, 7, lambda X: _gap(X, 2)),
+    ("exact_subspace (votes)", "six records on three lines"): lambda: _sequences(_LINES[:3], 6, _votes),
+}
+"""Every exact audit, by the mechanism and the domain that is enumerated, in words."""

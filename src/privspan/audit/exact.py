@@ -33,12 +33,9 @@ def exact_delta(first: Distribution, second: Distribution, epsilon: float) -> Fr
         The larger of the two hockey-stick divergences, rounded up by less than 1e-60.
     """
     grow, _ = exp_bounds(Fraction(epsilon))
-    outcomes = set(first) | set(second)
+    zero = Fraction(0)
     return max(
-        sum(
-            (max(Fraction(0), p.get(o, Fraction(0)) - grow * q.get(o, Fraction(0))) for o in outcomes),
-            Fraction(0),
-        )
+        sum((max(zero, chance - grow * q.get(outcome, zero)) for outcome, chance in p.items()), zero)
         for p, q in ((first, second), (second, first))
     )
 

@@ -28,17 +28,10 @@ neighbours on which most was seen:
 
 
 def render(whole: Mapping[str, Any]) -> str:
-    """Return the passage for the results of a full run.
-
-    Parameters
-    ----------
-    whole : mapping
-        As `privspan.audit.results.summary` makes it.
-    """
-    by_kind: dict[str, list[dict[str, Any]]] = {"exact": [], "sampler": [], "sampled": []}
-    for result in whole["results"]:
-        by_kind[result["kind"]].append(result)
-    exact, samplers, sampled = by_kind.values()
+    """Return the passage for the results of a full run, as `privspan.audit.results.summary` puts them together."""
+    exact, samplers, sampled = (
+        [result for result in whole["results"] if result["kind"] == kind] for kind in ("exact", "sampler", "sampled")
+    )
     closest = max(exact, key=lambda result: result["found"] / result["delta"])
     return _TEXT.format(
         audits=whole["audits"],
@@ -67,10 +60,9 @@ def _made_with(whole: Mapping[str, Any]) -> str:
 def _largest_of_each(sampled: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the audit of each mechanism with the largest bound, largest first."""
     largest: dict[str, dict[str, Any]] = {}
-    for result in sampled:
-        if result["found"] > largest.get(result["name"], {"found": -1.0})["found"]:
-            largest[result["name"]] = result
-    return sorted(largest.values(), key=lambda result: (-result["found"], result["name"]))
+    for result in sorted(sampled, key=lambda result: (-result["found"], result["name"])):
+        largest.setdefault(result["name"], result)
+    return list(largest.values())
 
 
 def _line(result: Mapping[str, Any]) -> str:
@@ -79,15 +71,7 @@ def _line(result: Mapping[str, Any]) -> str:
 
 
 def write_passage(results: Path, docs: Path) -> str:
-    """Store the results of a full run in the documentation, and write the passage; return a sentence about it.
-
-    Parameters
-    ----------
-    results : Path
-        What ``privspan audit --output`` has written.
-    docs : Path
-        The root of the documentation.
-    """
+    """Store what ``privspan audit --output`` has written under `docs`, and write the passage; return a sentence."""
     text = results.read_text("utf-8")
     passage = render(strict_json.loads(text))
     for path, content in ((docs / STORED, text), (docs / PASSAGE, passage)):

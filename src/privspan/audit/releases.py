@@ -52,9 +52,8 @@ def _projector(subspace: Subspace) -> Iterator[tuple[str, float]]:
     """Entries of the projector in the leading coordinates, upper triangle, and of the offset."""
     leading = subspace.basis[:_MOST_ENTRIES]
     projector = leading @ leading.T  # (3, 3) or smaller
-    for i in range(len(projector)):
-        for j in range(i, len(projector)):
-            yield f"projector[{i},{j}]", float(projector[i, j])
+    for i, j in zip(*np.triu_indices(len(projector)), strict=True):
+        yield f"projector[{i},{j}]", float(projector[i, j])
     if subspace.offset is not None:
         yield from _walk("offset", subspace.offset[:_MOST_ENTRIES])
 

@@ -6,6 +6,7 @@ another process by name alone.
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 import zlib
@@ -18,7 +19,7 @@ import numpy as np
 
 from privspan._lib import checks
 from privspan.audit.cases import registered
-from privspan.audit.domains import DOMAINS
+from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.releases import released_numbers
 from privspan.audit.results import AuditResult, Kind
 from privspan.audit.sampled import scalar_audit
@@ -54,7 +55,7 @@ def tasks(name: str | None = None) -> list[Task]:
     ['tie', 'zero row, huge row', 'NaN row, unit row']
     """
     found = [
-        *(Task("exact", domain.name, domain.case) for domain in DOMAINS),
+        *(Task("exact", *domain) for domain in DOMAINS),
         *(Task("sampler", sampler.name, sampler.case) for sampler in SAMPLERS),
         *(Task("sampled", case.name, pair) for case in registered().values() for pair in case.pairs),
     ]
@@ -153,11 +154,9 @@ _Seen = tuple[float | None, float | None, float, bool, int, str, float]
 
 
 def _run_exact(task: Task, runs: int, seed: int | None) -> _Seen:
-    domain = next(each for each in DOMAINS if (each.name, each.case) == (task.name, task.case))
-    audit = domain.audit()
+    audit = DOMAINS[task.name, task.case]()
     worst = "none" if audit.worst is None else f"{audit.worst[0]} and {audit.worst[1]}"
-    refuted = audit.delta > domain.delta
-    return domain.epsilon, domain.delta, float(audit.delta), refuted, audit.pairs, worst, 0.0
+    return EPSILON, DELTA, float(audit.delta), audit.delta > DELTA, audit.pairs, worst, 0.0
 
 
 def _run_sampler(task: Task, runs: int, seed: int | None) -> _Seen:
@@ -171,18 +170,13 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     case = registered()[task.name]
 
     def on(side: int) -> Callable[[], dict[str, float]]:
-        table, count = case.pairs[task.case][side], iter(range(10**9))
+        table, count = case.pairs[task.case][side], itertools.count()
         return lambda: released_numbers(case.run(table.copy(), _seed(task, seed, side, next(count))))
 
-    audit = scalar_audit(
-        on(0),
-        on(1),
-        epsilon=case.epsilon,
-        delta=case.delta,
-        runs=max(_FEWEST_RUNS, int(runs * case.share)),
-        confidence=1.0 - FALSE_ALARM,
-    )
-    return case.epsilon, case.delta, audit.epsilon_lower, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
+    epsilon, delta = case.epsilon, case.delta
+    runs = max(_FEWEST_RUNS, int(runs * case.share))
+    audit = scalar_audit(on(0), on(1), epsilon=epsilon, delta=delta, runs=runs, confidence=1.0 - FALSE_ALARM)
+    return epsilon, delta, audit.epsilon_lower, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
 def _seed(task: Task, seed: int | None, *numbers: int) -> RandomLike:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from privspan._lib import checks
@@ -23,7 +23,9 @@ from privspan._lib import checks
 Array = NDArray[np.float64]
 Observation = Mapping[str, float]
 
-_MOST_THRESHOLDS = 256
+_MOST_THRESHOLDS = 256  # that are tried for one number; more cost time and find little
+_LIMITS = 4  # two directions and two one-sided limits share what may go wrong
+_CHOICE_ERROR = 0.05  # of the limits by which a set of outcomes is chosen, which need not be sure
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,14 @@ def sampled_audit(
     """
     _check_claim(epsilon, delta, runs, confidence)
     half = runs // 2
-    choose = [Counter(run() for _ in range(half)) for run in (on_first, on_second)]
-    measure = [Counter(run() for _ in range(runs - half)) for run in (on_first, on_second)]
-    error = _limit_error(confidence)
+    choose, measure = (
+        [Counter(run() for _ in range(count)) for run in (on_first, on_second)] for count in (half, runs - half)
+    )
     best, best_event = 0.0, frozenset[Hashable]()
     for chosen, measured in ((choose, measure), (choose[::-1], measure[::-1])):
         event = _best_event(*chosen, delta=delta, runs=half)
         counts = [sum(sample[outcome] for outcome in event) for sample in measured]
-        bound = _epsilon_bound(*counts, runs=runs - half, delta=delta, error=error)
+        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=(1 - confidence) / _LIMITS))
         if bound > best:
             best, best_event = bound, event
     return SampledAudit(best, best > epsilon, best_event, runs, confidence)
@@ -134,14 +136,13 @@ def scalar_audit(
     observed = [[run() for _ in range(runs)] for run in (on_first, on_second)]
     names = sorted({name for side in observed for each in side for name in each})
     samples = [np.array([[each.get(name, -np.inf) for name in names] for each in side]) for side in observed]
-    for sample in samples:
-        sample[np.isnan(sample)] = -np.inf  # (runs, names)
-    half, error = runs // 2, _limit_error(confidence)
+    samples = [np.where(np.isnan(sample), -np.inf, sample) for sample in samples]  # (runs, names)
+    half, error = runs // 2, (1 - confidence) / _LIMITS
     best, best_event = 0.0, ""
     for likely, rare in (samples, samples[::-1]):
         column, sign, cut = _best_threshold(likely[:half], rare[:half], delta, error)
         counts = [int(np.count_nonzero(sign * side[half:, column] >= cut)) for side in (likely, rare)]
-        bound = _epsilon_bound(*counts, runs=runs - half, delta=delta, error=error)
+        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
         if bound > best:
             best, best_event = bound, f"{names[column]} {'>=' if sign > 0 else '<='} {sign * cut:.4g}"
     return SampledAudit(best, best > epsilon, best_event, runs, confidence)
@@ -153,23 +154,14 @@ def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> 
     checks.probability(confidence=confidence)
 
 
-def _limit_error(confidence: float) -> float:
-    """Two directions and two one-sided limits share what may go wrong."""
-    return (1 - confidence) / 4
-
-
 def _best_event(
     likely: Counter[Hashable], rare: Counter[Hashable], *, delta: float, runs: int
 ) -> frozenset[Hashable]:
     """Outcomes in falling order of likelihood ratio, cut where the estimated bound is largest."""
     order = sorted(likely, key=lambda outcome: (rare[outcome] + 1) / likely[outcome])
-    best, best_length, counts = -1.0, 0, [0, 0]
-    for length, outcome in enumerate(order, start=1):
-        counts = [counts[0] + likely[outcome], counts[1] + rare[outcome]]
-        bound = _epsilon_bound(*counts, runs=runs, delta=delta, error=0.05)
-        if bound > best:
-            best, best_length = bound, length
-    return frozenset(order[:best_length])
+    counts = [np.cumsum([sample[outcome] for outcome in order]) for sample in (likely, rare)]
+    bounds = _epsilon_bounds(*counts, runs=runs, delta=delta, error=_CHOICE_ERROR)
+    return frozenset(order[: int(np.argmax(bounds)) + 1])
 
 
 def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> tuple[int, float, float]:
@@ -188,19 +180,7 @@ def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> t
     return chosen
 
 
-def _epsilon_bound(likely: int, rare: int, *, runs: int, delta: float, error: float) -> float:
-    """Lower bound on epsilon from two counts of one event."""
-    return float(_epsilon_bounds([likely], [rare], runs=runs, delta=delta, error=error)[0])
-
-
-def _epsilon_bounds(
-    likely: Sequence[int] | NDArray[np.intp],
-    rare: Sequence[int] | NDArray[np.intp],
-    *,
-    runs: int,
-    delta: float,
-    error: float,
-) -> Array:
+def _epsilon_bounds(likely: ArrayLike, rare: ArrayLike, *, runs: int, delta: float, error: float) -> Array:
     """Log of (lower limit of the likely count - delta) over the upper limit of the rare one (Clopper-Pearson)."""
     hits, misses = np.asarray(likely, dtype=np.float64), np.asarray(rare, dtype=np.float64)
     lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, error), 0.0)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ Array = NDArray[np.float64]
 FALSE_ALARM = 1e-6
 """P-value below which a sampler is refuted."""
 
-_FEWEST_EXPECTED = 20.0
+_FEWEST_EXPECTED = 20.0  # draws of a cell; cells with fewer are pooled, or chi-square is not its limiting law
 _FEWEST_DRAWS = 300
 
 
@@ -105,17 +106,19 @@ def _ks(values: Array, law: Any) -> float:
     return float(stats.kstest(values, law).pvalue)
 
 
+def _worst(*p_values: float) -> float:
+    """Return the p-value of several tests together: Bonferroni's, valid however they depend on one another."""
+    return min(1.0, len(p_values) * min(p_values))
+
+
 # ---- Bits and integers -----------------------------------------------------------------------------------------
 
 
-def _below(bound: int) -> Callable[[int, Streams], float]:
-    def p_value(draws: int, streams: Streams) -> float:
-        drawn = [streams.noise.below(bound) * 16 // bound for _ in range(draws)]
-        cells = Counter(value * 16 // bound for value in range(bound)) if bound < 10**6 else {}
-        law = {cell: count / bound for cell, count in cells.items()} or dict.fromkeys(range(16), 1 / 16)
-        return chi_square(drawn, law)
-
-    return p_value
+def _below(bound: int, draws: int, streams: Streams) -> float:
+    drawn = [streams.noise.below(bound) * 16 // bound for _ in range(draws)]
+    cells = Counter(value * 16 // bound for value in range(bound)) if bound < 10**6 else {}
+    law = {cell: count / bound for cell, count in cells.items()} or dict.fromkeys(range(16), 1 / 16)
+    return chi_square(drawn, law)
 
 
 def _bernoulli(draws: int, streams: Streams) -> float:
@@ -131,12 +134,9 @@ def _order(draws: int, streams: Streams) -> float:
 
 def _hash_keys(draws: int, streams: Streams) -> float:
     keys = _uniform_below_prime((draws,), streams.charged)
-    return min(1.0, 2 * min(chi_square((keys % 64).tolist(), _residues(64)), _ks(keys / _PRIME, stats.uniform.cdf)))
-
-
-def _residues(modulus: int) -> Mapping[Any, float]:
-    whole, rest = divmod(_PRIME, modulus)
-    return {residue: (whole + (residue < rest)) / _PRIME for residue in range(modulus)}
+    whole, rest = divmod(_PRIME, 64)
+    residues = {residue: (whole + (residue < rest)) / _PRIME for residue in range(64)}
+    return _worst(chi_square((keys % 64).tolist(), residues), _ks(keys / _PRIME, stats.uniform.cdf))
 
 
 # ---- Choices ---------------------------------------------------------------------------------------------------
@@ -148,20 +148,13 @@ def _laplace(draws: int, streams: Streams) -> float:
     return chi_square([noise.sample(streams.noise) for _ in range(draws)], law)
 
 
-def _releases(margin: int) -> Callable[[int, Streams], float]:
-    def p_value(draws: int, streams: Streams) -> float:
-        chance = float(release_probability(margin, 1.0, 0.05))
-        return chi_square([releases(margin, 1.0, 0.05, streams.noise) for _ in range(draws)], _coins(chance))
-
-    return p_value
+def _releases(margin: int, draws: int, streams: Streams) -> float:
+    chance = float(release_probability(margin, 1.0, 0.05))
+    return chi_square([releases(margin, 1.0, 0.05, streams.noise) for _ in range(draws)], _coins(chance))
 
 
-def _coin(x: float) -> Callable[[int, Streams], float]:
-    def p_value(draws: int, streams: Streams) -> float:
-        drawn = [_coin_exp(Fraction(x), streams.noise) for _ in range(draws)]
-        return chi_square(drawn, _coins(math.exp(-x)))
-
-    return p_value
+def _coin(x: float, draws: int, streams: Streams) -> float:
+    return chi_square([_coin_exp(Fraction(x), streams.noise) for _ in range(draws)], _coins(math.exp(-x)))
 
 
 def permute_and_flip_law(scores: Sequence[int], epsilon: float) -> dict[int, float]:
@@ -200,18 +193,13 @@ def _goes_on(draws: int, streams: Streams) -> float:
 # ---- Gaussian noise --------------------------------------------------------------------------------------------
 
 
-def _rounded(scale: float) -> Callable[[int, Streams], float]:
-    def p_value(draws: int, streams: Streams) -> float:
-        drawn = rounded_normal(draws, scale, streams.noise)
-        if scale > 100.0:  # steps are too fine to count one by one
-            return _ks(drawn / scale, stats.norm.cdf)
-        reach = math.ceil(9 * scale)
-        cuts = (np.arange(-reach, reach + 2) - 0.5) / scale
-        return chi_square(
-            drawn.tolist(), dict(zip(range(-reach, reach + 1), np.diff(stats.norm.cdf(cuts)), strict=True))
-        )
-
-    return p_value
+def _rounded(scale: float, draws: int, streams: Streams) -> float:
+    drawn = rounded_normal(draws, scale, streams.noise)
+    if scale > 100.0:  # steps are too fine to count one by one
+        return _ks(drawn / scale, stats.norm.cdf)
+    reach = math.ceil(9 * scale)
+    chances = np.diff(stats.norm.cdf((np.arange(-reach, reach + 2) - 0.5) / scale))
+    return chi_square(drawn.tolist(), dict(zip(range(-reach, reach + 1), chances, strict=True)))
 
 
 def _added(draws: int, streams: Streams) -> float:
@@ -237,25 +225,23 @@ def _lazy(draws: int, streams: Streams) -> float:
 
 
 def _matrix_law(noise: Array, sigma: float) -> float:
-    """Test entries, sums of squares and traces of symmetric Gaussian matrices; worst of the three, trebled."""
+    """Test entries, sums of squares and traces of symmetric Gaussian matrices."""
     size = noise.shape[1]
     rows, columns = np.triu_indices(size)
     scaled = noise[:, rows, columns] / np.where(rows == columns, math.sqrt(2.0), 1.0) / sigma  # (draws, entries)
     traces = np.trace(noise, axis1=1, axis2=2) / (sigma * math.sqrt(2.0 * size))
-    worst = min(
+    return _worst(
         _ks(scaled.ravel(), stats.norm.cdf),
         _ks((scaled**2).sum(axis=1), stats.chi2(len(rows)).cdf),
         _ks(traces, stats.norm.cdf),
     )
-    return min(1.0, 3 * worst)
 
 
 # ---- Rotations, Wishart matrices, directions -------------------------------------------------------------------
 
 
 def _rotation(draws: int, streams: Streams) -> float:
-    drawn = np.array([random_rotation(3, 1e-9, streams.noise)[0] for _ in range(draws)])
-    return _haar_law(drawn)
+    return _haar_law(np.array([random_rotation(3, 1e-9, streams.noise)[0] for _ in range(draws)]))
 
 
 def _float_rotation(draws: int, streams: Streams) -> float:
@@ -264,9 +250,9 @@ def _float_rotation(draws: int, streams: Streams) -> float:
 
 
 def _haar_law(drawn: Array) -> float:
-    """An entry of a Haar matrix of size 3 is uniform on [-1, 1]; corners of the matrix, worst of both, doubled."""
+    """An entry of a Haar matrix of size 3 is uniform on [-1, 1]; two of them are tested."""
     uniform = stats.uniform(-1.0, 2.0).cdf
-    return min(1.0, 2 * min(_ks(drawn[:, 0, 0], uniform), _ks(drawn[:, 2, 1], uniform)))
+    return _worst(_ks(drawn[:, 0, 0], uniform), _ks(drawn[:, 2, 1], uniform))
 
 
 def _wishart(draws: int, streams: Streams) -> float:
@@ -298,22 +284,22 @@ def _seed(streams: Streams) -> RandomLike:
 
 
 SAMPLERS: tuple[Sampler, ...] = (
-    Sampler("BitSource.below", "uniform below 3", "chi-square", 40_000, _below(3)),
-    Sampler("BitSource.below", "uniform below 2^61 - 1", "chi-square", 40_000, _below(2**61 - 1)),
+    Sampler("BitSource.below", "uniform below 3", "chi-square", 40_000, partial(_below, 3)),
+    Sampler("BitSource.below", "uniform below 2^61 - 1", "chi-square", 40_000, partial(_below, 2**61 - 1)),
     Sampler("BitSource.bernoulli", "one third, to 128 bits", "chi-square", 40_000, _bernoulli),
     Sampler("search permutation", "uniform order of four", "chi-square", 20_000, _order),
     Sampler("hash keys", "uniform below 2^61 - 1", "chi-square and KS", 200_000, _hash_keys),
     Sampler("TruncatedLaplace.sample", "table of weights", "chi-square", 20_000, _laplace),
-    Sampler("releases", "margin 2", "chi-square", 20_000, _releases(2)),
-    Sampler("releases", "margin 5", "chi-square", 20_000, _releases(5)),
-    Sampler("exponential coin", "exp(-0.3)", "chi-square", 40_000, _coin(0.3)),
-    Sampler("exponential coin", "exp(-2.5)", "chi-square", 40_000, _coin(2.5)),
+    Sampler("releases", "margin 2", "chi-square", 20_000, partial(_releases, 2)),
+    Sampler("releases", "margin 5", "chi-square", 20_000, partial(_releases, 5)),
+    Sampler("exponential coin", "exp(-0.3)", "chi-square", 40_000, partial(_coin, 0.3)),
+    Sampler("exponential coin", "exp(-2.5)", "chi-square", 40_000, partial(_coin, 2.5)),
     Sampler("permute_and_flip", "four scores", "chi-square", 20_000, _permute_and_flip),
     Sampler("goes_on", "normal score of margin 4", "chi-square", 20_000, _goes_on),
-    Sampler("rounded_normal", "scale 0.3", "chi-square", 1_000_000, _rounded(0.3)),
-    Sampler("rounded_normal", "scale 3.7", "chi-square", 1_000_000, _rounded(3.7)),
-    Sampler("rounded_normal", "scale 2^20.5", "KS", 1_000_000, _rounded(2.0**20.5)),
-    Sampler("rounded_normal", "scale 2^50, integers only", "KS", 10_000, _rounded(2.0**50)),
+    Sampler("rounded_normal", "scale 0.3", "chi-square", 1_000_000, partial(_rounded, 0.3)),
+    Sampler("rounded_normal", "scale 3.7", "chi-square", 1_000_000, partial(_rounded, 3.7)),
+    Sampler("rounded_normal", "scale 2^20.5", "KS", 1_000_000, partial(_rounded, 2.0**20.5)),
+    Sampler("rounded_normal", "scale 2^50, integers only", "KS", 10_000, partial(_rounded, 2.0**50)),
     Sampler("add_gaussian", "normal, sigma 2", "KS", 500_000, _added),
     Sampler("gaussian_symmetric", "entries, squares, trace", "KS", 10_000, _symmetric),
     Sampler("LazyGauss", "entries, squares, trace", "KS", 2_000, _lazy),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.audit.cases import Pair
-
 Array = NDArray[np.float64]
+Pair: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
-HUGE = 1e300
-SLOPE_TAIL = 4.9e-4
+_HUGE = 1e300  # its square overflows
+_SLOPE_TAIL = 4.9e-4
 
 
 def last_replaced(table: Array, *records: tuple[float, ...]) -> Pair:
@@ -22,16 +23,13 @@ def last_replaced(table: Array, *records: tuple[float, ...]) -> Pair:
 def moment_pairs(padding: int = 0) -> dict[str, Pair]:
     """Return pairs (n, 2) for mechanisms that add noise to a second moment of unit rows.
 
-    Parameters
-    ----------
-    padding : int
-        Further records on the first axis, for mechanisms that need a gap.
+    `padding` is the number of further records on the first axis, for mechanisms that need a gap.
     """
     axes = np.vstack([np.eye(2), np.zeros((1, 2)), np.tile([[1.0, 0.0]], (padding, 1))])  # (3 + padding, 2)
     return {
         "tie": last_replaced(axes, (1.0, 0.0), (0.0, 1.0)),
         "tilted either way": last_replaced(axes, (1.0, 1.0), (1.0, -1.0)),
-        "zero row, huge row": last_replaced(axes, (0.0, 0.0), (0.0, HUGE)),
+        "zero row, huge row": last_replaced(axes, (0.0, 0.0), (0.0, _HUGE)),
         "NaN row, unit row": last_replaced(axes, (np.nan, 1.0), (0.0, 1.0)),
     }
 
@@ -48,7 +46,7 @@ def near_axis_pairs(n: int, d: int = 3, tail: float = 1e-4) -> dict[str, Pair]:
     return {
         "outlier becomes inlier": last_replaced(table, (0.0, 1.0, *rest), (1.0, 0.0, *rest)),
         "tilted either way": last_replaced(table, (1.0, 1.0, *rest), (1.0, -1.0, *rest)),
-        "zero row, huge row": last_replaced(table, (0.0, 0.0, *rest), (0.0, HUGE, *rest)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, *rest), (0.0, _HUGE, *rest)),
         "NaN row, inlier": last_replaced(table, (np.nan, 1.0, *rest), (1.0, 0.0, *rest)),
     }
 
@@ -66,7 +64,7 @@ def line_pairs(n: int = 10) -> dict[str, Pair]:
         "threshold": last_replaced(lines(half + 1), first, (1.0, 1.0)),
         "middle of the ramp": last_replaced(lines(half + 2), first, (1.0, 1.0)),
         "outlier becomes inlier": last_replaced(lines(n - 2), (1.0, 2.0), first),
-        "zero row, huge row": last_replaced(lines(half + 1), (0.0, 0.0), (HUGE, 0.0)),
+        "zero row, huge row": last_replaced(lines(half + 1), (0.0, 0.0), (_HUGE, 0.0)),
         "NaN row, inlier": last_replaced(lines(half + 1), (np.nan, 0.0), first),
     }
 
@@ -85,7 +83,7 @@ def affine_line_pairs(n: int = 10) -> dict[str, Pair]:
         "threshold": last_replaced(levels(half + 1), (last, 1.0), (last, 3.0)),
         "middle of the ramp": last_replaced(levels(half + 2), (last, 1.0), (last, 3.0)),
         "outlier becomes inlier": last_replaced(levels(n - 2), (last, 3.0), (last, 1.0)),
-        "zero row, huge row": last_replaced(levels(half + 2), (0.0, 0.0), (HUGE, 1.0)),
+        "zero row, huge row": last_replaced(levels(half + 2), (0.0, 0.0), (_HUGE, 1.0)),
         "NaN row, inlier": last_replaced(levels(half + 2), (np.nan, 1.0), (last, 1.0)),
     }
 
@@ -95,13 +93,37 @@ def slope_pairs() -> dict[str, Pair]:
 
     All sixty cannot lie there: a plan allows fewer records on the ramp than the level at which it starts.
     """
+    pairs = near_axis_pairs(60, tail=1e-5)
+    for tails in (table[:12, 1:] for pair in pairs.values() for table in pair):
+        tails *= _SLOPE_TAIL / np.linalg.norm(tails, axis=1, keepdims=True)
+    return pairs
+
+
+def rank_pairs(first: str, table: Array) -> dict[str, Pair]:
+    """Return pairs (n, 3), the first of that name, whose last row decides on the rank of the table's last block."""
     return {
-        kind: (_with_longer_tails(first), _with_longer_tails(second))
-        for kind, (first, second) in near_axis_pairs(60, tail=1e-5).items()
+        first: last_replaced(table, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (0.0, _HUGE, 0.0)),
+        "NaN row, unit row": last_replaced(table, (np.nan, 0.0, 0.0), (0.0, 0.0, 1.0)),
     }
 
 
-def _with_longer_tails(table: Array) -> Array:
-    longer = table.copy()
-    longer[:12, 1:] *= SLOPE_TAIL / np.linalg.norm(longer[:12, 1:], axis=1, keepdims=True)
-    return longer
+def mean_pairs() -> dict[str, Pair]:
+    """Return pairs (3, 2) for a mean: the two ends of the ball, and rows that have no length or no value."""
+    table = np.zeros((3, 2))
+    return {
+        "opposite rows": last_replaced(table, (1.0, 0.0), (-1.0, 0.0)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0), (_HUGE, 0.0)),
+        "NaN row, unit row": last_replaced(table, (np.nan, 0.0), (1.0, 0.0)),
+    }
+
+
+def regression_pairs() -> dict[str, Pair]:
+    """Return pairs (3, 3) with the target last; the first attains the sensitivity, the second that on a line."""
+    table = np.zeros((3, 3))
+    return {
+        "opposite targets": last_replaced(table, (1.0, 0.0, -1.0), (0.5, 0.75**0.5, 1.0)),
+        "target turned round": last_replaced(table, (1.0, 0.0, -1.0), (1.0, 0.0, 1.0)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (_HUGE, 0.0, _HUGE)),
+        "NaN target, unit row": last_replaced(table, (1.0, 0.0, np.nan), (1.0, 0.0, 1.0)),
+    }

@@ -15,13 +15,10 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib.rounding import down, sqrt_down
-from privspan.baselines._common import spectrum
-from privspan.privacy import Budget, rho_from_budget
-
-Array = NDArray[np.float64]
+from privspan.baselines._common import Array, Table, spectrum
+from privspan.privacy import Budget, Part, rho_from_budget
 
 CAP_SHARE = 0.01
 """Share of delta that pays for the cap on the number of tries."""
@@ -34,18 +31,20 @@ def step_epsilon(budget: Budget, vectors: int, laplace_steps: int = 0) -> float:
     """Return the epsilon of each step when several share the budget: the better of two ways to compose.
 
     Plain: the epsilons add up.  Concentrated: an exponential mechanism of parameter e is e²/8-zCDP, a Laplace one
-    e²/2-zCDP, and rho adds up (docs/explanation/baselines.md, lemma 2).
-
-    Parameters
-    ----------
-    budget : Budget
-        For all steps.
-    vectors, laplace_steps : int
-        Number of draws of a direction, and of Laplace releases.
+    e²/2-zCDP, and rho adds up (docs/explanation/baselines.md, lemma 2).  `vectors` directions are drawn.
     """
     plain = down(Fraction(budget.epsilon) / (vectors + laplace_steps))
     rho = Fraction(rho_from_budget(budget.epsilon, budget.delta))
     return max(plain, sqrt_down(rho / (Fraction(vectors, 8) + Fraction(laplace_steps, 2))))
+
+
+def plan_draws(table: Table, steps: str, laplace_steps: int = 0) -> tuple[float, int, tuple[Part, Part]]:
+    """Return the epsilon of each of the `steps`, the cap on the tries of each of k draws, and what both cost."""
+    rest, reserved = table.budget.reserve_delta(CAP_SHARE)
+    step = step_epsilon(rest, table.k, laplace_steps)
+    tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
+    cap = Part("cap on the tries of the sampler", 0.0, reserved)
+    return step, tries, (Part(steps, rest.epsilon, rest.delta), cap)
 
 
 def acceptance_floor(m: int) -> float:
@@ -64,18 +63,10 @@ def cap_on_tries(m: int, draws: int, epsilon: float, delta: float) -> int:
 
 @dataclass(frozen=True)
 class Bingham:
-    """The law on the unit sphere with density proportional to exp(weight uᵀ matrix u).
+    """The law on the unit sphere with density proportional to exp(weight uᵀ matrix u)."""
 
-    Parameters
-    ----------
-    matrix : (m, m) array
-        Symmetric.
-    weight : float
-        Positive.
-    """
-
-    matrix: Array
-    weight: float
+    matrix: Array  # symmetric, (m, m)
+    weight: float  # positive
 
     def draw(self, tries: int, generator: np.random.Generator) -> Array | None:
         """Draw a unit vector, or return None when `tries` proposals in a row were rejected."""

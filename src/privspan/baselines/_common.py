@@ -1,4 +1,4 @@
-"""What several baselines share: opening a table, its second moment, leading eigenvectors, float64 samplers.
+"""What several baselines share: the words of their docstrings, opening a table, its second moment, float64 samplers.
 
 The samplers here are *not hardened*: they are NumPy's float64 algorithms, fed by a generator that is seeded with 256
 bits of the private noise stream.  The guarantee of a baseline that uses one is for real arithmetic and says so
@@ -7,14 +7,20 @@ bits of the private noise stream.  The guarantee of a baseline that uses one is 
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan.privacy import Budget
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, Part, Release
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
 from privspan.rows.unit import as_rows_input
@@ -27,25 +33,94 @@ Array = NDArray[np.float64]
 WIDEST_MATRIX = 2048
 """Largest d for which a baseline forms a (d, d) matrix; wider tables are refused."""
 
-_EIGENSOLVER = (
-    2.0**-46
-)  # assumed: backward error of the eigensolver at most this times d times the norm of the matrix
+REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)
+"""Frobenius norm of the change of a second moment, or of its upper triangle, under replacement: lemma 1."""
+
+_EIGENSOLVER = 2.0**-46  # assumed: its backward error is at most this times d times the norm of the matrix
+
+_PARAMETERS = """\
+X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
+    One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
+k : int
+    Dimension.
+epsilon, delta : float
+    Privacy budget.
+rng : None, int, SeedSequence, Generator or RandomState
+    None for secure bits.  A seed makes the run repeatable and not private."""
+
+_EXAMPLE = """\
+>>> from privspan.datasets import gaussian_subspace
+>>> X, truth = gaussian_subspace(20_000, 10, 2, gamma_w=0.1, rng=0)
+>>> release = {name}(X, 2, epsilon=2.0, delta=1e-6, rng=1)
+>>> release.subspace.distance(truth) < 0.1
+True"""
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def baseline(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Make a function a door, as `entry` does, whose docstring also says what all baselines have in common.
+
+    Written in the docstring are the parameters that only this baseline has or that it takes in another way; the
+    others and an example are added here.
+    """
+    if function.__doc__ is not None:  # there is none under ``python -OO``
+        head, returns, rest = inspect.cleandoc(function.__doc__).partition("Returns\n-------\n")
+        summary, _, own = head.partition("Parameters\n----------\n")
+        entries = {**_by_name(_PARAMETERS), **_by_name(own)}
+        order = list(inspect.signature(function).parameters)
+        parameters = "\n".join(entries[name] for name in sorted(entries, key=order.index))
+        example = _EXAMPLE.format(name=function.__name__)
+        function.__doc__ = (
+            f"{summary.strip()}\n\nParameters\n----------\n{parameters}\n\n{returns}{rest}\n\n"
+            f"Examples\n--------\n{example}\n"
+        )
+    return entry(function)
+
+
+def _by_name(parameters: str) -> dict[str, str]:
+    """Split the text of a section "Parameters" into its entries, by the first name of each."""
+    entries = re.split(r"\n(?=\S)", parameters.strip())
+    return {re.split("[, ]", entry)[0]: entry for entry in entries if entry}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A checked call: the unit rows, the public sizes, the budget and the random streams."""
+    """A checked call: the table, its public sizes, the budget and the random streams."""
 
-    rows: AnyRows
+    source: Any  # what `as_rows_input` made of `X`
     n: int
     d: int
     k: int
     budget: Budget
     streams: Streams
 
-    def public(self, **more: object) -> dict[str, object]:
-        """Return the public parameters of the call, for the release."""
-        return {"n": self.n, "d": self.d, "k": self.k, **more}
+    @cached_property
+    def rows(self) -> AnyRows:
+        """The rows, scaled to unit length."""
+        return open_unit_rows(self.source)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator for samplers that are not hardened, seeded from the noise stream."""
+        return float_generator(self.streams.noise)
+
+    def whole(self, name: str, mu: float | None = None) -> Part:
+        """Return the cost of a step that takes the whole budget."""
+        return Part(name, self.budget.epsilon, self.budget.delta, mu)
+
+    def release(
+        self,
+        method: str,
+        subspace: Subspace | None,
+        *parts: Part,
+        extras: Mapping[str, object] | None = None,
+        **public: object,
+    ) -> Release:
+        """Put the release together: what was found, what each step cost, and further public parameters."""
+        parameters = {"n": self.n, "d": self.d, "k": self.k, **public}
+        cost = self.budget.cost(*parts)
+        return Release(subspace, cost, f"baseline/{method}", parameters, self.streams.private, extras or {})
 
 
 def open_table(
@@ -57,43 +132,33 @@ def open_table(
     rng: RandomLike,
     widest: int | None = WIDEST_MATRIX,
     proper: bool = False,
+    dense: bool = False,
 ) -> Table:
     """Check the parameters, which are all public, and open the table.
 
-    Parameters
-    ----------
-    X, k, epsilon, delta, rng
-        As every baseline takes them.
-    widest : int, optional
-        Largest d that is accepted.
-    proper : bool, default=False
-        Whether k must be below d, for mechanisms that need the eigenvalue after the k-th.
+    `widest` is the largest d that is accepted; with `proper` k must be below d, for mechanisms that need the
+    eigenvalue after the k-th; `dense` is for blocks: no sparse tables, and the rows of partitions are brought here.
     """
     budget = Budget(epsilon, delta)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_sparse=not dense, accept_partitions=not dense)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     if widest is not None and d > widest:
         raise ValueError(f"`X` must have at most {widest} columns for this baseline; got {d}.")
     if proper and k == d:
         raise ValueError(f"`k` must be below the number of columns, {d}, for this baseline; got {k!r}.")
-    return Table(open_unit_rows(source), n, d, int(k), budget, open_streams(rng))
+    return Table(source, n, d, int(k), budget, open_streams(rng))
 
 
 @dataclass(frozen=True)
 class Moment:
     """The second moment of unit rows, and what float64 adds to its replacement sensitivity.
 
-    Attributes
-    ----------
-    matrix : (d, d) array
-        The sum of x xᵀ.
-    stretch : float
-        Neighbouring matrices, as the eigensolver sees them, differ by at most ``stretch`` in operator norm and
-        ``stretch * sqrt(2)`` in Frobenius norm.  At least 1.
+    Neighbouring matrices, as the eigensolver sees them, differ by at most `stretch`, which is at least 1, in operator
+    norm and ``stretch * sqrt(2)`` in Frobenius norm.
     """
 
-    matrix: Array
+    matrix: Array  # sum of x xᵀ, (d, d)
     stretch: float
 
 
@@ -115,9 +180,20 @@ def spectrum(matrix: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
+def shifted_root(table: Table, ridge: float) -> Array:
+    """Return a (d, d) root R of the shifted second moment: R Rᵀ = A + ridge I."""
+    values, vectors = spectrum(second_moment(table).matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0) + ridge))
+
+
 def leading_subspace(matrix: Array, k: int) -> Subspace:
     """Return the span of the k leading eigenvectors of a symmetric matrix."""
     return Subspace(np.linalg.qr(spectrum(0.5 * (matrix + matrix.T))[1][:, :k])[0])
+
+
+def leading_range(block: Array, k: int) -> Subspace:
+    """Return the span of the k leading left singular vectors of a (d, b) block."""
+    return Subspace(np.linalg.qr(np.linalg.svd(block, full_matrices=False)[0][:, :k])[0])
 
 
 def float_generator(bits: BitSource) -> np.random.Generator:
@@ -126,15 +202,7 @@ def float_generator(bits: BitSource) -> np.random.Generator:
 
 
 def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Array:
-    """Return a lower triangular T such that T Tᵀ is Wishart with identity scale (Bartlett's decomposition).
-
-    Parameters
-    ----------
-    d, degrees : int
-        Size, and degrees of freedom, at least d.
-    generator : numpy.random.Generator
-        Source of the draw.
-    """
+    """Return Bartlett's factor: a lower triangular T, T Tᵀ Wishart with identity scale and at least d degrees."""
     factor = np.tril(generator.standard_normal((d, d)), -1)
     factor[np.diag_indices(d)] = np.sqrt(generator.chisquare(degrees - np.arange(d)))
     return factor

@@ -15,58 +15,44 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib.rounding import tighten
+from privspan.baselines._common import Array
 from privspan.privacy import Budget
 
-Array = NDArray[np.float64]
-
 ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)
-_LOUDEST = 1e100
+_LOUDEST = 1e100  # a noise level that no table could be seen through: the budget cannot be reached
 _ROUNDING = 2.0**-40  # relative to the terms: far more than the float64 operations below can be off
 
 
 def log_delta(divergence: Array, epsilon: float) -> float:
     """Return the log of a valid delta, from the divergences at `ORDERS` (infinite where there is none)."""
-    beta = ORDERS - 1.0
     finite = np.isfinite(divergence)
     if not finite.any():
         return 0.0
-    beta, divergence = beta[finite], divergence[finite]
+    beta, divergence = ORDERS[finite] - 1.0, divergence[finite]
     terms = np.stack([beta * divergence, -beta * epsilon, -beta * np.log1p(1.0 / beta), -np.log1p(beta)])
     return min(0.0, float((terms.sum(axis=0) + _ROUNDING * np.abs(terms).sum(axis=0)).min()))
 
 
 def weakest_passing(divergence: Callable[[float], Array], budget: Budget, start: float) -> float:
-    """Return the smallest noise level whose divergences give the budget, by bisection.
-
-    Parameters
-    ----------
-    divergence
-        From a noise level to the divergences at `ORDERS`; they fall as the level grows.
-    budget
-        What is to be reached.
-    start
-        A positive first guess.
-
-    Returns
-    -------
-    float
-        A level that passed the test itself.
-    """
+    """Return the smallest noise level whose divergences at `ORDERS`, which fall as it grows, give the budget."""
     target = math.log(budget.delta) - 1e-12
+    return least_level(lambda level: log_delta(divergence(level), budget.epsilon) <= target, budget, start)
 
-    def passes(level: float) -> bool:
-        return log_delta(divergence(level), budget.epsilon) <= target
 
+def least_level(passes: Callable[[float], bool], budget: Budget, start: float, factor: float = 2.0) -> float:
+    """Return the smallest noise level that passes, by steps of `factor` from a first guess and then by bisection.
+
+    The level that is returned has passed the test itself.
+    """
     good = bad = start
     while not passes(good):
-        good, bad = 2.0 * good, good
+        good, bad = factor * good, good
         if good > _LOUDEST:
             raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
     while passes(bad):
-        good, bad = bad, 0.5 * bad
+        good, bad = bad, bad / factor
     return tighten(passes, good, bad)
 
 

@@ -11,17 +11,13 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc, gammaln
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
-from privspan._lib.rounding import tighten
-from privspan.baselines._common import bartlett_factor, float_generator, leading_subspace, open_table, second_moment
-from privspan.privacy import Budget, Part, Release
+from privspan.baselines._common import bartlett_factor, baseline, leading_subspace, open_table, second_moment
+from privspan.baselines._renyi import least_level
+from privspan.privacy import Budget, Release
 from privspan.privacy.randomness import RandomLike
-
-Array = NDArray[np.float64]
 
 MOST_EXCESS = 2**18
 """Most degrees of freedom beyond d: SciPy's chi-square tails are accurate up to here, and far off at 10^9."""
@@ -31,7 +27,7 @@ _REACH = 14.0  # standard deviations of a chi-square that the integral covers, a
 _PEAK_NODES, _CROSS_NODES = 421, 31
 
 
-@entry
+@baseline
 def additive_wishart(
     X: object, k: int, *, epsilon: float, delta: float, degrees: int | None = None, rng: RandomLike = None
 ) -> Release:
@@ -39,17 +35,9 @@ def additive_wishart(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     degrees : int, optional
         Degrees of freedom m of the noise, from d + 50 to d + 2^18.  The more, the closer to Gaussian noise.
         Default ``4 d + 28 log(4/delta) / min(1, epsilon)²``, the paper's or more, the second term at most 2^17.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure bits.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -62,35 +50,21 @@ def additive_wishart(
     public.  Numerical model: real arithmetic, rows of length exactly 0 or 1, and a quadrature with one part in a
     million to spare.  The sampler is a float64 one seeded with 256 secure bits and is not hardened against what
     floating point reveals.  Proof: docs/explanation/baselines.md, "Additive Wishart".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = additive_wishart(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
     if degrees is None:
         spread = 28.0 * math.log(4.0 / table.budget.delta) / min(1.0, table.budget.epsilon) ** 2
         degrees = 4 * table.d + math.ceil(min(spread, 0.5 * MOST_EXCESS))
     checks.integer_at_least(table.d + 50, degrees=degrees)
-    if degrees > table.d + MOST_EXCESS:
-        raise ValueError(
-            f"`degrees` must be at most d + {MOST_EXCESS}, here {table.d + MOST_EXCESS}; got {degrees!r}."
-        )
+    most = table.d + MOST_EXCESS
+    if degrees > most:
+        raise ValueError(f"`degrees` must be at most d + {MOST_EXCESS}, here {most}; got {degrees!r}.")
     scale = wishart_scale(int(degrees) - table.d, table.budget)
-    factor = bartlett_factor(table.d, int(degrees), float_generator(table.streams.noise))
+    factor = bartlett_factor(table.d, int(degrees), table.generator())
     noisy = second_moment(table).matrix + scale * (factor @ factor.T)
-    part = Part("second moment plus Wishart noise", table.budget.epsilon, table.budget.delta)
-    return Release(
-        leading_subspace(noisy, table.k),
-        table.budget.cost(part),
-        "baseline/additive_wishart",
-        table.public(degrees=int(degrees), scale=scale),
-        table.streams.private,
-    )
+    part = table.whole("second moment plus Wishart noise")
+    found = leading_subspace(noisy, table.k)
+    return table.release("additive_wishart", found, part, degrees=int(degrees), scale=scale)
 
 
 @lru_cache(maxsize=256)  # of public numbers only
@@ -100,31 +74,13 @@ def wishart_scale(excess: int, budget: Budget) -> float:
     def passes(scale: float) -> bool:
         return wishart_delta(scale, excess, budget.epsilon) * (1.0 + _QUADRATURE_SLACK) <= budget.delta
 
-    good = bad = 1.0 / (budget.mu * math.sqrt(excess))  # what Gaussian noise would need
-    while not passes(good):
-        good, bad = 1.5 * good, good
-        if good > 1e100:
-            raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
-    while passes(bad):
-        good, bad = bad, bad / 1.5
-    return tighten(passes, good, bad)
+    gaussian = 1.0 / (budget.mu * math.sqrt(excess))  # what Gaussian noise would need
+    return least_level(passes, budget, gaussian, factor=1.5)
 
 
 def wishart_delta(scale: float, excess: int, epsilon: float) -> float:
-    """Return the exact delta of Wishart noise for neighbours whose rows have length 0 or 1.
-
-    Parameters
-    ----------
-    scale : float
-        Scale of the Wishart matrix.
-    excess : int
-        Its degrees of freedom beyond d.
-    epsilon : float
-        The epsilon at which delta is wanted.
-    """
-    return max(
-        _replaced(scale, excess, epsilon), _appeared(scale, excess, epsilon), _vanished(scale, excess, epsilon)
-    )
+    """Return the exact delta at epsilon of Wishart noise with d + `excess` degrees, for rows of length 0 or 1."""
+    return max(case(scale, excess, epsilon) for case in (_replaced, _appeared, _vanished))
 
 
 def _replaced(scale: float, excess: int, epsilon: float) -> float:

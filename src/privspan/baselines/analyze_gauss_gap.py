@@ -12,8 +12,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from privspan._lib.entry import entry
-from privspan.baselines._common import leading_subspace, open_table, second_moment, spectrum
+from privspan.baselines._common import baseline, leading_subspace, open_table, second_moment, spectrum
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import BitSource, RandomLike
@@ -26,20 +25,14 @@ _GAP_SHARE = 0.1  # of mu², for the gap
 _PROJECTOR_ERROR = 2.0**-48  # per d k: float64 error of a projector, orthonormality of the eigenvectors included
 
 
-@entry
+@baseline
 def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading subspace with noise in proportion to one over the eigenvalue gap, or abstain.
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension, below d.
-    epsilon, delta : float
-        Privacy budget.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -51,23 +44,14 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k are public.  The
     noise is exact.  Assumed: the eigensolver's backward error is at most 2^-46 d times the norm of the matrix; that
     much is charged.  Proof: docs/explanation/baselines.md, "Analyze Gauss with a gap".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = analyze_gauss_gap(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
     rest, reserved = table.budget.reserve_delta(GAP_DELTA_SHARE)
     mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
     moment = second_moment(table)
     values, vectors = spectrum(moment.matrix)
-    bound = _gap_from_below(
-        float(values[table.k - 1] - values[table.k]), moment.stretch, mu_gap, reserved, table.streams.noise
-    )
+    gap = float(values[table.k - 1] - values[table.k])
+    bound = _gap_from_below(gap, moment.stretch, mu_gap, reserved, table.streams.noise)
     parts = (
         Part.gaussian("gap", mu_gap, rest.delta),
         Part.gaussian("projector", mu_projector, rest.delta),
@@ -81,14 +65,7 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
         level = noise_level(SumBounds(movement, error, upper_triangle(table.d), 1.01), mu_projector)
         subspace = leading_subspace(gaussian_symmetric(basis @ basis.T, level, table.streams.noise), table.k)
         sigma = level.sigma
-    return Release(
-        subspace,
-        table.budget.cost(*parts),
-        "baseline/analyze_gauss_gap",
-        table.public(noise=sigma),
-        table.streams.private,
-        {"gap_lower_bound": bound},
-    )
+    return table.release("analyze_gauss_gap", subspace, *parts, extras={"gap_lower_bound": bound}, noise=sigma)
 
 
 def projector_movement(gap: float, stretch: float = 1.0) -> float:

@@ -7,29 +7,22 @@ distance from its limit nobody can bound, so its privacy is not proved; one by o
 
 from __future__ import annotations
 
-from privspan._lib.entry import entry
-from privspan.baselines._bingham import CAP_SHARE, cap_on_tries, deflated_vectors, step_epsilon
-from privspan.baselines._common import float_generator, open_table, second_moment
-from privspan.privacy import Part, Release
+from privspan.baselines._bingham import deflated_vectors, plan_draws
+from privspan.baselines._common import baseline, open_table, second_moment
+from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
 
-@entry
+@baseline
 def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Draw k orthonormal vectors by the exponential mechanism, one after the other.
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
-    k : int
-        Dimension.
     epsilon, delta : float
         Privacy budget.  Of delta one part in a hundred pays for the cap on the number of tries; the rest is used
         when concentrated composition over the k vectors beats adding up (from about k = 8 at epsilon = 1).
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure bits.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -41,29 +34,10 @@ def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: Ran
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k are public.
     Numerical model: real arithmetic.  The sampler is a float64 one seeded with 256 secure bits and is not hardened
     against what floating point reveals.  Proof: docs/explanation/baselines.md, "The exponential mechanism".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = exponential_pca(X, 2, epsilon=4.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    rest, reserved = table.budget.reserve_delta(CAP_SHARE)
-    step = step_epsilon(rest, table.k)
-    tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
-    generator = float_generator(table.streams.noise)
-    vectors = deflated_vectors(second_moment(table).matrix, table.k, 0.5 * step, tries, generator)
-    parts = (
-        Part("exponential mechanism, all vectors", rest.epsilon, rest.delta),
-        Part("cap on the tries of the sampler", 0.0, reserved),
-    )
-    return Release(
-        None if vectors is None else Subspace(vectors),
-        table.budget.cost(*parts),
-        "baseline/exponential_pca",
-        table.public(step_epsilon=step, most_tries=tries),
-        table.streams.private,
-    )
+    step, tries, parts = plan_draws(table, "exponential mechanism, all vectors")
+    matrix = second_moment(table).matrix
+    vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, table.generator())
+    found = None if vectors is None else Subspace(vectors)
+    return table.release("exponential_pca", found, *parts, step_epsilon=step, most_tries=tries)

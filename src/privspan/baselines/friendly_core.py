@@ -12,23 +12,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import WIDEST_MATRIX, leading_subspace
+from privspan.baselines._common import Array, baseline, leading_subspace, open_table
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.noise import add_gaussian, grid_for
-from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.privacy.randomness import BitSource, RandomLike
 from privspan.rows.dealing import dealt
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
-
-Array = NDArray[np.float64]
 
 MOST_BLOCKS = 2**14
 _MOST_ENTRIES = 2**27  # of all block bases together
@@ -40,29 +36,17 @@ _DELTA_SHARE = 0.25  # of delta, for a stranger in the core; half of it again fo
 
 @dataclass(frozen=True)
 class CorePlan:
-    """Noise levels and thresholds, all public.
-
-    Attributes
-    ----------
-    filter_sigma, filter_threshold : float
-        A block passes when its number of friends plus noise reaches the threshold.
-    size_sigma, size_offset : float
-        Noise on the size of the core, and what is taken off so that it is not overestimated.
-    mu_average : float
-        Privacy of the average.
-    parts : tuple of Part
-        What each step costs.
-    """
+    """Noise levels and thresholds, all public."""
 
     filter_sigma: float
-    filter_threshold: float
+    filter_threshold: float  # a block passes when its number of friends plus noise reaches it
     size_sigma: float
-    size_offset: float
+    size_offset: float  # taken off the noisy size of the core, so that it is not overestimated
     mu_average: float
     parts: tuple[Part, ...]
 
 
-@entry
+@baseline
 def friendly_core(
     X: object,
     k: int,
@@ -79,18 +63,12 @@ def friendly_core(
     ----------
     X : (n, d) array, memory map, dense RowSource, or Dask array or dataframe
         One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     radius : float, default=0.2
         Public: Frobenius distance of projectors up to which two blocks are friends.  A bad choice costs accuracy,
         never privacy.
     block_size : int, optional
         Records per block, at least k; by default ``2 k``, or more where that would make more than 16384 blocks.
         At epsilon = 1, delta = 1e-6 some 10,000 blocks are needed.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -101,41 +79,24 @@ def friendly_core(
     ---------
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "FriendlyCore".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = friendly_core(X, 2, epsilon=20.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
-    budget = Budget(epsilon, delta)
-    records = as_rows_input(X, accept_sparse=False)
-    n, d = records.shape
-    checks.dimension(k=k, d=d, n=n)
+    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, dense=True)
+    n = table.n
     checks.positive(radius=radius)
-    if d > WIDEST_MATRIX:
-        raise ValueError(f"`X` must have at most {WIDEST_MATRIX} columns for this baseline; got {d}.")
-    block_size = _default_block_size(n, d, k) if block_size is None else block_size
-    checks.integer_at_least(k, block_size=block_size)
+    block_size = _default_block_size(n, table.d, table.k) if block_size is None else block_size
+    checks.integer_at_least(table.k, block_size=block_size)
     blocks = n // block_size
     if not 2 <= blocks <= MOST_BLOCKS:
         raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
-    streams = open_streams(rng)
-    plan = core_plan(blocks, budget)
-    records, order = dealt(records, streams.public)
-    bases = block_bases(records, k, block_size, order=order)
-    counts = friend_counts(bases, radius)
-    core = _passing(counts, plan, streams.noise)
-    size = _size_from_below(int(core.sum()), plan, streams.noise)
-    subspace = None
-    if size >= 1.0:
-        subspace = _noisy_average(bases.bases[core], radius, size, plan, streams.noise)
-    public = {"n": n, "d": d, "k": int(k), "radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+    plan, noise = core_plan(blocks, table.budget), table.streams.noise
+    records, order = dealt(table.source, table.streams.public)
+    bases = block_bases(records, table.k, block_size, order=order)
+    core = _with_noise(friend_counts(bases, radius), plan.filter_sigma, noise) >= plan.filter_threshold  # (t,)
+    size = float(_with_noise(core.sum(), plan.size_sigma, noise)) - plan.size_offset
+    subspace = _noisy_average(bases.bases[core], radius, size, plan, noise) if size >= 1.0 else None
     extras = {"core_size_lower_bound": size}
-    cost = budget.cost(*plan.parts)
-    return Release(subspace, cost, "baseline/friendly_core", public, streams.private, extras)
+    public = {"radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+    return table.release("friendly_core", subspace, *plan.parts, extras=extras, **public)
 
 
 def core_plan(blocks: int, budget: Budget) -> CorePlan:
@@ -193,14 +154,8 @@ def _grid(sigma: float) -> float:
     return min(1.0, grid_for(sigma))
 
 
-def _passing(counts: NDArray[np.int64], plan: CorePlan, bits: BitSource) -> NDArray[np.bool_]:
-    noisy = add_gaussian(counts.astype(np.float64), plan.filter_sigma, bits, grid=_grid(plan.filter_sigma))
-    return np.asarray(noisy >= plan.filter_threshold)
-
-
-def _size_from_below(size: int, plan: CorePlan, bits: BitSource) -> float:
-    noisy = add_gaussian(np.array([float(size)]), plan.size_sigma, bits, grid=_grid(plan.size_sigma))
-    return float(noisy[0]) - plan.size_offset
+def _with_noise(counts: ArrayLike, sigma: float, bits: BitSource) -> Array:
+    return add_gaussian(np.asarray(counts, dtype=np.float64), sigma, bits, grid=_grid(sigma))
 
 
 def _noisy_average(bases: Array, radius: float, size: float, plan: CorePlan, bits: BitSource) -> Subspace:

@@ -8,27 +8,16 @@ costs nothing.
 
 from __future__ import annotations
 
-import numpy as np
-
 from privspan._lib import checks
-from privspan._lib.entry import entry
-from privspan.baselines._common import (
-    Table,
-    bartlett_factor,
-    float_generator,
-    leading_subspace,
-    open_table,
-    second_moment,
-    spectrum,
-)
+from privspan.baselines._common import Table, bartlett_factor, baseline, leading_subspace, open_table, shifted_root
 from privspan.baselines._renyi import covariance_ridge
-from privspan.privacy import Part, Release, rho_from_budget
+from privspan.privacy import Release, rho_from_budget
 from privspan.privacy.randomness import RandomLike
 
 _MOST_DRAWS = 2**40
 
 
-@entry
+@baseline
 def johnson_lindenstrauss(
     X: object, k: int, *, epsilon: float, delta: float, draws: int | None = None, rng: RandomLike = None
 ) -> Release:
@@ -36,17 +25,9 @@ def johnson_lindenstrauss(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     draws : int, optional
         Number of vectors, rows of the projection, at least d.  More of them means a larger w² and less sampling
         error.  By default what balances the two for eigenvalues of size n / k, see `public_draws`.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure bits.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -58,30 +39,15 @@ def johnson_lindenstrauss(
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and `draws` are
     public.  Numerical model: real arithmetic.  The sampler is a float64 one seeded with 256 secure bits and is not
     hardened against what floating point reveals.  Proof: docs/explanation/baselines.md, "Johnson-Lindenstrauss".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = johnson_lindenstrauss(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
     draws = public_draws(table) if draws is None else draws
     checks.integer_at_least(table.d, draws=draws)
     ridge = covariance_ridge(draws, table.budget)
-    values, vectors = spectrum(second_moment(table).matrix)
-    root = vectors * np.sqrt(np.maximum(values, 0.0) + ridge)  # root rootᵀ = A + w² I
-    sample = root @ bartlett_factor(table.d, draws, float_generator(table.streams.noise))
-    part = Part("normal vectors with the noisy covariance", table.budget.epsilon, table.budget.delta)
-    return Release(
-        leading_subspace(sample @ sample.T / draws, table.k),
-        table.budget.cost(part),
-        "baseline/johnson_lindenstrauss",
-        table.public(draws=int(draws), ridge=ridge),
-        table.streams.private,
-    )
+    sample = shifted_root(table, ridge) @ bartlett_factor(table.d, draws, table.generator())
+    found = leading_subspace(sample @ sample.T / draws, table.k)
+    part = table.whole("normal vectors with the noisy covariance")
+    return table.release("johnson_lindenstrauss", found, part, draws=int(draws), ridge=ridge)
 
 
 def public_draws(table: Table) -> int:

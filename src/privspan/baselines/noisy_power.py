@@ -9,27 +9,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import open_table
+from privspan.baselines._common import REPLACEMENT, Array, baseline, leading_range, open_table
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
-from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lazy_gauss import UnitGram
-
-Array = NDArray[np.float64]
 
 MOST_ENTRIES = 2**27
 """Largest number of entries of a (d, directions) block."""
 
-_REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)
 
-
-@entry
+@baseline
 def noisy_power(
     X: object,
     k: int,
@@ -46,17 +39,11 @@ def noisy_power(
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     rounds : int, optional
         Passes over the data; the noise grows with its root.  By default ``2 + ceil(log10(d))``: enough where the
         eigenvalue gap is wide, which is where the method works at all.
     directions : int, optional
         Width of the block, at least k; by default ``min(d, 2 k)``.  Times d it must be at most 2^27.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -67,14 +54,6 @@ def noisy_power(
     ---------
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "The noisy power method".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = noisy_power(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
     n, d = table.n, table.d
@@ -85,22 +64,16 @@ def noisy_power(
     if width > d or width * d > MOST_ENTRIES:
         raise ValueError(f"`directions` must be at most d = {d}, and d times it at most {MOST_ENTRIES}; got {width}.")
     gram = UnitGram(table.rows)
-    bounds = SumBounds(_REPLACEMENT, gram.chunk_error(width), d * width, 1.02 * n)
+    bounds = SumBounds(REPLACEMENT, gram.chunk_error(width), d * width, 1.02 * n)
     shares = share_mu(table.budget.mu, *[1.0] * rounds)
     block: Array = table.streams.public.standard_normal((d, width))
     sigma = 0.0
     for mu in shares:
         products = gram.products(contraction(block))
         block, sigma = gaussian_sum(products, (d, width), bounds, mu, table.streams.noise)
-    left = np.linalg.svd(block, full_matrices=False)[0]  # (d, width)
+    found = leading_range(block, table.k)
     parts = [Part.gaussian(f"round {i + 1}", mu, table.budget.delta) for i, mu in enumerate(shares)]
-    return Release(
-        Subspace(np.linalg.qr(left[:, : table.k])[0]),
-        table.budget.cost(*parts),
-        "baseline/noisy_power",
-        table.public(rounds=int(rounds), directions=int(width), noise=sigma),
-        table.streams.private,
-    )
+    return table.release("noisy_power", found, *parts, rounds=int(rounds), directions=int(width), noise=sigma)
 
 
 def contraction(block: Array) -> Array:

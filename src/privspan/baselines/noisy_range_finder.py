@@ -10,32 +10,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
-from privspan.baselines._common import Table, open_table
+from privspan.baselines._common import Array, baseline, leading_range, open_table
 from privspan.baselines.noisy_power import MOST_ENTRIES
-from privspan.privacy import Part, Release
+from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
-from privspan.rows.partitioned_rows import ChunkSums
 from privspan.rows.unit import CHUNK_ROWS
-from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 
-Array = NDArray[np.float64]
 
-
-@entry
+@baseline
 def noisy_range_finder(
-    X: object,
-    k: int,
-    *,
-    epsilon: float,
-    delta: float,
-    sketch: int | None = None,
-    rng: RandomLike = None,
+    X: object, k: int, *, epsilon: float, delta: float, sketch: int | None = None, rng: RandomLike = None
 ) -> Release:
     """Release a noisy sketch of the second moment and take its leading left singular vectors.
 
@@ -43,14 +31,8 @@ def noisy_range_finder(
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row; rows are scaled to unit length, non-finite rows count as zero.
-    k : int
-        Dimension.
-    epsilon, delta : float
-        Privacy budget.
     sketch : int, optional
         Columns of the sketch, at least k; by default ``max(4 k, k + 10)``.  Times d it must be at most 2^27.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -62,14 +44,6 @@ def noisy_range_finder(
     (epsilon, delta)-differentially private for replace-one neighbours and every data set, and for every value of the
     random matrix, which may be published; n, d, k and the options are public.  Rounding and the noise are exact.
     Proof: docs/explanation/baselines.md, "The noisy range finder".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(5_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = noisy_range_finder(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
     d = table.d
@@ -80,29 +54,13 @@ def noisy_range_finder(
     # Sketches of unit vectors have length about 1, and are clipped to it.
     public_matrix: Array = table.streams.public.standard_normal((d, width)) / math.sqrt(width)
     product_error = relative_error(d) * float(np.linalg.norm(public_matrix)) * 1.01 + relative_error(width + 16)
-    bounds = SumBounds(
-        sensitivity=2.0,
-        chunk_error=1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS)),
-        entries=d * width,
-        largest=1.02 * table.n,
-    )
+    chunk_error = 1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS))
+    bounds = SumBounds(sensitivity=2.0, chunk_error=chunk_error, entries=d * width, largest=1.02 * table.n)
     mu = table.budget.mu
-    products = _products(table, public_matrix)
+    products = table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ public_matrix))
     noisy, sigma = gaussian_sum(products, (d, width), bounds, mu, table.streams.noise)
-    left = np.linalg.svd(noisy, full_matrices=False)[0]
-    part = Part("noisy sketch", table.budget.epsilon, table.budget.delta, mu)
-    return Release(
-        Subspace(np.linalg.qr(left[:, : table.k])[0]),
-        table.budget.cost(part),
-        "baseline/noisy_range_finder",
-        table.public(sketch=int(width), noise=sigma),
-        table.streams.private,
-    )
-
-
-def _products(table: Table, public_matrix: Array) -> ChunkSums:
-    """Return, chunk by chunk, the sum of x times its clipped sketch, (d, sketch)."""
-    return table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ public_matrix))
+    found, part = leading_range(noisy, table.k), table.whole("noisy sketch", mu)
+    return table.release("noisy_range_finder", found, part, sketch=int(width), noise=sigma)
 
 
 def clipped_sketches(sketches: Array) -> Array:

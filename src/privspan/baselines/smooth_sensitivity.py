@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privspan._lib.entry import entry
-from privspan.baselines._common import float_generator, haar_rotation, open_table, second_moment, spectrum
+from privspan.baselines._common import Array, baseline, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._renyi import ORDERS, weakest_passing
-from privspan.privacy import Budget, Part, Release, rho_from_budget
+from privspan.privacy import Budget, Release, rho_from_budget
 from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
-
-Array = NDArray[np.float64]
 
 _SCALE_SHARES = tuple(2.0**-j for j in range(1, 13))  # of rho, for what the change of the noise level itself reveals
 _BASIS_ERROR = 2.0**-48  # per d k: float64 error of the rotated basis
@@ -36,20 +32,14 @@ class SmoothNoise:
     multiplier: float
 
 
-@entry
+@baseline
 def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading basis with noise scaled to its smooth sensitivity.
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
     k : int
         Dimension, below d.
-    epsilon, delta : float
-        Privacy budget.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure bits.  A seed makes the run repeatable and not private.
 
     Returns
     -------
@@ -62,38 +52,24 @@ def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: 
     Numerical model: the noise and its rounding are exact; the rotation is drawn in float64 from 256 secure bits, the
     noise level is computed in float64, and the eigensolver's backward error is assumed to be at most 2^-46 d times
     the norm of the matrix.  Not hardened.  Proof: docs/explanation/baselines.md, "Smooth sensitivity".
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(20_000, 10, 2, gamma_w=0.1, rng=0)
-    >>> release = smooth_sensitivity(X, 2, epsilon=1.0, delta=1e-6, rng=1)
-    >>> release.subspace.distance(truth) < 0.1
-    True
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
     n, d = table.n, table.d
     moment = second_moment(table)
     most = math.sqrt(2.0 * min(table.k, d - table.k))
-    least = float(
-        local_sensitivity(np.array([1.01 * n + 3.0 * moment.stretch]), moment.stretch, most)[0]
-    )  # at any gap
+    widest = np.array([1.01 * n + 3.0 * moment.stretch])  # no gap is wider
+    least = float(local_sensitivity(widest, moment.stretch, most)[0])
     grid = grid_for(least / table.budget.mu)
     rounding = (math.sqrt(d * table.k) * grid + 2.0 * _BASIS_ERROR * d * table.k) / least
     noise = smooth_noise(d * table.k, table.budget, rounding, typical_gap=n / (2 * table.k), most=most)
     values, vectors = spectrum(moment.matrix)
     gap = float(values[table.k - 1] - values[table.k])
     sensitivity = smooth_bound(min(gap, 1.01 * n), moment.stretch, most, noise.rate)
-    rotated = vectors[:, : table.k] @ haar_rotation(table.k, float_generator(table.streams.noise))  # (d, k)
+    rotated = vectors[:, : table.k] @ haar_rotation(table.k, table.generator())  # (d, k)
     noisy = add_gaussian(rotated, noise.multiplier * sensitivity, table.streams.noise, grid=grid)
-    part = Part("basis with noise at its smooth sensitivity", table.budget.epsilon, table.budget.delta)
-    return Release(
-        Subspace(np.linalg.qr(noisy)[0]),
-        table.budget.cost(part),
-        "baseline/smooth_sensitivity",
-        table.public(rate=noise.rate, multiplier=noise.multiplier),
-        table.streams.private,
-    )
+    found = Subspace(np.linalg.qr(noisy)[0])
+    part = table.whole("basis with noise at its smooth sensitivity")
+    return table.release("smooth_sensitivity", found, part, rate=noise.rate, multiplier=noise.multiplier)
 
 
 @lru_cache(maxsize=256)  # of public numbers only
@@ -101,30 +77,16 @@ def smooth_noise(entries: int, budget: Budget, rounding: float, *, typical_gap: 
     """Return the rate and the multiplier that serve a table with a typical gap best; public numbers only.
 
     A low rate lets the noise level reveal less, which leaves more for the multiplier, but makes it rise further away
-    from where the subspace is unstable.
-
-    Parameters
-    ----------
-    entries : int
-        d k.
-    budget : Budget
-        What the release may cost.
-    rounding : float
-        What rounding and float64 add to the sensitivity, in units of the smallest that can occur.
-    typical_gap, most : float
-        Gap to choose for, and the largest local sensitivity.
+    from where the subspace is unstable.  There are d k `entries`; `most` is the largest local sensitivity, and
+    `rounding` what rounding and float64 add to it, in units of the smallest that can occur.
     """
     rho = rho_from_budget(budget.epsilon, budget.delta)
-    best, best_noise = math.inf, None
-    for share in _SCALE_SHARES:
-        rate = math.sqrt(share * rho / entries)
-        multiplier = _multiplier(rate, entries, budget) * (1.0 + rounding)
-        level = multiplier * smooth_bound(typical_gap, 1.0, most, rate)
-        if level < best:
-            best, best_noise = level, SmoothNoise(rate, multiplier)
-    if best_noise is None:
+    rates = [math.sqrt(share * rho / entries) for share in _SCALE_SHARES]
+    pairs = [SmoothNoise(rate, _multiplier(rate, entries, budget) * (1.0 + rounding)) for rate in rates]
+    best = min(pairs, key=lambda pair: pair.multiplier * smooth_bound(typical_gap, 1.0, most, pair.rate))
+    if math.isinf(best.multiplier):
         raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
-    return best_noise
+    return best
 
 
 def _multiplier(rate: float, entries: int, budget: Budget) -> float:
