@@ -413,7 +413,7 @@ def test_drafts_of_typed_files_come_from_their_types(tmp_path):
         write(pa.table(kinds), tmp_path / f"x{suffix}")
         written = draft_schema(tmp_path / f"x{suffix}")
         assert "not from its rows" in written
-        assert "date or time" in written
+        assert "dates or times" in written
         (tmp_path / "s.toml").write_text(written)
         schema = read_schema(tmp_path / "s.toml")
         assert {name: (column.type, column.width) for name, column in schema.columns.items()} == {

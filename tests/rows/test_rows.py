@@ -270,7 +270,7 @@ def test_columns_are_left_out_by_their_schema(tmp_path, suffix):
     np.testing.assert_array_equal(rows[:], EXPECTED)
     assert rows.left_out == (
         LeftOut("name", "text"),
-        LeftOut("born", "date or time"),
+        LeftOut("born", "dates or times"),
         LeftOut("colour", "categories"),
         LeftOut("user_id", "named like an identifier"),
         LeftOut("scores", "lists"),

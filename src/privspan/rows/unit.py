@@ -307,7 +307,7 @@ def _scaled_sparse(source: Any, clip: float | None) -> Any:
     with np.errstate(all="ignore"):
         rows = summed_rows(source)
         scales, delicate = _scales(_squared_lengths(rows), rows.shape[1], clip)
-        owner = entry_rows(rows)
+        owner = entry_rows(rows.indptr)
         careful = delicate[owner]  # stored entries of rows that need care
         kept, kept_owner = rows.data[careful], owner[careful]
         rows.data *= scales[owner]
@@ -320,7 +320,7 @@ def _squared_lengths(rows: Piece) -> Array:
     if not sparse.issparse(rows):
         return np.asarray(np.vecdot(rows, rows))
     stored: Any = rows
-    squares = np.bincount(entry_rows(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
+    squares = np.bincount(entry_rows(stored.indptr), weights=stored.data * stored.data, minlength=stored.shape[0])
     return np.asarray(squares, dtype=np.float64)
 
 
