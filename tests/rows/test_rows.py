@@ -239,7 +239,7 @@ def test_opening_reads_no_values(tmp_path, values, monkeypatch):
         write(other, np.full_like(values, np.nan))
         after = open_rows(other)
         assert (before.shape, before.names, before.left_out) == (after.shape, after.names, after.left_out)
-    monkeypatch.setattr(HeldRows, "_whole", lambda self: pytest.fail("values were read"))
+    monkeypatch.setattr(HeldRows, "_whole", property(lambda self: pytest.fail("values were read")))
     for name in ("npz", "npz sparse"):
         FORMATS[name][1](tmp_path / "held.npz", values)
         assert open_rows(tmp_path / "held.npz").shape == (N, D)

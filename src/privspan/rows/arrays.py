@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,8 +43,7 @@ class MappedRows(RowSource):
 
     def __init__(self, array: NDArray[Any], mapping: mmap.mmap) -> None:
         self._array, self._mapping = np.asarray(array), mapping
-        self.shape = (int(array.shape[0]), int(array.shape[1]))
-        self.dtype = array.dtype
+        self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), array.dtype
         self._in_use = 0  # bytes of the file that may be mapped
         # Rows of a file in Fortran order, or of a transposed view, are scattered over it.
         self._in_runs = array.strides == (self.shape[1] * self.dtype.itemsize, self.dtype.itemsize)
@@ -116,20 +116,17 @@ class HeldRows(RowSource):
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
     ) -> None:
-        self.shape, self.dtype, self.is_sparse = shape, dtype, is_sparse
-        self._read = read
-        self._table: Any = None
+        self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
 
+    @cached_property
     def _whole(self) -> Any:
-        if self._table is None:
-            self._table = self._read()
-        return self._table
+        return self._read()
 
     def _run(self, start: int, stop: int) -> Any:
-        return self._whole()[start:stop].copy()
+        return self._whole[start:stop].copy()
 
     def _take(self, numbers: NDArray[np.intp]) -> Any:
-        return self._whole()[numbers]
+        return self._whole[numbers]
 
 
 def open_npy(path: Path) -> RowSource:

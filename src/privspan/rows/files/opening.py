@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TypeAlias, cast
 
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
+
+_Opener: TypeAlias = Callable[[Path, Sequence[str] | None, Schema], RowSource]
 
 _ARRAYS = {".npy": open_npy, ".npz": open_npz}
 _READERS = {  # module, function, and the package that it needs
@@ -128,10 +130,10 @@ def damage_of(path: Path) -> str:
     return f"`{path.name}` is damaged, or is not a {path.suffix.lower()} file."
 
 
-def _reader(suffix: str) -> Callable[[Path, Sequence[str] | None, Schema], RowSource]:
+def _reader(suffix: str) -> _Opener:
     module, function, package = _READERS[suffix]
     try:
         import_module(package)
     except ImportError:
         raise ImportError(f"Reading {suffix} files needs {package}: pip install 'privspan[files]'.") from None
-    return cast(Any, getattr(import_module(f"privspan.rows.files.{module}"), function))
+    return cast(_Opener, getattr(import_module(f"privspan.rows.files.{module}"), function))

@@ -20,8 +20,7 @@ class ParquetRows(TableRows):
     """Rows of a Parquet file."""
 
     def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
-        super().__init__(path, layout, lengths)
-        self._file = file
+        super().__init__(path, file, layout, lengths)
         self._stream: Iterator[Any] = iter(())
         self._at: int | None = None  # the row that comes next in the stream
         self._rest: Any = None  # what the last batch of the stream held beyond the last rows

@@ -109,11 +109,11 @@ def _float_type(kinds: Iterable[Any]) -> np.dtype[Any]:
 
 
 class TableRows(WindowedSource):
-    """Rows of a file of Arrow columns, whose parts have these `lengths`."""
+    """Rows of an opened file of Arrow columns, whose parts have these `lengths`."""
 
-    def __init__(self, path: Path, layout: Layout, lengths: Sequence[int]) -> None:
+    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
         super().__init__()
-        self._path, self._layout = path, layout
+        self._path, self._file, self._layout = path, file, layout
         n, d = sum(lengths), len(layout.columns) if layout.width is None else layout.width
         if n < 1 or not d:
             raise UnreadableFileError(f"`{path.name}` holds no {'columns' if n else 'rows'}.")
@@ -163,13 +163,9 @@ def _list_rows(lists: Any, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
 class ArrowRows(TableRows):
     """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
 
-    def __init__(self, path: Path, reader: Any, layout: Layout, lengths: Sequence[int]) -> None:
-        super().__init__(path, layout, lengths)
-        self._reader = reader
-
     def _table(self, start: int, stop: int) -> Any:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
-        batches = [self._reader.get_batch(part).select(self._layout.columns) for part in parts]
+        batches = [self._file.get_batch(part).select(self._layout.columns) for part in parts]
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
 
 

@@ -67,9 +67,10 @@ def _blocks(file: BinaryIO, quoted_newlines: bool) -> Iterator[bytes]:
     """Yield blocks of whole lines, the last one with an end of line even if the file has none."""
     file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
     held: list[bytes] = []
-    inside = 0
+    inside = 0  # whether quotation marks are open
     while piece := file.read(_BLOCK_BYTES):
-        length, inside = _whole_lines(piece, inside, quoted_newlines)
+        ends = _ends(piece, inside, quoted_newlines)
+        length, inside = int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
         if length:
             yield b"".join([*held, piece[:length]])
             held = []
@@ -87,14 +88,6 @@ def _ends(block: bytes, inside: int, quoted_newlines: bool) -> NDArray[np.intp]:
         quotes = np.flatnonzero(data == _QUOTE)
         ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
     return ends
-
-
-def _whole_lines(piece: bytes, inside: int, quoted_newlines: bool) -> tuple[int, int]:
-    """Return what length of a piece is whole lines, and whether quotation marks are open after it."""
-    if not quoted_newlines:
-        return piece.rfind(b"\n") + 1, 0
-    ends = _ends(piece, inside, True)
-    return int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
 
 
 def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) -> tuple[list[str], bytes]:
