@@ -18,6 +18,7 @@ from scipy import sparse
 from privspan import private_mean
 from privspan.rows import Column, LeftOut, Schema, UnreadableFileError, draft_schema, open_rows, read_schema
 from privspan.rows.files import text
+from privspan.rows.unit import as_rows_input, scaled_rows
 
 NAN = np.nan
 
@@ -413,7 +414,7 @@ def test_drafts_of_typed_files_come_from_their_types(tmp_path):
         write(pa.table(kinds), tmp_path / f"x{suffix}")
         written = draft_schema(tmp_path / f"x{suffix}")
         assert "not from its rows" in written
-        assert "date or time" in written
+        assert "dates or times" in written
         (tmp_path / "s.toml").write_text(written)
         schema = read_schema(tmp_path / "s.toml")
         assert {name: (column.type, column.width) for name, column in schema.columns.items()} == {
@@ -447,6 +448,51 @@ def test_an_entry_outside_a_sparse_matrix_spoils_its_own_record(tmp_path, dtype)
     expected = before[:].toarray()
     expected[1] = 0
     np.testing.assert_array_equal(after[:].toarray(), expected)
+
+
+@pytest.mark.parametrize("coords", [False, True])
+@pytest.mark.parametrize("foreign", [99, 3, -1, 2**40])
+@pytest.mark.parametrize("dtype", ["i4", "f4", "?"])
+def test_a_foreign_column_among_triples_spoils_its_own_record(tmp_path, dtype, foreign, coords):
+    """SciPy refuses such a file as a whole: one record could make the table unreadable for all."""
+    order = np.random.default_rng(0).permutation(12)  # entries need not come row by row
+    row, col = (part.ravel()[order] for part in np.indices((4, 3)))
+    data = np.arange(1, 13).astype(dtype)[order]
+    common = {"format": np.array(b"coo"), "shape": np.array((4, 3)), "data": data, "_is_array": np.array(True)}
+
+    def saved(name, columns):
+        where = {"coords": np.array([row, columns])} if coords else {"row": row, "col": columns}
+        np.savez(tmp_path / name, **common, **where)
+        return open_rows(tmp_path / name)
+
+    before = saved("x.npz", col)
+    np.testing.assert_array_equal(before[:].toarray(), np.arange(1, 13).reshape(4, 3).astype(dtype))
+    after = saved("y.npz", np.where((row == 1) & (col == 2), foreign, col))
+    assert public_facts(before) == public_facts(after)
+    assert after[:].dtype == before[:].dtype
+    expected = before[:].toarray()
+    expected[1] = 0
+    np.testing.assert_array_equal(after[:].toarray(), expected)
+
+
+@pytest.mark.parametrize("change", [{"row": 4}, {"row": -1}, {"data": None}, {"col": 0.5}])
+def test_triples_of_no_record_are_damage_of_the_file(tmp_path, change):
+    parts = {"row": np.array([0, 1]), "col": np.array([0, 1]), "data": np.ones(2)}
+    for name, new in change.items():
+        parts[name] = np.ones(3) if new is None else np.array([0, new])
+    np.savez(tmp_path / "x.npz", format=np.array(b"coo"), shape=np.array((4, 3)), **parts)
+    with pytest.raises(UnreadableFileError, match="not a readable NumPy archive"):
+        open_rows(tmp_path / "x.npz")[:]
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_an_entry_outside_a_sparse_matrix_in_memory_spoils_its_own_record(kind):
+    table = kind(np.arange(1.0, 13.0).reshape(4, 3))
+    table.indices[4] = 99
+    found = scaled_rows(as_rows_input(table)).toarray()
+    expected = scaled_rows(np.arange(1.0, 13.0).reshape(4, 3))
+    expected[1] = 0
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_spoilt_line_is_a_row_of_zeros_to_an_algorithm(tmp_path):

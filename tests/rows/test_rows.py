@@ -239,7 +239,7 @@ def test_opening_reads_no_values(tmp_path, values, monkeypatch):
         write(other, np.full_like(values, np.nan))
         after = open_rows(other)
         assert (before.shape, before.names, before.left_out) == (after.shape, after.names, after.left_out)
-    monkeypatch.setattr(HeldRows, "_whole", lambda self: pytest.fail("values were read"))
+    monkeypatch.setattr(HeldRows, "_whole", property(lambda self: pytest.fail("values were read")))
     for name in ("npz", "npz sparse"):
         FORMATS[name][1](tmp_path / "held.npz", values)
         assert open_rows(tmp_path / "held.npz").shape == (N, D)
@@ -270,7 +270,7 @@ def test_columns_are_left_out_by_their_schema(tmp_path, suffix):
     np.testing.assert_array_equal(rows[:], EXPECTED)
     assert rows.left_out == (
         LeftOut("name", "text"),
-        LeftOut("born", "date or time"),
+        LeftOut("born", "dates or times"),
         LeftOut("colour", "categories"),
         LeftOut("user_id", "named like an identifier"),
         LeftOut("scores", "lists"),

@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exact_oracle import printed_algorithm, scores
+from scipy import sparse
 from stable_attacks import hidden_rows
 
 import privspan.audit.domains as domains
@@ -50,6 +51,7 @@ from privspan.privacy import Budget, epsilon_from_mu, mu_from_budget, selection
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import UnreadableFileError, open_rows
+from privspan.rows import arrays as array_files
 from privspan.rows import unit as unit_rows
 from privspan.rows.files import parquet as parquet_files
 from privspan.rows.files import text as text_files
@@ -774,11 +776,15 @@ def record_seen_by_others(suffix: str, neighbours: Any, **options: Any) -> bool:
             path = Path(folder) / f"{number}{suffix}"
             if suffix == ".csv":
                 path.write_text(content)
+            elif suffix == ".npz":
+                np.savez(path, **content)
             else:
                 pq.write_table(pa.table({"v": content}), path)
             try:
                 rows = open_rows(path, **options)
-                facts.append((rows.shape, rows.dtype, rows.names, rows[: len(rows) - 1].tobytes()))
+                others = rows[: len(rows) - 1]
+                others = others.toarray() if rows.is_sparse else others
+                facts.append((rows.shape, rows.dtype, rows.names, others.tobytes()))
             except UnreadableFileError:
                 facts.append(("refused",))
     return len(set(facts)) > 1
@@ -826,3 +832,12 @@ def dropped_lines(patch):
         return rows[~np.isnan(rows).all(axis=1)]
 
     patch.setattr(text_files, "_rows", dropping)
+
+
+TRIPLES = {"format": b"coo", "shape": (3, 2), "row": np.arange(3), "data": np.ones(3)}
+TRIPLE_NEIGHBOURS = [TRIPLES | {"col": np.array([0, 1, last])} for last in (0, 1, 2, -1)]
+
+
+@fault("triples of a file read by SciPy", lambda: record_seen_by_others(".npz", TRIPLE_NEIGHBOURS))
+def checked_by_scipy(patch):
+    patch.setattr(array_files, "_stored_matrix", lambda path, parts, shape: sparse.csr_array(sparse.load_npz(path)))

@@ -26,18 +26,10 @@ _WORDS = {"True": 1.0, "False": 0.0}
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column's type declares.
+    """What a column's type declares."""
 
-    Attributes
-    ----------
-    other : str or None
-        None for numbers, else what the column holds instead.
-    narrow : bool
-        Whether the numbers are float32.
-    """
-
-    other: str | None
-    narrow: bool = False
+    other: str | None  # what the column holds instead of numbers
+    narrow: bool = False  # whether the numbers are float32
 
 
 @dataclass(frozen=True)
@@ -48,25 +40,11 @@ class _Column:
 
 
 def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
-    """Return a table, or a column, of another package as floats.
+    """Return a table (n, d), or a column (n,), of another package as floats, and None if `X` is neither.
 
-    Parameters
-    ----------
-    X
-        Of pandas, polars or pyarrow, or anything that offers an Arrow stream; a list or a tuple, whose cells have no
-        declared type, so that every one is read on its own.
-    name : str
-        The parameter's name in messages.
-
-    Returns
-    -------
-    (n, d) or (n,) array, or None
-        None if `X` is of none of these kinds.
-
-    Raises
-    ------
-    TypeError
-        If the type of a column is not one of numbers.
+    That is one of pandas, polars or pyarrow, or anything that offers an Arrow stream; or a list or a tuple, whose
+    cells have no declared type, so that every one is read on its own.  A column whose type is not one of numbers is a
+    TypeError; `name` is what messages call `X`.
     """
     if isinstance(X, list | tuple):
         return _listed(X)
@@ -83,24 +61,15 @@ def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
 
 
 def _table(columns: Sequence[_Column], rows: int, name: str) -> NDArray[Any]:
-    dtype = _agreed(columns, name)
-    table = np.empty((rows, len(columns)), dtype=dtype, order="F")
-    for index, column in enumerate(columns):
-        table[:, index] = column.read(dtype)
-    return table
-
-
-def _alone(column: _Column, name: str) -> NDArray[Any]:
-    return column.read(_agreed([column], name))
-
-
-def _agreed(columns: Sequence[_Column], name: str) -> np.dtype[Any]:
-    """Return the dtype of the result, or refuse the first column that does not hold numbers."""
+    """Return the columns side by side, (rows, columns), or refuse the first that does not hold numbers."""
     for column in columns:
         if column.kind.other is not None:
             which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
             raise TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
-    return float_type(column.kind for column in columns)
+    table = np.empty((rows, len(columns)), dtype=float_type(column.kind for column in columns), order="F")
+    for index, column in enumerate(columns):
+        table[:, index] = column.read(table.dtype)
+    return table
 
 
 # ---- pandas --------------------------------------------------------------------------------------------------------
@@ -114,7 +83,7 @@ def _pandas(X: Any, name: str) -> NDArray[Any] | None:
         columns = [_pandas_column(label, X.iloc[:, index]) for index, label in enumerate(X.columns)]
         return _table(columns, len(X), name)
     if hasattr(X, "dtype") and hasattr(X, "to_numpy"):  # a series, an index or an array
-        return _alone(_pandas_column(getattr(X, "name", None), X), name)
+        return _table([_pandas_column(getattr(X, "name", None), X)], len(X), name)[:, 0]
     return None
 
 
@@ -154,7 +123,7 @@ def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _polars(X: Any, name: str) -> NDArray[Any] | None:
     if hasattr(X, "get_columns"):
         return _table([_polars_column(column) for column in X.get_columns()], len(X), name)
-    return _alone(_polars_column(X), name) if hasattr(X, "to_numpy") else None
+    return _table([_polars_column(X)], len(X), name)[:, 0] if hasattr(X, "to_numpy") else None
 
 
 def _polars_column(series: Any) -> _Column:
@@ -176,7 +145,8 @@ def _arrow(X: Any, name: str) -> NDArray[Any] | None:
     if hasattr(X, "schema") and hasattr(X, "columns"):
         columns = [_arrow_column(field.name, column) for field, column in zip(X.schema, X.columns, strict=True)]
         return _table(columns, X.num_rows, name)
-    return _alone(_arrow_column(None, X), name) if hasattr(X, "type") and hasattr(X, "cast") else None
+    is_column = hasattr(X, "type") and hasattr(X, "cast")
+    return _table([_arrow_column(None, X)], len(X), name)[:, 0] if is_column else None
 
 
 def _from_stream(X: Any) -> Any:
@@ -203,18 +173,11 @@ def arrow_kind(kind: Any) -> Kind:
         return Kind("categories")
     if types.is_nested(kind):
         return Kind("lists")
-    return Kind("text" if "string" in str(kind) else f"{kind} cells")
+    return Kind("text" if "string" in str(kind) else "no numbers")
 
 
 def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an Arrow column of numbers in a type of floats; a null is NaN.
-
-    Parameters
-    ----------
-    values : pyarrow.Array or pyarrow.ChunkedArray
-    dtype : numpy.dtype
-        float32 or float64.
-    """
+    """Return an Arrow array, or chunked array, of numbers in a type of floats; a null is NaN."""
     wanted = import_module("pyarrow").from_numpy_dtype(dtype)
     return np.asarray(values.cast(wanted, safe=False).to_numpy(zero_copy_only=False))
 
@@ -237,17 +200,10 @@ def _listed(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an array in a type of floats, every cell on its own; what is not a real number becomes NaN.
+    """Return an array in a type of floats, every cell on its own; what is no real number, or masked, becomes NaN.
 
     For cells that are not of the type that was declared: one of them must neither raise nor warn, nor change what is
     made of another.
-
-    Parameters
-    ----------
-    cells : array
-        Of any dtype; masked cells count as missing.
-    dtype : numpy.dtype
-        float32 or float64.
     """
     hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
     cells = np.asarray(cells)

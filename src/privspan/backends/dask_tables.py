@@ -18,21 +18,13 @@ from privspan.rows import PartitionedTable
 from privspan.rows.files.columns import choose_columns
 
 
-def open_dask(X: Any) -> PartitionedTable:
-    """Open a Dask array or dataframe; no value is looked at.
+def open_table(X: Any) -> PartitionedTable:
+    """Open a Dask array (n, d) or dataframe; no value is looked at.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        An (n, d) array of NumPy blocks with known chunks, each holding whole rows; or a dataframe, of which the
-        columns of numbers are used as `privspan.rows.open_rows` would use those of a file.  The lengths of its
-        partitions are counted, once.
-
-    Returns
-    -------
-    PartitionedTable
-        float32 if that is the declared type of the array, or of all columns that are used; else float64.  A chunk
-        that turns out to be of another type is read cell by cell, and what is not a real number is NaN.
+    An array is made of NumPy blocks with known chunks, each holding whole rows.  Of a dataframe the columns of
+    numbers are used as `privspan.rows.open_rows` would use those of a file, and the lengths of its partitions are
+    counted, once.  The table is float32 if that is the declared type of the array, or of all columns that are used;
+    else float64.  A chunk of another type is read cell by cell, and what is not a real number is NaN.
     """
     kind = type(X).__name__
     if kind == "Array":
@@ -42,21 +34,14 @@ def open_dask(X: Any) -> PartitionedTable:
     raise TypeError(f"`X` must be a Dask array or a Dask dataframe; got {kind}.")
 
 
-def open_dask_column(y: Any) -> PartitionedTable:
-    """Open a Dask array (n,) or a Dask series as a table of one column; no value is looked at.
-
-    Parameters
-    ----------
-    y : dask.array.Array or dask.dataframe.Series
-        The lengths of the partitions of a series are counted, once.
-
-    Returns
-    -------
-    PartitionedTable
-    """
+def open_column(y: Any) -> PartitionedTable:
+    """Open a Dask array (n,), or a Dask series by the rules of a dataframe, as a table of one column."""
     kind = type(y).__name__
     if kind == "Series":
-        return _open_series(y)
+        declared = dtype_kind(y.dtype)
+        if declared.other is not None:
+            raise TypeError(f"`y` must be real numbers; got {declared.other}.")
+        return _frame_parts("y", y.to_frame(), float_type([declared]))
     if kind != "Array" or y.ndim != 1:
         raise TypeError(f"`y` must be a one-dimensional Dask array or a Dask series; got {kind}.")
     return _open_array(y[:, None], "y")
@@ -73,11 +58,8 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
     if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray):
         raise TypeError(f"`{name}` must be made of plain NumPy arrays; its chunks are {type(X._meta).__name__}.")
     checks.real_entries(np.dtype(X.dtype), name=name)
-    place, d = DaskPlace(X), int(X.shape[1])
     lengths = tuple(int(length) for length in X.chunks[0])
-    chunks, dtype = X.to_delayed().ravel().tolist(), float_type([dtype_kind(np.dtype(X.dtype))])
-    parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
-    return PartitionedTable(place, parts, lengths, d, dtype)
+    return _table(name, X, X.to_delayed().ravel().tolist(), lengths, float_type([dtype_kind(np.dtype(X.dtype))]))
 
 
 def _open_frame(X: Any) -> PartitionedTable:
@@ -91,18 +73,17 @@ def _open_frame(X: Any) -> PartitionedTable:
     return replace(table, names=tuple(names), left_out=left_out)
 
 
-def _open_series(y: Any) -> PartitionedTable:
-    kind = dtype_kind(y.dtype)
-    if kind.other is not None:
-        raise TypeError(f"`y` must be real numbers; got {kind.other}.")
-    return _frame_parts("y", y.to_frame(), float_type([kind]))
-
-
 def _frame_parts(name: str, frame: Any, dtype: np.dtype[Any]) -> PartitionedTable:
     """Return the partitions of a dataframe of numbers, after counting their rows."""
-    place, frames, d = DaskPlace(frame), frame.to_delayed(), len(frame.columns)
-    lengths = tuple(dask.compute(*(dask.delayed(len)(part) for part in frames)))
-    parts = place.map(partial(_checked, name, d, dtype), frames, place.send(lengths))
+    frames = frame.to_delayed()
+    return _table(name, frame, frames, tuple(dask.compute(*(dask.delayed(len)(part) for part in frames))), dtype)
+
+
+def _table(
+    name: str, collection: Any, chunks: list[Any], lengths: tuple[int, ...], dtype: np.dtype[Any]
+) -> PartitionedTable:
+    place, d = DaskPlace(collection), int(collection.shape[1])
+    parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
     return PartitionedTable(place, parts, lengths, d, dtype)
 
 

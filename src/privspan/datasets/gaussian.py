@@ -79,16 +79,11 @@ def gaussian_subspace(
     >>> bool(abs(X - truth.project(X)).max() < 1e-12)
     True
     """
-    checks.integer_at_least(1, n=n)
-    checks.dimension(k=k, d=d)
     checks.one_of(TAILS, tail=tail)
-    checks.non_negative(
-        **{name: value for name, value in (("gamma", gamma), ("gamma_w", gamma_w)) if value is not None}
-    )
     if (gamma is None) == (gamma_w is None):
         raise ValueError("Give exactly one of `gamma` and `gamma_w`.")
-    generator = np.random.default_rng(rng)
-    basis = _random_basis(d, k, generator)  # (d, k)
+    checks.non_negative(**({"gamma": gamma} if gamma_w is None else {"gamma_w": gamma_w}))
+    basis, generator = _start(n, d, k, rng)
     signal = generator.standard_normal((n, k)) * np.sqrt(np.geomspace(condition, 1.0, k))  # (n, k)
     scales = _tail_scales(d, gamma, gamma_w, tail, generator)  # (d,)
     residuals = _TAILS[tail](generator, (n, d))
@@ -120,11 +115,8 @@ def spiked_subspace(
     X : (n, d) array
     truth : Subspace
     """
-    checks.integer_at_least(1, n=n)
-    checks.dimension(k=k, d=d)
     checks.non_negative(gamma_w=gamma_w, decay=decay)
-    generator = np.random.default_rng(rng)
-    basis = _random_basis(d, k, generator)
+    basis, generator = _start(n, d, k, rng)
     signal = generator.standard_normal((n, k)) * np.arange(1.0, k + 1.0) ** (-0.5 * decay)
     shape = generator.permutation(np.arange(1.0, d + 1.0) ** (-0.5 * decay))  # (d,)
     energy = gamma_w * k ** (-0.5 * decay)
@@ -161,12 +153,9 @@ def heavy_tailed_subspace(
     X : (n, d) array
     truth : Subspace
     """
-    checks.integer_at_least(1, n=n)
-    checks.dimension(k=k, d=d)
     checks.one_of(("student", "lognormal"), law=law)
     checks.non_negative(gamma_w=gamma_w)
-    generator = np.random.default_rng(rng)
-    basis = _random_basis(d, k, generator)
+    basis, generator = _start(n, d, k, rng)
     signal = generator.standard_normal((n, k))
     factors = _student_factors(n, shape, generator) if law == "student" else _lognormal_factors(n, shape, generator)
     return _around(basis, signal, generator.standard_normal((n, d)) * (gamma_w / math.sqrt(d) * factors))
@@ -187,8 +176,12 @@ def _lognormal_factors(n: int, spread: float | None, generator: np.random.Genera
     return np.asarray(np.exp(spread * generator.standard_normal((n, 1)) - spread**2))
 
 
-def _random_basis(d: int, k: int, generator: np.random.Generator) -> Array:
-    return np.linalg.qr(generator.standard_normal((d, k)))[0]
+def _start(n: int, d: int, k: int, rng: int | np.random.Generator | None) -> tuple[Array, np.random.Generator]:
+    """Return a random basis (d, k), and the generator that goes on from there, after checks on the sizes."""
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
+    generator = np.random.default_rng(rng)
+    return np.linalg.qr(generator.standard_normal((d, k)))[0], generator
 
 
 def _around(basis: Array, signal: Array, residuals: Array) -> tuple[Array, Subspace]:

@@ -17,6 +17,7 @@ from privspan.rows import RowSource
 from privspan.subspace import Subspace
 
 _SMALLEST_TAU = 1e-15
+_CHUNK_ENTRIES = 2**24  # of the records that are made at a time
 
 
 class SignRows(RowSource):
@@ -37,34 +38,22 @@ class SignRows(RowSource):
     def __init__(
         self, signs: NDArray[np.int8], choices: NDArray[np.intp], bits: NDArray[np.uint8], tau: float
     ) -> None:
-        self.shape = (len(choices), signs.shape[1])
-        self.dtype = np.dtype(np.float32)
-        self._signs = signs
-        self._choices = choices
-        self._bits = bits
-        self._tau = tau
-
-    def _run(self, start: int, stop: int) -> NDArray[np.float32]:
-        return self._records(slice(start, stop))
+        self.shape, self.dtype = (len(choices), signs.shape[1]), np.dtype(np.float32)
+        self._signs, self._choices, self._bits, self._tau = signs, choices, bits, tau
 
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
-        return self._records(numbers)
-
-    def _records(self, rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
         step = np.float32(1.0 / self._tau)
-        records = np.unpackbits(self._bits[rows], axis=1, count=self.shape[1]).astype(np.float32)  # (rows, d)
+        records = np.unpackbits(self._bits[numbers], axis=1, count=self.shape[1]).astype(np.float32)  # (rows, d)
         records *= 2 * step
         records -= step
-        records += self._signs[self._choices[rows]]
+        records += self._signs[self._choices[numbers]]
         records /= np.linalg.norm(records, axis=1, keepdims=True)
         return records
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of all records, (d,), read piece by piece."""
-        step = max(1, 2**24 // self.shape[1])
-        sums = [
-            self._run(i, min(i + step, len(self))).sum(axis=0, dtype=np.float64) for i in range(0, len(self), step)
-        ]
+        step = max(1, _CHUNK_ENTRIES // self.shape[1])
+        sums = [self[i : i + step].sum(axis=0, dtype=np.float64) for i in range(0, len(self), step)]
         return np.asarray(np.sum(sums, axis=0) / len(self))
 
 

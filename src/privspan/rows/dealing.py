@@ -31,17 +31,10 @@ Order: TypeAlias = RowOrder | PartitionOrders
 def public_order(
     n: int, generator: np.random.Generator, *, edges: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
-    """Draw the order in which rows are dealt into blocks: a permutation that depends on public numbers only.
+    """Draw the order in which n rows are dealt into blocks: a permutation, from a public generator.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    generator : numpy.random.Generator
-        Public.
-    edges : (windows + 1,) int array, optional
-        Where the windows of a file begin (see :class:`privspan.rows.RowSource`), and n.  Rows then change places
-        within their window only, so that one pass over the file serves all blocks in turn.
+    With the `edges` of the windows of a file (see :class:`privspan.rows.RowSource`) rows change places within their
+    window only, so that one pass over the file serves all blocks in turn.
     """
     if edges is None or len(edges) <= 2:
         return generator.permutation(n).astype(np.intp, copy=False)
@@ -57,12 +50,7 @@ def table_edges(X: Table) -> NDArray[np.intp] | None:
 def dealt(X: Table, generator: np.random.Generator) -> tuple[Table, Order]:
     """Return a table whose blocks are cheap to read in the order that is returned with it.
 
-    Parameters
-    ----------
-    X : (n, d) array, RowSource or PartitionedTable
-        Of a large file the rows come back in another, public order (see `privspan.rows.DealtRows`).
-    generator : numpy.random.Generator
-        Public.
+    Of a large file the rows come back in another, public order (see `privspan.rows.DealtRows`).
     """
     table = X.dealt(generator) if isinstance(X, RowSource) else X
     return table, table_order(table, generator)
@@ -71,12 +59,7 @@ def dealt(X: Table, generator: np.random.Generator) -> tuple[Table, Order]:
 def table_order(X: Table, generator: np.random.Generator) -> Order:
     """Draw the order in which the rows of a table are dealt into blocks: within windows or partitions if it has any.
 
-    Parameters
-    ----------
-    X : (n, d) array, RowSource or PartitionedTable
-        Only its shape, and where its windows or partitions begin, are looked at.
-    generator : numpy.random.Generator
-        Public.
+    Only its shape, and where its windows or partitions begin, are looked at.
     """
     if isinstance(X, PartitionedTable):
         return PartitionOrders(tuple(generator.integers(2**63, size=len(X.parts)).tolist()))

@@ -65,10 +65,9 @@ class SelectedColumns(_Derived):
         self._columns = np.asarray(columns, dtype=np.intp)
         self.shape = (source.shape[0], len(self._columns))
         if source.names is not None:
-            chosen = set(self._columns.tolist())
             self.names = tuple(source.names[column] for column in columns)
-            others = (name for column, name in enumerate(source.names) if column not in chosen)
-            self.left_out = (*source.left_out, *(LeftOut(name, "not asked for") for name in others))
+            others = np.delete(np.arange(source.shape[1]), self._columns).tolist()
+            self.left_out += tuple(LeftOut(source.names[column], "not asked for") for column in others)
 
     def _made(self, rows: Any) -> Any:
         return rows[:, self._columns]
@@ -127,9 +126,6 @@ class RowDifferences(RowSource):
             window = np.searchsorted(source.edges, pairs.max(axis=1), side="right")
             self.edges = np.concatenate([[0], np.flatnonzero(np.diff(window)) + 1, [len(pairs)]])
 
-    def _run(self, start: int, stop: int) -> Any:
-        return self._take(np.arange(start, stop))
-
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         m = len(numbers)
         # One request for both ends, so that the file is read once, forwards.
@@ -141,14 +137,8 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
 
     The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
-    goes to float64 value by value, so a result depends on the two numbers behind it and on nothing else.
-
-    Parameters
-    ----------
-    rows : (m, d) array or CSR array
-    subtrahend : (m, d) array or CSR array, or (d,) array
-    out : (m, d) array, optional
-        Where to put the result of dense rows.
+    goes to float64 value by value, so a result depends on the two numbers behind it and on nothing else.  Rows are
+    (m, d), dense or CSR; `out` is for dense ones only.
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))

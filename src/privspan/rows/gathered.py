@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.watch import unwatched
-from privspan.rows.partitions import PartitionedTable
+from privspan.rows.partitions import Part, PartitionedTable
 from privspan.rows.source import WindowedSource
 
 
@@ -27,21 +28,20 @@ class GatheredRows(WindowedSource):
     def __init__(self, table: PartitionedTable) -> None:
         super().__init__()
         self._table = table
-        self.shape, self.dtype = table.shape, table.dtype
-        self.names, self.left_out = table.names, table.left_out
-        self.edges = np.concatenate([[0], np.cumsum(table.lengths)]).astype(np.intp)
+        self.shape, self.dtype, self.names, self.left_out = table.shape, table.dtype, table.names, table.left_out
+        self.edges = np.cumsum([0, *table.lengths], dtype=np.intp)
+
+    def _fetched(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
+        with unwatched():  # whoever asks for rows counts them
+            return self._table.place.fetch(parts, lengths)
 
     def _load(self, window: int) -> Any:
-        table = self._table
-        with unwatched():  # whoever asks for rows counts them
-            return table.place.fetch([table.parts[window]], [table.lengths[window]])[0]
+        return self._fetched([self._table.parts[window]], [self._table.lengths[window]])[0]
 
     def take_columns(self, part: slice) -> NDArray[Any]:
         """Return consecutive columns of all rows, (n, columns); the others stay where they are."""
-        table = self._table
-        parts = table.place.map(partial(_some_columns, part), table.parts)
-        with unwatched():
-            return np.concatenate(table.place.fetch(parts, table.lengths))
+        parts = self._table.place.map(partial(_some_columns, part), self._table.parts)
+        return np.concatenate(self._fetched(parts, self._table.lengths))
 
 
 def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import itemgetter
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from operator import itemgetter, methodcaller
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,28 +43,19 @@ _Fold = TypeVar("_Fold", bound=Fold)
 
 @dataclass(frozen=True)
 class PartitionedSums:
-    """One sum per chunk of a partitioned table: not computed before it is known what they are added into.
-
-    Attributes
-    ----------
-    place : Place
-    lengths : sequence of int
-        Rows per partition.
-    chunks : callable
-        Yields the sums of the chunks of one partition, given its entries of `parts`.
-    parts : tuple of sequences of Part
-    """
+    """One sum per chunk of a partitioned table: not computed before it is known what they are added into."""
 
     place: Place
-    lengths: Sequence[int]
-    chunks: Callable[..., Iterator[Any]]
+    lengths: Sequence[int]  # rows per partition
+    chunks: Callable[
+        ..., Iterator[Any]
+    ]  # yields the sums of the chunks of one partition, given its entries of `parts`
     parts: tuple[Sequence[Part], ...]
 
     def fold(self, start: Callable[[], _Fold]) -> _Fold:
         """Add every chunk where it is, then add up the partitions."""
         folds = self.place.map(partial(_folded_part, start, self.chunks), *self.parts)
-        total: _Fold = self.place.merge(folds, self.lengths, _added)
-        return total
+        return cast(_Fold, self.place.merge(folds, self.lengths, _added))
 
 
 def _folded_part(start: Callable[[], _Fold], chunks: Callable[..., Iterator[Any]], *parts: Any) -> _Fold:
@@ -92,20 +83,11 @@ def folded(chunk_sums: ChunkSums, start: Callable[[], _Fold]) -> _Fold:
 
 @dataclass(frozen=True)
 class RowValues:
-    """What is known of every row of a partitioned table, kept next to the rows.
-
-    Attributes
-    ----------
-    place : Place
-    lengths : sequence of int
-        Rows per partition.
-    parts : sequence of Part
-        Arrays (rows, ...).
-    """
+    """What is known of every row of a partitioned table, kept next to the rows."""
 
     place: Place
-    lengths: Sequence[int]
-    parts: Sequence[Part]
+    lengths: Sequence[int]  # rows per partition
+    parts: Sequence[Part]  # arrays (rows, ...)
 
     def __len__(self) -> int:
         return sum(self.lengths)
@@ -121,14 +103,9 @@ PerRow: TypeAlias = Any
 
 
 def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
-    """Return what a function, entry by entry, makes of things known of every row.
+    """Return what a function makes of things known of every row, entry i from entries i.
 
-    Parameters
-    ----------
-    function
-        Turns arrays (rows, ...) into another, entry i from entries i.
-    *known
-        Arrays (n, ...), or all of them `RowValues` of one table.
+    These are arrays (n, ...), or all of them `RowValues` of one table.
     """
     first = known[0]
     if not isinstance(first, RowValues):
@@ -138,21 +115,14 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
 
 
 def known_chunks(function: Callable[..., Array], *known: PerRow) -> ChunkSums:
-    """Return one sum per chunk of rows, of a function of things known of every row.
+    """Return one sum per chunk of rows, of things known of every row (as for `per_row`).
 
-    Parameters
-    ----------
-    function
-        Turns arrays (rows, ...) into a fresh array that is a sum over these rows.
-    *known
-        As for `per_row`.
+    The function turns arrays (rows, ...) into a fresh array that is a sum over these rows.
     """
-    first = known[0]
+    first, chunks = known[0], partial(_chunks_of, function)
     if not isinstance(first, RowValues):
-        return _chunks_of(function, *known)
-    return PartitionedSums(
-        first.place, first.lengths, partial(_chunks_of, function), tuple(values.parts for values in known)
-    )
+        return chunks(*known)
+    return PartitionedSums(first.place, first.lengths, chunks, tuple(values.parts for values in known))
 
 
 def _chunks_of(function: Callable[..., Array], *known: NDArray[Any]) -> Iterator[Array]:
@@ -161,18 +131,7 @@ def _chunks_of(function: Callable[..., Array], *known: NDArray[Any]) -> Iterator
 
 
 class PartitionedRows:
-    """The rows of a partitioned table, each scaled to unit length or clipped to a given length.
-
-    Parameters
-    ----------
-    table : PartitionedTable
-    clip : float, optional
-        As for `privspan.rows.unit.Rows`.
-
-    Attributes
-    ----------
-    shape : (n, d)
-    """
+    """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`."""
 
     def __init__(self, table: PartitionedTable, *, clip: float | None = None) -> None:
         self.shape = table.shape
@@ -184,10 +143,7 @@ class PartitionedRows:
         self._squares: PerRow | None = None
 
     def map_chunks(
-        self,
-        function: Callable[..., Array],
-        *known: PerRow,
-        finish: Finish | None = None,
+        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
     ) -> PartitionedSums:
         """Return one sum per chunk; see `privspan.rows.unit.Rows.map_chunks`."""
         chunks = partial(_piece_sums, function, finish)
@@ -196,19 +152,19 @@ class PartitionedRows:
     def map_rows(self, function: Callable[[Piece], Any]) -> RowValues:
         """Return one result per row, kept next to the rows; see `privspan.rows.unit.Rows.map_rows`."""
         if self._squares is not None:
-            return self._held(self._place.map(partial(_row_results, function), self._rows))
-        both = self._held(self._place.map(partial(_results_and_lengths, function), self._rows))
+            return self._held(methodcaller("results", function))
+        both = self._held(methodcaller("results_and_lengths", function))
         self._squares = per_row(itemgetter(1), both)
-        results: RowValues = per_row(itemgetter(0), both)
-        return results
+        return cast(RowValues, per_row(itemgetter(0), both))
 
     def squared_lengths(self) -> PerRow:
         """Return the computed squared length of every cleaned row."""
         if self._squares is None:
-            self._squares = self._held(self._place.map(Rows.squared_lengths, self._rows))
+            self._squares = self._held(Rows.squared_lengths)
         return self._squares
 
-    def _held(self, parts: Sequence[Part]) -> RowValues:
+    def _held(self, function: Callable[[Rows], Any]) -> RowValues:
+        parts = self._place.map(function, self._rows)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
 
@@ -221,14 +177,6 @@ def _piece_sums(
     function: Callable[..., Array], finish: Finish | None, rows: Rows, *known: NDArray[Any]
 ) -> Iterator[Any]:
     return rows.map_chunks(function, *known, finish=finish)
-
-
-def _row_results(function: Callable[[Piece], Any], rows: Rows) -> Array:
-    return rows.results(function)
-
-
-def _results_and_lengths(function: Callable[[Piece], Any], rows: Rows) -> tuple[Array, Array]:
-    return rows.results_and_lengths(function)
 
 
 AnyRows: TypeAlias = Rows | PartitionedRows

@@ -26,10 +26,7 @@ from privspan.rows.source import LeftOut, RowSource
 Part: TypeAlias = Any
 """What a place knows a value by that belongs to one partition and lives next to it."""
 
-_DASK_TABLE = ("privspan.backends.dask_tables", "open_dask", "dask")  # module, function, and the extra it needs
-_DASK_COLUMN = ("privspan.backends.dask_tables", "open_dask_column", "dask")
-_TABLES = {"dask": _DASK_TABLE, "dask_expr": _DASK_TABLE}  # by the package that a table's class is from
-_COLUMNS = {"dask": _DASK_COLUMN, "dask_expr": _DASK_COLUMN}
+_OPENERS = {"dask": "dask", "dask_expr": "dask"}  # by the package of a class: who opens it, and the extra that needs
 
 
 class Place(ABC):
@@ -177,14 +174,9 @@ class PartitionedTable:
         lengths, columns, dtype
             Of the result, where they change.
         """
-        arguments = [self.place.send(values) for values in per_partition]
-        return replace(
-            self,
-            parts=self.place.map(function, self.parts, *arguments),
-            lengths=self.lengths if lengths is None else tuple(lengths),
-            columns=self.columns if columns is None else columns,
-            dtype=self.dtype if dtype is None else dtype,
-        )
+        changes: dict[str, Any] = {"lengths": lengths, "columns": columns, "dtype": dtype}
+        parts = self.place.map(function, self.parts, *(self.place.send(values) for values in per_partition))
+        return replace(self, parts=parts, **{name: new for name, new in changes.items() if new is not None})
 
 
 def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> PartitionedTable:
@@ -223,8 +215,8 @@ def _rows_between(table: Any, dtype: np.dtype[Any], start: int, stop: int) -> An
 
 def partitioned(X: object) -> object:
     """Return a table of another package's making as a `PartitionedTable`, and everything else as it is."""
-    opener = _opener(X, _TABLES)
-    return X if opener is None else opener(X)
+    opener = _opener(X)
+    return X if opener is None else opener.open_table(X)
 
 
 def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
@@ -241,9 +233,9 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     PartitionedTable
         With one column.
     """
-    opener = _opener(y, _COLUMNS)
+    opener = _opener(y)
     if opener is not None:
-        column: PartitionedTable = opener(y)
+        column: PartitionedTable = opener.open_column(y)
         if column.lengths != table.lengths:
             raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
         return column
@@ -252,14 +244,10 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
 
 
-def _opener(X: object, openers: dict[str, tuple[str, str, str]]) -> Callable[[Any], Any] | None:
-    """Return the function that opens something of another package's making."""
-    package = type(X).__module__.partition(".")[0]
-    if package not in openers:
-        return None
-    module, function, extra = openers[package]
+def _opener(X: object) -> Any:
+    """Return the module that opens tables and columns of another package's making, if `X` is one."""
+    extra = _OPENERS.get(type(X).__module__.partition(".")[0])
     try:
-        opener: Callable[[Any], Any] = getattr(import_module(module), function)
+        return None if extra is None else import_module(f"privspan.backends.{extra}_tables")
     except ImportError:
         raise ImportError(f"Tables of this kind need more packages: pip install 'privspan[{extra}]'.") from None
-    return opener

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_WINDOW_BYTES = 2**26  # of the rows that a windowed source holds
-_PIECE_BYTES = 2**26  # of the rows that are read at a time to pick columns from
+_WINDOW_BYTES = 2**26  # of the rows that a windowed source holds, or that are read at a time to pick columns from
 
 
 class UnreadableFileError(ValueError):
     """A file that cannot be used as a table of numbers; the message is one sentence and quotes no cell."""
+
+
+@contextmanager
+def damage_told(message: str) -> Iterator[None]:
+    """Turn whatever a reader fails with, in the way that the damage leads it to, into one sentence about the file.
+
+    The reader's own message may quote a cell: it is dropped.
+    """
+    try:
+        yield
+    except (UnreadableFileError, ImportError, MemoryError):
+        raise
+    except Exception:
+        raise UnreadableFileError(message) from None
 
 
 @dataclass(frozen=True)
@@ -28,7 +42,7 @@ class LeftOut:
     ----------
     name : str
     reason : str
-        A few words: "text", "date or time", "looks like an identifier", …
+        A few words: "text", "dates or times", "named like an identifier", …
     """
 
     name: str
@@ -65,12 +79,12 @@ class RowSource(ABC):
     edges: NDArray[np.intp] | None = None
 
     @abstractmethod
-    def _run(self, start: int, stop: int) -> Any:
-        """Return fresh consecutive rows."""
-
-    @abstractmethod
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         """Return fresh rows in the order of the numbers."""
+
+    def _run(self, start: int, stop: int) -> Any:
+        """Return fresh consecutive rows."""
+        return self._take(np.arange(start, stop))
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> Any:
         if isinstance(rows, slice):
@@ -120,7 +134,7 @@ class RowSource(ABC):
         n, d = self.shape
         start, stop, _ = part.indices(d)
         wanted = np.empty((n, stop - start), dtype=self.dtype)
-        step = max(1, _PIECE_BYTES // (d * self.dtype.itemsize))
+        step = window_rows(d, self.dtype.itemsize)
         for first in range(0, n, step):
             rows = self._run(first, min(first + step, n))[:, start:stop]
             wanted[first : first + step] = rows.toarray() if self.is_sparse else rows
@@ -152,34 +166,31 @@ class WindowedSource(RowSource):
 
     def _run(self, start: int, stop: int) -> Any:
         if self.is_sparse:
-            return self._take(np.arange(start, stop))
+            return super()._run(start, stop)
         out = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
-        first = int(np.searchsorted(self.edges, start, side="right")) - 1
-        while start < stop:
-            low, high = int(self.edges[first]), min(int(self.edges[first + 1]), stop)
-            out[start - stop + len(out) : high - stop + len(out)] = self._window(first)[start - low : high - low]
-            start, first = high, first + 1
+        window, at = int(np.searchsorted(self.edges, start, side="right")) - 1, start
+        while at < stop:
+            low, high = self.edges[window : window + 2].tolist()
+            high = min(high, stop)
+            out[at - start : high - start] = self._window(window)[at - low : high - low]
+            window, at = window + 1, high
         return out
 
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         """Take rows window by window, in ascending order, and put them in the order asked for."""
         order = np.argsort(numbers, kind="stable")
         ascending = numbers[order]
-        owner = np.searchsorted(self.edges, ascending, side="right") - 1  # window of each row
-        parts = []
-        dense = np.empty((0 if self.is_sparse else len(numbers), self.shape[1]), dtype=self.dtype)
-        for window in np.unique(owner):
-            mine = owner == window
-            rows = self._window(int(window))[ascending[mine] - self.edges[window]]
-            if self.is_sparse:
-                parts.append(rows)
-            else:
-                dense[order[mine]] = rows
-        if not self.is_sparse:
-            return dense
-        if not parts:
-            return sparse.csr_array(self.shape, dtype=self.dtype)[:0]
-        return sparse.csr_array(sparse.vstack(parts, format="csr"))[np.argsort(order, kind="stable")]
+        cuts = np.searchsorted(ascending, self.edges)  # the rows of a window are those between two of these
+        windows = np.flatnonzero(np.diff(cuts)).tolist()
+        mine = [slice(*cuts[window : window + 2].tolist()) for window in windows]
+        parts = (self._window(at)[ascending[rows] - self.edges[at]] for at, rows in zip(windows, mine, strict=True))
+        if self.is_sparse:
+            none = sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
+            return sparse.csr_array(sparse.vstack([none, *parts], format="csr"))[np.argsort(order, kind="stable")]
+        out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
+        for rows, part in zip(mine, parts, strict=True):
+            out[order[rows]] = part
+        return out
 
 
 def window_rows(d: int, itemsize: int) -> int:

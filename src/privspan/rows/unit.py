@@ -63,10 +63,8 @@ def as_rows_input(
         (n, d): anything NumPy can view as numbers, a memory map, a frame or table of pandas, polars or Arrow, a SciPy
         sparse matrix or array, a :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a
         :class:`privspan.rows.PartitionedTable`.
-    min_rows
-        The least number of rows.
-    accept_sparse
-        Whether sparse tables are taken.
+    min_rows, accept_sparse
+        The least number of rows; whether sparse tables are taken.
     accept_partitions
         Whether tables in partitions are taken as they are.  Otherwise they become a source that brings their rows
         here, one partition at a time.
@@ -77,20 +75,19 @@ def as_rows_input(
         Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources
         keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
     """
-    X = partitioned(X)
-    if isinstance(X, RowSource | PartitionedTable) or (accept_sparse and sparse.issparse(X)):
-        table = _checked_table(X, min_rows, accept_sparse, accept_partitions)
+    table: Any = partitioned(X)
+    if isinstance(table, PartitionedTable) and not accept_partitions:
+        table = GatheredRows(table)
+    if isinstance(table, RowSource | PartitionedTable) or (accept_sparse and sparse.issparse(table)):
+        table = _checked_table(table, min_rows, accept_sparse)
     else:
-        table = mapped_rows(checks.matrix(X, min_rows=min_rows))
+        table = mapped_rows(checks.matrix(table, min_rows=min_rows))
     rows_known(int(table.shape[0]))
     return table
 
 
-def _checked_table(X: Any, min_rows: int, accept_sparse: bool, accept_partitions: bool) -> Any:
-    """Return a sparse matrix or a source of rows, as `as_rows_input` says."""
-    table = X
-    if isinstance(table, PartitionedTable) and not accept_partitions:
-        table = GatheredRows(table)
+def _checked_table(table: Any, min_rows: int, accept_sparse: bool) -> Any:
+    """Return a sparse matrix as CSR, or a source of rows, after the checks."""
     if is_sparse(table) and not accept_sparse:
         raise TypeError("`X` must be dense for this method; got a sparse table.")
     if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
@@ -112,16 +109,12 @@ class Rows:
     Parameters
     ----------
     X : (n, d) array, CSR matrix or RowSource
-        One record per row; see `as_rows_input`.
+        As `as_rows_input` returns it.
     clip : float, optional
         None: every row is scaled to length at most 1 (1 up to rounding, or 0).  A positive number R: every row is
         divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
     keep : bool, default=True
         Whether cleaned rows may be kept between passes, if there are few enough.
-
-    Attributes
-    ----------
-    shape : (n, d)
 
     Examples
     --------
@@ -193,22 +186,12 @@ class Rows:
         return object.__sizeof__(self) + self._kept_bytes
 
     def map_chunks(
-        self,
-        function: Callable[..., Array],
-        *per_row: NDArray[Any],
-        finish: Finish | None = None,
+        self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
     ) -> Iterator[Any]:
-        """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, of a function of its pieces.
+        """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, or what `finish` makes of it.
 
-        Parameters
-        ----------
-        function
-            Turns a piece (rows, d), and the same rows of every array in `per_row`, into a fresh array that is a sum
-            over these rows.
-        *per_row : (n, ...) arrays
-            What is known of each row besides the row itself.
-        finish
-            Turns the sum of a chunk into what is yielded, if that is not the sum itself.
+        The function turns a piece (rows, d), and the same rows of the arrays `per_row` (n, ...) of what else is known
+        of them, into a fresh array that is a sum over these rows.
         """
         total: Array | None = None
         for numbers, piece in self.pieces():
@@ -226,20 +209,21 @@ class Rows:
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
         """
-        if self._squares is None:
-            results, self._squares = self.results_and_lengths(function)
-            return results
-        return self.results(function)
+        if self._squares is not None:
+            return self.results(function)
+        results, self._squares = self.results_and_lengths(function)
+        return results
 
     def results(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row, and remember nothing."""
-        return np.concatenate([np.asarray(function(piece)) for _, piece in self.pieces()])
+        return np.concatenate([function(piece) for _, piece in self.pieces()])
 
     def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
         """Return one result per row, and the squared lengths of the rows, from one pass."""
-        both = [(np.asarray(function(piece)), _squared_lengths(piece)) for _, piece in self.pieces()]
-        results, squares = (np.concatenate(parts) for parts in zip(*both, strict=True))
-        return results, squares
+        results, squares = zip(
+            *((function(piece), _squared_lengths(piece)) for _, piece in self.pieces()), strict=True
+        )
+        return np.concatenate(results), np.concatenate(squares)
 
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
@@ -255,19 +239,7 @@ def piece_rows(d: int) -> int:
 
 
 def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
-    """Return float64 rows of length at most 1, every one computed from its own entries.
-
-    Parameters
-    ----------
-    source : (rows, d) array or CSR matrix
-    clip : float, optional
-        As for `Rows`.
-
-    Returns
-    -------
-    (rows, d) array or CSR array
-        A fresh copy.
-    """
+    """Return a fresh copy of rows, dense or CSR, of length at most 1 (see `Rows`), each from its own entries."""
     return _scaled_sparse(source, clip) if sparse.issparse(source) else _scaled_dense(source, clip)[0]
 
 
@@ -307,7 +279,7 @@ def _scaled_sparse(source: Any, clip: float | None) -> Any:
     with np.errstate(all="ignore"):
         rows = summed_rows(source)
         scales, delicate = _scales(_squared_lengths(rows), rows.shape[1], clip)
-        owner = entry_rows(rows)
+        owner = entry_rows(rows.indptr)
         careful = delicate[owner]  # stored entries of rows that need care
         kept, kept_owner = rows.data[careful], owner[careful]
         rows.data *= scales[owner]
@@ -317,10 +289,9 @@ def _scaled_sparse(source: Any, clip: float | None) -> Any:
 
 def _squared_lengths(rows: Piece) -> Array:
     """Return the computed squared length of each row, (rows,)."""
-    if not sparse.issparse(rows):
+    if isinstance(rows, np.ndarray):
         return np.asarray(np.vecdot(rows, rows))
-    stored: Any = rows
-    squares = np.bincount(entry_rows(stored), weights=stored.data * stored.data, minlength=stored.shape[0])
+    squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])
     return np.asarray(squares, dtype=np.float64)
 
 

@@ -1,1 +1,1 @@
-"""Files as sources of rows, one module per format; `opening` chooses by the suffix."""
+"""Files as sources of rows, one module per family of formats; `opening` chooses by the suffix."""

@@ -8,17 +8,19 @@ that is not a number, it is refused.  A schema declares types beside those of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-from privspan.rows.files.schema import Schema
+from privspan.rows.files.schema import Column, Schema
 from privspan.rows.source import LeftOut, UnreadableFileError
+
+_Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not used
 
 _WHOLE_NAME = re.compile(
     r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
 )
 _LAST_WORD = re.compile(r".*[\W_](id|uuid|guid)", re.IGNORECASE)
 _CAMEL_CASE = re.compile(r".*[a-z0-9](Id|ID|Uuid|UUID|Guid|GUID)")
-_RULES = (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE)
 
 
 def looks_like_identifier(name: str) -> bool:
@@ -32,78 +34,48 @@ def looks_like_identifier(name: str) -> bool:
     >>> [name for name in ("id", "user_id", "userId", "humid", "body_mass_index") if looks_like_identifier(name)]
     ['id', 'user_id', 'userId']
     """
-    return any(rule.fullmatch(name.strip()) for rule in _RULES)
+    return any(rule.fullmatch(name.strip()) for rule in (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE))
 
 
 def choose_columns(
-    file: str,
-    kinds: Iterable[tuple[str, str | None]],
-    wanted: Sequence[str] | None,
-    schema: Schema | None = None,
+    file: str, kinds: Iterable[tuple[str, str | None]], wanted: Sequence[str] | None, schema: Schema | None = None
 ) -> tuple[list[str], tuple[LeftOut, ...]]:
-    """Choose the columns to use.
+    """Return the columns to use, in the order of the file or as asked for, and those that are left out.
 
-    Parameters
-    ----------
-    file : str
-        The file's name, for messages.
-    kinds : iterable of (name, reason)
-        Every column, with None if its type is a number, else with what it is instead.
-    wanted : sequence of str, optional
-        Columns that were asked for.
-    schema : Schema, optional
-        What is declared about columns.  One that it declares a number is used whatever its name.
-
-    Returns
-    -------
-    names : list of str
-        In the order of the file, or as asked for.
-    left_out : tuple of LeftOut
+    `kinds` has every column of the file, with None if its type is a number, else with what it is instead.  A column
+    that the schema declares a number is used whatever its name.
     """
-    by_name: dict[str, str | None] = {}
+    by_name: _Reasons = {}
     for name, reason in kinds:
         if name in by_name:
             raise UnreadableFileError(f"`{file}` has two columns named {name!r}; rename one of them.")
         by_name[name] = reason
-    declared = schema is not None and schema.columns is not None
-    if schema is not None:
-        by_name = _declared(file, by_name, schema)
+    if schema is not None and schema.columns is not None:
+        by_name = _declared(file, by_name, schema.columns)
+    elif wanted is None:
+        named_so = {name: "named like an identifier" for name in by_name if looks_like_identifier(name)}
+        by_name = {name: reason or named_so.get(name) for name, reason in by_name.items()}
     if wanted is not None:
-        return _asked_for(file, by_name, wanted)
-    used, left_out = [], []
-    for name, reason in by_name.items():
-        if reason is None and not declared and looks_like_identifier(name):
-            reason = "named like an identifier"
-        if reason is None:
-            used.append(name)
-        else:
-            left_out.append(LeftOut(name, reason))
-    return used, tuple(left_out)
+        return asked_for(file, by_name, wanted)
+    left_out = tuple(LeftOut(name, reason) for name, reason in by_name.items() if reason is not None)
+    return [name for name, reason in by_name.items() if reason is None], left_out
 
 
-def _declared(file: str, by_name: dict[str, str | None], schema: Schema) -> dict[str, str | None]:
+def _declared(file: str, by_name: _Reasons, columns: Mapping[str, Column]) -> _Reasons:
     """Add what the schema says to what the file says, and refuse where they contradict each other."""
-    if schema.columns is None:
-        return by_name
-    for name, column in schema.columns.items():
+    for name, column in columns.items():
         if name not in by_name:
             raise UnreadableFileError(f"`{file}` has no column named {name!r}, which the schema declares.")
         says = by_name[name]
         if (column.type == "number" and says is not None) or (column.type == "list" and says != "lists"):
-            held = says or "numbers"
-            raise UnreadableFileError(
-                f"The schema calls column {name!r} of `{file}` a {column.type}; it holds {held}."
-            )
+            told = f"The schema calls column {name!r} of `{file}` a {column.type}"
+            raise UnreadableFileError(f"{told}; it holds {says or 'numbers'}.")
     reasons = {"number": None, "list": "lists", "text": "text", "skip": "skipped by the schema"}
-    return {
-        name: reasons[schema.columns[name].type] if name in schema.columns else "not in the schema"
-        for name in by_name
-    }
+    return {name: reasons[columns[name].type] if name in columns else "not in the schema" for name in by_name}
 
 
-def _asked_for(
-    file: str, by_name: dict[str, str | None], wanted: Sequence[str]
-) -> tuple[list[str], tuple[LeftOut, ...]]:
+def asked_for(file: str, by_name: _Reasons, wanted: Sequence[str]) -> tuple[list[str], tuple[LeftOut, ...]]:
+    """Return the columns that were asked for, and the others; refuse one that is not there, or not of numbers."""
     for name in wanted:
         if name not in by_name:
             raise UnreadableFileError(f"`{file}` has no column named {name!r}.")

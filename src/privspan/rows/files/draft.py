@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from privspan.rows.files.columns import looks_like_identifier
-from privspan.rows.files.opening import damage_told, known_suffix, open_rows
+from privspan.rows.files.opening import damage_of, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema, schema_text
-from privspan.rows.source import UnreadableFileError
+from privspan.rows.source import UnreadableFileError, damage_told
 
 _HOW = "Types: number, text, list (with a width), skip. Columns that are not named here are left out."
 _FROM_CELLS = (
@@ -57,44 +57,36 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     """
     path, declared = Path(path), schema or Schema()
     suffix = known_suffix(path)
-    with damage_told(path):
+    with damage_told(damage_of(path)):
         if suffix in (".csv", ".tsv"):
             from privspan.rows.files.text import draft_csv
 
             found, remarks = draft_csv(path, declared)
-            return schema_text(_without_identifiers(found), remarks, _FROM_CELLS)
+            columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
+            return schema_text(found.but(columns=columns), remarks, _FROM_CELLS)
         if suffix in (".arrow", ".feather", ".parquet"):
-            types, remarks = _arrow_columns(path, suffix)
-            return schema_text(Schema(types), remarks, _FROM_TYPES)
+            return _arrow_draft(path, suffix)
         names = open_rows(path).names
     if names is None:
         raise UnreadableFileError(f"`{path.name}` has no column names, so there is nothing to declare.")
     return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
 
 
-def _without_identifiers(schema: Schema) -> Schema:
-    columns = schema.columns or {}
-    return schema.but(columns={name: _skipped(name, column) for name, column in columns.items()})
-
-
-def _skipped(name: str, column: Column) -> Column:
+def _drafted(name: str, column: Column) -> Column:
+    """Skip a number that only tells who the record is of."""
     unwanted = not name or looks_like_identifier(name)
     return Column("skip") if column.type == "number" and unwanted else column
 
 
-def _arrow_columns(path: Path, suffix: str) -> tuple[dict[str, Column], dict[str, str]]:
+def _arrow_draft(path: Path, suffix: str) -> str:
     import pyarrow as pa
     from pyarrow import parquet
 
     from privspan.rows.files.tables import declared_column
 
-    types: Any = (
-        parquet.read_schema(path) if suffix == ".parquet" else pa.ipc.open_file(pa.memory_map(str(path))).schema
-    )
-    columns, remarks = {}, {}
-    for field in types:
-        column, remark = declared_column(field.type)
-        columns[field.name] = _skipped(field.name, column)
-        if remark is not None:
-            remarks[field.name] = remark
-    return columns, remarks
+    is_parquet = suffix == ".parquet"
+    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    found = {field.name: declared_column(field.type) for field in types}
+    columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
+    remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
+    return schema_text(Schema(columns), remarks, _FROM_TYPES)

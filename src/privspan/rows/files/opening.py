@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias, cast
 
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.files.schema import Schema, read_schema
-from privspan.rows.source import RowSource, UnreadableFileError
+from privspan.rows.source import RowSource, UnreadableFileError, damage_told
 
-_Opener = Callable[[Path, Sequence[str] | None, Schema], RowSource]
+_Opener: TypeAlias = Callable[[Path, Sequence[str] | None, Schema], RowSource]
 
-_READERS = {
-    ".arrow": ("privspan.rows.files.tables", "open_arrow", "pyarrow"),
-    ".csv": ("privspan.rows.files.text", "open_csv", "pyarrow"),
-    ".feather": ("privspan.rows.files.tables", "open_arrow", "pyarrow"),
-    ".h5ad": ("privspan.rows.files.hdf5", "open_h5ad", "h5py"),
-    ".parquet": ("privspan.rows.files.parquet", "open_parquet", "pyarrow"),
-    ".tsv": ("privspan.rows.files.text", "open_csv", "pyarrow"),
-    ".zarr": ("privspan.rows.files.zarr_store", "open_zarr", "zarr"),
+_ARRAYS = {".npy": open_npy, ".npz": open_npz}
+_READERS = {  # module, function, and the package that it needs
+    ".arrow": ("tables", "open_arrow", "pyarrow"),
+    ".csv": ("text", "open_csv", "pyarrow"),
+    ".feather": ("tables", "open_arrow", "pyarrow"),
+    ".h5ad": ("chunked", "open_h5ad", "h5py"),
+    ".parquet": ("parquet", "open_parquet", "pyarrow"),
+    ".tsv": ("text", "open_csv", "pyarrow"),
+    ".zarr": ("chunked", "open_zarr", "zarr"),
 }
 _TEXT, _ARROW = (".csv", ".tsv"), (".arrow", ".feather", ".parquet")
 
-SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, ".npy", ".npz"]))
+SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
 """Suffixes that `open_rows` knows."""
 
 
@@ -93,12 +94,14 @@ def open_rows(
         raise TypeError("`columns` must be a sequence of column names, at least one.")
     if columns is not None and len(set(columns)) != len(columns):
         raise ValueError("`columns` must not name a column twice.")
-    declared = _declared(schema).but(
+    if schema is not None and not isinstance(schema, Schema):
+        schema = read_schema(schema)
+    declared = (schema or Schema()).but(
         width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines
     )
     path = Path(path)
     suffix = known_suffix(path)
-    if suffix in (".npy", ".npz") and (columns is not None or declared.columns is not None):
+    if suffix in _ARRAYS and (columns is not None or declared.columns is not None):
         raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
     if width is not None and suffix not in _ARROW:
         raise UnreadableFileError(f"`{path.name}` has no columns of lists; leave out `width`.")
@@ -106,8 +109,8 @@ def open_rows(
         raise UnreadableFileError(
             f"`{path.name}` is no CSV file; leave out `separator`, `decimal`, `encoding` and `quoted_newlines`."
         )
-    with damage_told(path):
-        return _opened(path, suffix, columns, declared)
+    with damage_told(damage_of(path)):
+        return _ARRAYS[suffix](path) if suffix in _ARRAYS else _reader(suffix)(path, columns, declared)
 
 
 def known_suffix(path: Path) -> str:
@@ -122,27 +125,9 @@ def known_suffix(path: Path) -> str:
     return suffix
 
 
-@contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """Turn whatever a reader fails with into one sentence about the file."""
-    try:
-        yield
-    except (UnreadableFileError, ImportError, MemoryError):
-        raise
-    except Exception:  # it fails in whatever way the damage leads it to
-        raise UnreadableFileError(f"`{path.name}` is damaged, or is not a {path.suffix.lower()} file.") from None
-
-
-def _declared(schema: Schema | str | os.PathLike[str] | None) -> Schema:
-    if schema is None:
-        return Schema()
-    return schema if isinstance(schema, Schema) else read_schema(schema)
-
-
-def _opened(path: Path, suffix: str, columns: Sequence[str] | None, schema: Schema) -> RowSource:
-    if suffix == ".npy":
-        return open_npy(path)
-    return open_npz(path) if suffix == ".npz" else _reader(suffix)(path, columns, schema)
+def damage_of(path: Path) -> str:
+    """Return what is said of a file that no reader could read, where it is not known why."""
+    return f"`{path.name}` is damaged, or is not a {path.suffix.lower()} file."
 
 
 def _reader(suffix: str) -> _Opener:
@@ -151,5 +136,4 @@ def _reader(suffix: str) -> _Opener:
         import_module(package)
     except ImportError:
         raise ImportError(f"Reading {suffix} files needs {package}: pip install 'privspan[files]'.") from None
-    opener: _Opener = getattr(import_module(module), function)
-    return opener
+    return cast(_Opener, getattr(import_module(f"privspan.rows.files.{module}"), function))

@@ -188,22 +188,10 @@ def _check_keys(found: dict[str, Any], kind: type, where: str) -> None:
 
 
 def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[str]) -> str:
-    """Write a schema as TOML that `read_schema` reads.
-
-    Parameters
-    ----------
-    schema : Schema
-    remarks : mapping of str to str
-        Comments beside columns.
-    opening : iterable of str
-        Comments above everything.
-    """
+    """Write a schema as TOML that `read_schema` reads, with comments above everything and beside columns."""
+    said = {field.name: getattr(schema, field.name) for field in fields(Schema) if field.name != "columns"}
     lines = [f"# {line}" for line in opening]
-    plain = Schema()
-    for field in fields(Schema)[1:]:
-        value = getattr(schema, field.name)
-        if value != getattr(plain, field.name):
-            lines.append(f"{field.name} = {_quoted(value)}")
+    lines += [f"{name} = {_quoted(value)}" for name, value in said.items() if value != getattr(Schema(), name)]
     for name, column in (schema.columns or {}).items():
         lines += ["", f"[columns.{_quoted(name)}]"]
         lines.append(f"type = {_quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))

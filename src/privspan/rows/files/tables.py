@@ -18,47 +18,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Column, Schema
-from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource, window_edges, window_rows
+from privspan.rows.source import (
+    LeftOut,
+    RowSource,
+    UnreadableFileError,
+    WindowedSource,
+    damage_told,
+    window_edges,
+    window_rows,
+)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the schema says about the rows.
+    """What the schema says about the rows."""
 
-    Attributes
-    ----------
-    columns : list of str
-        Columns of the file that are read.
-    width : int or None
-        d, for one column of lists; None where every column is one of the d.
-    dtype : numpy.dtype
-        float32 where that holds every value of the columns' types, else float64.
-    left_out : tuple of LeftOut
-    """
-
-    columns: list[str]
-    width: int | None
-    dtype: np.dtype[Any]
+    columns: list[str]  # of the file that are read
+    width: int | None  # d, for one column of lists; None where every column is one of the d
+    dtype: np.dtype[Any]  # float32 where that holds every value of the columns' types, else float64
     left_out: tuple[LeftOut, ...]
 
 
 def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     """Choose columns of numbers, or one column of lists of numbers where there are no others or it was asked for.
 
-    Parameters
-    ----------
-    file : str
-        Name, for messages.
-    types : pyarrow.Schema
-        Of the file.
-    wanted : sequence of str, optional
-        Columns that were asked for.
-    schema : Schema
-        What the caller declares.
+    `types` is the Arrow schema of the file, `schema` what the caller declares.
     """
-    kinds = [(field.name, _not_a_number(field.type)) for field in types]
+    kinds = [(field.name, arrow_kind(field.type).other) for field in types]
     lists = [field.name for field in types if _is_number_list(field.type) and _may_be_list(field.name, schema)]
     if wanted is not None and len(wanted) == 1 and wanted[0] in lists:
         choose_columns(file, kinds, None, schema)  # refuses what the schema says of other columns as ever
@@ -71,8 +60,7 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
         raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
     if schema.width is not None:
         raise UnreadableFileError(f"`{file}` is read without a column of lists; leave out `width`.")
-    narrow = all(_fits_float32(types.field(name).type) for name in columns)
-    return Layout(columns, None, np.dtype(np.float32 if narrow else np.float64), left_out)
+    return Layout(columns, None, _float_type(types.field(name).type for name in columns), left_out)
 
 
 def _may_be_list(name: str, schema: Schema) -> bool:
@@ -92,33 +80,15 @@ def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut
             f"Column {field.name!r} of `{file}` holds lists whose type does not say how long they are; say it with "
             "`width`, or write them as lists of fixed size."
         )
-    dtype = np.dtype(np.float32 if _fits_float32(field.type.value_type) else np.float64)
-    return Layout([field.name], width, dtype, tuple(other for other in others if other.name != field.name))
-
-
-def _not_a_number(kind: Any) -> str | None:
-    """Return None for a type of numbers, else what it is instead."""
-    types = pa.types
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return None
-    if types.is_temporal(kind):
-        return "date or time"
-    if types.is_dictionary(kind):
-        return "categories"
-    if types.is_nested(kind):
-        return "lists"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return "no numbers"
+    left_out = tuple(other for other in others if other.name != field.name)
+    return Layout([field.name], width, _float_type([field.type.value_type]), left_out)
 
 
 def declared_column(kind: Any) -> tuple[Column, str | None]:
     """Return what a schema would say of a column of this type, with a remark."""
-    reason = _not_a_number(kind)
-    if reason is None:
-        return Column("number"), None
-    if reason == "text":
-        return Column("text"), None
+    reason = arrow_kind(kind).other
+    if reason in (None, "text"):
+        return Column(reason or "number"), None
     if not _is_number_list(kind):
         return Column("skip"), reason
     if pa.types.is_fixed_size_list(kind):
@@ -128,35 +98,27 @@ def declared_column(kind: Any) -> tuple[Column, str | None]:
 
 def _is_number_list(kind: Any) -> bool:
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return is_list and _not_a_number(kind.value_type) is None
+    return is_list and arrow_kind(kind.value_type).other is None
 
 
-def _fits_float32(kind: Any) -> bool:
-    types = pa.types
-    small = types.is_integer(kind) and kind.bit_width <= 16
-    return bool(small or types.is_boolean(kind) or types.is_float16(kind) or types.is_float32(kind))
+def _float_type(kinds: Iterable[Any]) -> np.dtype[Any]:
+    """Return float32 if that holds every value of these types (in memory it must be declared), else float64."""
+    small = (pa.float32(), pa.float16(), pa.bool_())
+    narrow = all(kind in small or (pa.types.is_integer(kind) and kind.bit_width <= 16) for kind in kinds)
+    return np.dtype(np.float32 if narrow else np.float64)
 
 
 class TableRows(WindowedSource):
-    """Rows of a file of Arrow columns.
+    """Rows of an opened file of Arrow columns, whose parts have these `lengths`."""
 
-    Parameters
-    ----------
-    path : Path
-    layout : Layout
-    lengths : sequence of int
-        Rows of each part of the file.
-    """
-
-    def __init__(self, path: Path, layout: Layout, lengths: Sequence[int]) -> None:
+    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
         super().__init__()
-        self._path, self._layout = path, layout
-        d = len(layout.columns) if layout.width is None else layout.width
-        if sum(lengths) < 1 or not d:
-            raise UnreadableFileError(f"`{path.name}` holds no {'columns' if sum(lengths) else 'rows'}.")
-        self.shape, self.dtype = (int(sum(lengths)), int(d)), layout.dtype
+        self._path, self._file, self._layout = path, file, layout
+        n, d = sum(lengths), len(layout.columns) if layout.width is None else layout.width
+        if n < 1 or not d:
+            raise UnreadableFileError(f"`{path.name}` holds no {'columns' if n else 'rows'}.")
+        self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names = tuple(layout.columns) if layout.width is None else None
-        self.left_out = layout.left_out
         self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
 
@@ -170,10 +132,8 @@ class TableRows(WindowedSource):
 
     def _load(self, window: int) -> NDArray[Any]:
         start, stop = self.edges[window : window + 2].tolist()
-        try:
+        with damage_told(f"`{self._path.name}` is damaged: some of its rows cannot be read."):
             table = self._table(start, stop)
-        except (pa.ArrowException, OSError):
-            raise UnreadableFileError(f"`{self._path.name}` is damaged: some of its rows cannot be read.") from None
         if table.num_rows != stop - start:
             raise UnreadableFileError(f"`{self._path.name}` holds fewer rows than its metadata say.")
         return numbers_of(table, self._layout)
@@ -181,50 +141,37 @@ class TableRows(WindowedSource):
 
 def numbers_of(table: Any, layout: Layout) -> NDArray[Any]:
     """Turn Arrow columns into rows (rows, d); a missing cell, or a list of another length, becomes NaN."""
-    kind = pa.from_numpy_dtype(layout.dtype)
     if layout.width is not None:
-        chunks = [_list_rows(chunk, kind, layout.width) for chunk in table.column(0).chunks]
+        chunks = [_list_rows(chunk, layout.dtype, layout.width) for chunk in table.column(0).chunks]
         return np.concatenate([np.empty((0, layout.width), dtype=layout.dtype), *chunks])
     columns = np.empty((table.num_columns, table.num_rows), dtype=layout.dtype)
     for index, column in enumerate(table.columns):
-        start = 0
-        for chunk in column.chunks:
-            columns[index, start : start + len(chunk)] = _floats(chunk, kind)
-            start += len(chunk)
+        columns[index] = arrow_numbers(column, layout.dtype)
     return columns.T
 
 
-def _floats(values: Any, kind: Any) -> NDArray[Any]:
-    return np.asarray(pc.cast(values, kind, safe=False).to_numpy(zero_copy_only=False))
-
-
-def _list_rows(lists: Any, kind: Any, width: int) -> NDArray[Any]:
+def _list_rows(lists: Any, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
     """Put lists into rows; those of another length, missing ones included, become rows of NaN."""
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), -1))
-    right = lengths == width
+    right = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if right.all():
-        return _floats(lists.flatten(), kind).reshape(-1, width)
-    rows = np.full((len(lists), width), np.nan, dtype=kind.to_pandas_dtype())
-    rows[right] = _floats(lists.filter(pa.array(right)).flatten(), kind).reshape(-1, width)
+        return arrow_numbers(lists.flatten(), dtype).reshape(-1, width)
+    rows = np.full((len(lists), width), np.nan, dtype=dtype)
+    rows[right] = arrow_numbers(lists.filter(pa.array(right)).flatten(), dtype).reshape(-1, width)
     return rows
 
 
 class ArrowRows(TableRows):
     """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
 
-    def __init__(self, path: Path, reader: Any, layout: Layout, lengths: Sequence[int]) -> None:
-        super().__init__(path, layout, lengths)
-        self._reader = reader
-
     def _table(self, start: int, stop: int) -> Any:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
-        batches = [self._reader.get_batch(part).select(self._layout.columns) for part in parts]
+        batches = [self._file.get_batch(part).select(self._layout.columns) for part in parts]
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
 
 
 def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open an Arrow file (also called Feather version 2)."""
-    try:
+    with damage_told(f"`{path.name}` is not an Arrow file, or is cut short; write it as Feather version 2."):
         mapping = pa.memory_map(str(path))
         types = pa.ipc.open_file(mapping).schema
         layout = layout_of(path.name, types, columns, schema)
@@ -233,7 +180,4 @@ def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> Row
         first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
         lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
         reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
-    except (pa.ArrowException, OSError):
-        message = f"`{path.name}` is not an Arrow file, or is cut short; write it as Feather version 2."
-        raise UnreadableFileError(message) from None
     return ArrowRows(path, reader, layout, lengths)

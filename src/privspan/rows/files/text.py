@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,59 +35,42 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    """How the file is written, from declarations and its suffix."""
-
-    separator: str
-    decimal: str
-    encoding: str
-    quoted_newlines: bool
-
-    @property
-    def spelling(self) -> bytes:
-        """Return a table that turns bytes into those of plain numbers: what is not ASCII cannot be part of one."""
-        table = bytearray(range(128)) + b"_" * 128
-        table[_QUOTE] = table[_NEWLINE] = _SPACE
-        if self.decimal == ",":
-            table[ord(".")], table[ord(",")] = ord("_"), ord(".")
-        return bytes(table)
-
-
 def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Read a CSV file with a line of column names into memory, in float64."""
-    dialect = _dialect(path, schema)
-    with path.open("rb") as file:
-        blocks = _blocks(file, dialect)
-        names, first = _names(path, blocks, dialect, schema)
+    with _opened(path, schema) as (names, blocks, schema):
         kinds = [(name, None if name else "without a name") for name in names]
         used, left_out = choose_columns(path.name, kinds, columns, schema)
         if not used:
             raise UnreadableFileError(f"`{path.name}` has no column of numbers to use; name one with `columns`.")
         places = [names.index(name) for name in used]
-        parts = [_rows(block, len(names), places, dialect) for block in chain([first], blocks)]
-    table = np.concatenate(parts)
+        table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
     source = HeldRows((len(table), len(used)), table.dtype, lambda: table)
     source.names, source.left_out = tuple(used), left_out
     return source
 
 
-def _dialect(path: Path, schema: Schema) -> _Dialect:
+@contextmanager
+def _opened(path: Path, schema: Schema) -> Iterator[tuple[list[str], Iterator[bytes], Schema]]:
+    """Open a CSV file: the names of its columns, its records in blocks of lines, and how it is written."""
     separator = schema.separator or ("\t" if path.suffix.lower() == ".tsv" else ",")
     if separator == schema.decimal:
         raise UnreadableFileError(
             f"`{path.name}` cannot have the comma both between cells and as `decimal`; name the `separator`."
         )
-    return _Dialect(separator, schema.decimal, schema.encoding, schema.quoted_newlines)
+    with path.open("rb") as file:
+        blocks = _blocks(file, schema.quoted_newlines)
+        names, first = _names(path, blocks, separator, schema)
+        yield names, chain([first], blocks), schema.but(separator=separator)
 
 
-def _blocks(file: BinaryIO, dialect: _Dialect) -> Iterator[bytes]:
+def _blocks(file: BinaryIO, quoted_newlines: bool) -> Iterator[bytes]:
     """Yield blocks of whole lines, the last one with an end of line even if the file has none."""
     file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
     held: list[bytes] = []
-    inside = 0
+    inside = 0  # whether quotation marks are open
     while piece := file.read(_BLOCK_BYTES):
-        length, inside = _whole_lines(piece, inside, dialect.quoted_newlines)
+        ends = _ends(piece, inside, quoted_newlines)
+        length, inside = int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
         if length:
             yield b"".join([*held, piece[:length]])
             held = []
@@ -107,28 +90,20 @@ def _ends(block: bytes, inside: int, quoted_newlines: bool) -> NDArray[np.intp]:
     return ends
 
 
-def _whole_lines(piece: bytes, inside: int, quoted_newlines: bool) -> tuple[int, int]:
-    """Return what length of a piece is whole lines, and whether quotation marks are open after it."""
-    if not quoted_newlines:
-        return piece.rfind(b"\n") + 1, 0
-    ends = _ends(piece, inside, True)
-    return int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
-
-
-def _names(path: Path, blocks: Iterator[bytes], dialect: _Dialect, schema: Schema) -> tuple[list[str], bytes]:
+def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) -> tuple[list[str], bytes]:
     """Read the line of column names, and return the first block of records with them."""
     block = next(blocks, b"")
-    cut = next(iter(_ends(block, 0, dialect.quoted_newlines)[:1].tolist()), len(block)) + 1
+    cut = next(iter(_ends(block, 0, schema.quoted_newlines)[:1].tolist()), len(block)) + 1
     header, first = block[:cut], block[cut:] or next(blocks, b"")
     if header.startswith(_UTF16):
         raise UnreadableFileError(f"`{path.name}` is written in UTF-16; save it as UTF-8.")
     if not first:
         raise UnreadableFileError(f"`{path.name}` holds no rows.")
     try:
-        line = header.decode(dialect.encoding).rstrip("\r\n")
-        names = [name.strip() for name in next(csv.reader([line], delimiter=dialect.separator), [])]
+        line = header.decode(schema.encoding).rstrip("\r\n")
+        names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
     except UnicodeDecodeError:
-        message = f"The column names of `{path.name}` are not {dialect.encoding}; name their `encoding`."
+        message = f"The column names of `{path.name}` are not {schema.encoding}; name their `encoding`."
         raise UnreadableFileError(message) from None
     except csv.Error:
         names = []
@@ -138,14 +113,14 @@ def _names(path: Path, blocks: Iterator[bytes], dialect: _Dialect, schema: Schem
         raise UnreadableFileError(f"`{path.name}` must begin with a line of column names.")
     other = next((sign for sign in _OTHER_SEPARATORS if len(names) == 1 and sign in line), None)
     if other is not None and schema.separator is None:
-        message = f"`{path.name}` has one column if a {dialect.separator!r} separates; its names hold"
+        message = f"`{path.name}` has one column if a {separator!r} separates; its names hold"
         raise UnreadableFileError(f"{message} {_OTHER_SEPARATORS[other]}: name the `separator`.")
     return names, first
 
 
-def _rows(block: bytes, width: int, places: Sequence[int], dialect: _Dialect) -> NDArray[np.float64]:
+def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> NDArray[np.float64]:
     """Turn lines into rows (lines, places), each from its own bytes; one that is no record becomes NaN."""
-    cells, sound = _cells(block, width, dialect)
+    cells, sound = _cells(block, width, schema)
     wanted = np.asarray(places, dtype=np.int64)
     if not np.array_equal(wanted, np.arange(width)):
         cells = cells.take(pa.array((np.arange(len(sound))[:, None] * width + wanted).ravel()))
@@ -154,18 +129,19 @@ def _rows(block: bytes, width: int, places: Sequence[int], dialect: _Dialect) ->
     return rows
 
 
-def _cells(block: bytes, width: int, dialect: _Dialect) -> tuple[Any, NDArray[np.bool_]]:
+def _cells(block: bytes, width: int, schema: Schema) -> tuple[Any, NDArray[np.bool_]]:
     """Cut lines into cells, line after line (lines * width,), and tell which lines have that many.
 
     A cell begins after its separator and ends where the next begins, with a separator that is made a space.  The
     cells of a line with another number of them are of no use: the first are empty, the last holds the whole line.
     """
     data = np.frombuffer(block, dtype=np.uint8)
-    ends = _ends(block, 0, dialect.quoted_newlines)
+    ends = _ends(block, 0, schema.quoted_newlines)
     if not len(ends) or ends[-1] != len(data) - 1:  # quotation marks that the file never closes
         ends = np.append(ends, len(data) - 1)
     begins = np.concatenate([[0], ends[:-1] + 1])
-    separators = np.flatnonzero(data == ord(dialect.separator))
+    assert schema.separator is not None  # `_opened` decides it
+    separators = np.flatnonzero(data == ord(schema.separator))
     closed = np.ones(len(ends), dtype=bool)
     if b'"' in block:
         quotes = np.flatnonzero(data == _QUOTE)
@@ -177,11 +153,20 @@ def _cells(block: bytes, width: int, dialect: _Dialect) -> tuple[Any, NDArray[np
     sound = closed & (counts == width - 1)
     starts = np.repeat(begins[:, None], width, axis=1)  # (lines, width)
     starts[sound, 1:] = separators[np.repeat(sound, counts)].reshape(sound.sum(), width - 1) + 1
-    spelled = np.frombuffer(bytearray(block.translate(dialect.spelling)), dtype=np.uint8)
+    spelled = np.frombuffer(bytearray(block.translate(_spelling(schema.decimal))), dtype=np.uint8)
     spelled[separators] = _SPACE
     offsets = np.append(starts.ravel(), len(data)).astype(np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(spelled)]
     return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers), sound
+
+
+def _spelling(decimal: str) -> bytes:
+    """Return a table that turns bytes into those of plain numbers: what is not ASCII cannot be part of one."""
+    table = bytearray(range(128)) + b"_" * 128
+    table[_QUOTE] = table[_NEWLINE] = _SPACE
+    if decimal == ",":
+        table[ord(".")], table[ord(",")] = ord("_"), ord(".")
+    return bytes(table)
 
 
 def _numbers(cells: Any) -> NDArray[np.float64]:
@@ -209,21 +194,13 @@ def _floats(text: Any) -> NDArray[np.float64]:
 def draft_csv(path: Path, schema: Schema) -> tuple[Schema, dict[str, str]]:
     """Guess types from all cells: numbers where most of the filled ones are.  Not private.
 
-    Returns
-    -------
-    schema : Schema
-        What was declared, with the types.
-    remarks : dict of str to str
-        On columns that hold something else too.
+    Returned are what was declared, with the types, and remarks on columns that hold something else too.
     """
-    dialect = _dialect(path, schema)
-    with path.open("rb") as file:
-        blocks = _blocks(file, dialect)
-        names, first = _names(path, blocks, dialect, schema)
+    with _opened(path, schema) as (names, blocks, full):
         choose_columns(path.name, [(name, None) for name in names], None)  # refuses a name that comes twice
         filled, numbers = np.zeros((2, len(names)), dtype=np.int64)
-        for block in chain([first], blocks):
-            cells, sound = _cells(block, len(names), dialect)
+        for block in blocks:
+            cells, sound = _cells(block, len(names), full)
             lengths = np.asarray(pc.binary_length(pc.ascii_trim_whitespace(cells))).reshape(-1, len(names))
             filled += ((lengths > 0) & sound[:, None]).sum(axis=0)
             values = _numbers(cells).reshape(-1, len(names))
