@@ -1,117 +1,81 @@
-"""The options of ``privspan fit``, by the type of the parameter that takes them."""
+"""The options of ``privspan fit`` in groups: what is learnt at which cost, and where the spend is written down."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from privspan.cli._options import fraction_of, positive, whole
+from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, positive, whole
 
 _WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"  # panels of --help
 
-TableFile = Annotated[
+PeopleFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
 ]
-Dimension = Annotated[
-    Any,  # an int or "auto"
-    typer.Option("--k", parser=whole("--k", "3", word="auto"), metavar="DIMENSION", help="A number, or 'auto'."),
-]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The .npz file to write.")]
-Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write a report for people, one .html page.")
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        parser=whole("--seed", "0", least=0),
-        metavar="NUMBER",
-        help="For tests only: makes the run repeatable and NOT private.",
-    ),
-]
-
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", metavar="A,B,C", help="Columns to use; by default all numbers.", rich_help_panel=_WHAT),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        metavar="NAME",
-        help="auto, adaptive, stable, approximate or analyze-gauss; with --exact: auto, gap-max or votes.",
-        rich_help_panel=_WHAT,
-    ),
-]
-Center = Annotated[
-    bool, typer.Option("--center/--no-center", help="Take a private mean away.", rich_help_panel=_WHAT)
-]
-NormBound = Annotated[
-    Decimal | None,
-    typer.Option(
-        "--norm-bound",
-        parser=positive("--norm-bound", "10"),
-        metavar="NUMBER",
-        help="A public bound on the length of rows; helps the centring.",
-        rich_help_panel=_WHAT,
-    ),
-]
-MostDimensions = Annotated[
-    int | None,
-    typer.Option(
-        "--max-k",
-        parser=whole("--max-k", "10"),
-        metavar="NUMBER",
-        help="The most for --k auto.",
-        rich_help_panel=_WHAT,
-    ),
-]
-
-Exact = Annotated[
-    bool, typer.Option("--exact", help="Find exact relations instead of directions.", rich_help_panel=_EXACT)
-]
-Decimals = Annotated[
-    int | None,
-    typer.Option(
-        "--decimals",
-        parser=whole("--decimals", "2", least=0),
-        metavar="NUMBER",
-        help="Decimals that the table is written with.",
-        rich_help_panel=_EXACT,
-    ),
-]
-Affine = Annotated[bool, typer.Option("--affine", help="Relations may have constants.", rich_help_panel=_EXACT)]
-
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", metavar="FILE", help="Write the spend down here first (JSON).", rich_help_panel=_LEDGER),
-]
-Dataset = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset", metavar="NAME", help="Name in the ledger; by default the file's path.", rich_help_panel=_LEDGER
-    ),
-]
+Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
 LimitEpsilon = Annotated[
     Decimal | None,
-    typer.Option(
-        "--limit-epsilon",
-        parser=positive("--limit-epsilon", "3"),
-        metavar="NUMBER",
-        help="What all fits on the data set may cost together.",
-        rich_help_panel=_LEDGER,
-    ),
+    positive("--limit-epsilon", "3", "What all fits on the data set may cost together.", panel=_LEDGER),
 ]
-LimitDelta = Annotated[
-    Decimal | None,
-    typer.Option(
-        "--limit-delta",
-        parser=fraction_of("--limit-delta", "1e-5"),
-        metavar="NUMBER",
-        help="The same for delta.",
-        rich_help_panel=_LEDGER,
-    ),
-]
+LimitDelta = Annotated[Decimal | None, fraction("--limit-delta", "1e-5", "The same for delta.", panel=_LEDGER)]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is learnt, and at which cost."""
+
+    k: Annotated[
+        Any,  # an int or "auto"
+        whole("--k", "3", "A number, or 'auto'.", word="auto", metavar="DIMENSION"),
+    ]
+    epsilon: Epsilon
+    delta: Delta
+    method: Annotated[
+        str,
+        option(
+            "--method",
+            "auto, adaptive, stable, approximate or analyze-gauss; with --exact: auto, gap-max or votes.",
+            "NAME",
+            panel=_WHAT,
+        ),
+    ] = "auto"
+    center: Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)] = True
+    gamma: Gamma = None
+    norm_bound: Annotated[
+        float | None,
+        positive(
+            "--norm-bound",
+            "10",
+            "A public bound on the length of rows; helps the centring.",
+            make=float,
+            panel=_WHAT,
+        ),
+    ] = None
+    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
+    exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
+    decimals: Annotated[
+        int | None, whole("--decimals", "2", "Decimals that the table is written with.", least=0, panel=_EXACT)
+    ] = None
+    affine: Annotated[bool, option("--affine", "Relations may have constants.", panel=_EXACT)] = False
+    seed: Annotated[
+        int | None,
+        whole("--seed", "0", "For tests only: makes the run repeatable and NOT private.", least=0),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the spend is written down, and what the data set may cost."""
+
+    ledger: Annotated[
+        Path | None, option("--ledger", "Write the spend down here first (JSON).", "FILE", panel=_LEDGER)
+    ] = None
+    dataset: Annotated[
+        str | None, option("--dataset", "Name in the ledger; by default the file's path.", "NAME", panel=_LEDGER)
+    ] = None
+    limit_epsilon: LimitEpsilon = None
+    limit_delta: LimitDelta = None

@@ -7,16 +7,17 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privspan.cli import _console
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
+    from privspan.cli._read_options import Reading
     from privspan.rows import RowSource
 
 STDIN = Path("-")
@@ -25,21 +26,10 @@ _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quote
 
 
 @contextmanager
-def open_table(
-    file: Path, columns: Sequence[str] | None = None, reading: Mapping[str, Any] | None = None
-) -> Iterator[RowSource]:
-    """Open a file of numbers, or CSV from standard input for ``-``.
-
-    Parameters
-    ----------
-    file : Path
-    columns : sequence of str, optional
-        Columns to use.
-    reading : mapping, optional
-        What is declared about the file: further options of `privspan.rows.open_rows`.
-    """
+def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
+    """Open a file of numbers, or CSV from standard input for ``-``; `columns` are those to use, by default all."""
     with table_file(file) as path:
-        yield _opened(path, columns, reading or {})
+        yield _opened(path, columns, reading)
 
 
 @contextmanager
@@ -73,12 +63,12 @@ def _check_file(file: Path) -> None:
         raise Complaint(message, ExitCode.UNREADABLE)
 
 
-def _opened(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> RowSource:
+def _opened(file: Path, columns: Sequence[str] | None, reading: Reading) -> RowSource:
     from privspan.rows import UnreadableFileError, open_rows
 
     with in_flags():
         try:
-            return open_rows(file, columns=columns, **reading)
+            return open_rows(file, columns=columns, **vars(reading))
         except UnreadableFileError:
             _explain_unknown(file, columns, reading)
             raise
@@ -96,14 +86,14 @@ def in_flags() -> Iterator[None]:
         raise UnreadableFileError(flags.replace("`", "'")) from None
 
 
-def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> None:
+def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading) -> None:
     """Complain about columns that the file does not have, with the names that come nearest."""
     from privspan.rows import UnreadableFileError, open_rows
 
     if columns is None:
         return
     try:
-        every = open_rows(file, **reading)
+        every = open_rows(file, **vars(reading))
     except UnreadableFileError:
         return
     known = [*(every.names or ()), *(column.name for column in every.left_out)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -22,25 +22,15 @@ _COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">runs", "verdict")
 
 
 def audit(
-    name: Annotated[str | None, typer.Argument(help="A mechanism, or exact, sampler or sampled; else all.")] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the mechanisms and stop.")] = False,
-    runs: Annotated[
-        int, typer.Option("--runs", parser=whole("--runs", "2000"), metavar="NUMBER", help="Runs on each table.")
-    ] = _DEFAULT_RUNS,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed", parser=whole("--seed", "1", least=0), metavar="NUMBER", help="Make the audit repeatable."
-        ),
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A mechanism, or exact, sampler or sampled; else all.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", parser=whole("--workers", "2"), metavar="NUMBER", help="Processes.")
-    ] = 1,
+    list_names: Annotated[bool, option("--list", "List the mechanisms and stop.")] = False,
+    runs: Annotated[int, whole("--runs", "2000", "Runs on each table.")] = _DEFAULT_RUNS,
+    seed: Annotated[int | None, whole("--seed", "1", "Make the audit repeatable.", least=0)] = None,
+    workers: Annotated[int, whole("--workers", "2", "Processes.")] = 1,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help=f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere)."
-        ),
+        Path | None, output_to(f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere).", "FILE")
     ] = None,
     overwrite: Overwrite = False,
     page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/

@@ -9,7 +9,7 @@ import typer
 
 from privspan.cli import _console
 from privspan.cli._fit_options import LimitDelta, LimitEpsilon
-from privspan.cli._options import Json
+from privspan.cli._options import Json, option
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file giv
 @commands.command("show")
 def show(
     ledger: LedgerFile,
-    dataset: Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="Only this data set.")] = None,
+    dataset: Annotated[str | None, option("--dataset", "Only this data set.", "NAME")] = None,
     json: Json = False,
 ) -> None:
     """Show every data set of a ledger: entries, what they cost together, what is left.
@@ -48,7 +48,7 @@ def show(
 @commands.command("limit")
 def limit(
     ledger: LedgerFile,
-    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")],
+    dataset: Annotated[str, option("--dataset", "The data set.", "NAME")],
     epsilon: LimitEpsilon = None,
     delta: LimitDelta = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file t
 
 def show(
     subspace: SubspaceFile,
-    loadings: Annotated[
-        int, typer.Option("--loadings", parser=whole("--loadings", "5"), metavar="COUNT", help="Columns to name.")
-    ] = 5,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write the report on it, one .html page.")
-    ] = None,
+    loadings: Annotated[int, whole("--loadings", "5", "Columns to name.", metavar="COUNT")] = 5,
+    report: Annotated[Path | None, option("--report", "Write the report on it, one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -32,8 +28,7 @@ def show(
 
     Example: privspan show subspace.npz
     """
-    if report is not None:
-        check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
+    check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
     if report is not None:
         _write_report(saved, report, overwrite)

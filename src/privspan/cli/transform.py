@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
-
 from privspan.cli import _console
-from privspan.cli import _read_options as reading
-from privspan.cli._options import Json, Overwrite, check_target
+from privspan.cli._options import Json, Overwrite, TableFile, check_target, grouped, output_to
 from privspan.cli._progress import activity
+from privspan.cli._read_options import Reading
 from privspan.cli._table import STDIN, open_table
 from privspan.cli.exits import Complaint
 from privspan.cli.read import SubspaceFile, load
@@ -29,20 +27,13 @@ _SUFFIXES = (".csv", ".npy", ".parquet")
 _PIECE_ENTRIES = 2**22
 
 
+@grouped
 def transform(
     subspace: SubspaceFile,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="OUT", help=".csv, .npy or .parquet; - for CSV on standard output."),
-    ],
+    file: TableFile,
+    output: Annotated[Path, output_to(".csv, .npy or .parquet; - for CSV on standard output.")],
+    reading: Reading,
     overwrite: Overwrite = False,
-    schema: reading.SchemaFile = None,
-    separator: reading.Separator = None,
-    decimal: reading.DecimalSign = None,
-    encoding: reading.Encoding = None,
-    quoted_newlines: reading.QuotedNewlines = None,
-    width: reading.Width = None,
     json: Json = False,
 ) -> None:
     """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
@@ -58,15 +49,7 @@ def transform(
         )
     found = load(subspace).subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
-    written = {
-        "schema": schema,
-        "separator": separator,
-        "decimal": decimal,
-        "encoding": encoding,
-        "quoted_newlines": quoted_newlines,
-        "width": width,
-    }
-    with activity("Transforming") as shown, open_table(file, names, written) as source:
+    with activity("Transforming") as shown, open_table(file, names, reading) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")
