@@ -66,7 +66,7 @@ def _print_components(saved: SavedRelease, loadings: int) -> None:
 def _components(saved: SavedRelease, loadings: int) -> list[tuple[tuple[str, ...], list[tuple[str, float]]]]:
     """Return variance and share in words, where known, and the largest loadings of every component."""
     spectrum = _spectrum(saved)
-    names = _names(saved.subspace)
+    names = names_of(saved.subspace)
     result: list[tuple[tuple[str, ...], list[tuple[str, float]]]] = []
     for index, axis in enumerate(saved.subspace.basis.T):  # (d,)
         largest = np.argsort(-np.abs(axis), kind="stable")[:loadings]
@@ -81,7 +81,8 @@ def _spectrum(saved: SavedRelease) -> tuple[Any, Any] | None:
     return None if variances is None or shares is None else (variances, shares)
 
 
-def _names(subspace: Subspace) -> tuple[str, ...]:
+def names_of(subspace: Subspace) -> tuple[str, ...]:
+    """Return the names of the columns, or their numbers."""
     return subspace.names or tuple(f"column {number}" for number in range(1, subspace.ambient_dimension + 1))
 
 
@@ -96,13 +97,13 @@ def _print_relations(subspace: Subspace) -> None:
 
 def relations_of(subspace: Subspace) -> list[str]:
     """Return the relations of an exact subspace in words."""
-    return [relation.describe(_names(subspace)) for relation in subspace.relations()]
+    return [relation.describe(names_of(subspace)) for relation in subspace.relations()]
 
 
 def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
     """Describe it for programs."""
     subspace = saved.subspace
-    names = _names(subspace)
+    names = names_of(subspace)
     components = [
         {"loadings": [{"column": name, "loading": value} for name, value in leading]}
         for _, leading in _components(saved, loadings)

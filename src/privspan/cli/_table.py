@@ -28,8 +28,16 @@ _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quote
 @contextmanager
 def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
     """Open a file of numbers, or CSV from standard input for ``-``; `columns` are those to use, by default all."""
+    from privspan.rows import UnreadableFileError, open_rows
+
     with table_file(file) as path:
-        yield _opened(path, columns, reading)
+        with in_flags():
+            try:
+                source = open_rows(path, columns=columns, **vars(reading))
+            except UnreadableFileError:
+                _explain_unknown(path, columns, reading)
+                raise
+        yield source
 
 
 @contextmanager
@@ -61,17 +69,6 @@ def _check_file(file: Path) -> None:
         known = ", ".join(SUFFIXES)
         message = f"{file.name!r} has a suffix that is not known; convert it to one of {known}."
         raise Complaint(message, ExitCode.UNREADABLE)
-
-
-def _opened(file: Path, columns: Sequence[str] | None, reading: Reading) -> RowSource:
-    from privspan.rows import UnreadableFileError, open_rows
-
-    with in_flags():
-        try:
-            return open_rows(file, columns=columns, **vars(reading))
-        except UnreadableFileError:
-            _explain_unknown(file, columns, reading)
-            raise
 
 
 @contextmanager

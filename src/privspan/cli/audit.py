@@ -68,7 +68,10 @@ def _run(
     results = run_audit(name, runs=runs, seed=seed, workers=workers, progress=_report_progress)
     text = dumps({**run_facts(runs=runs, seed=seed), **summary(results)}, indent=1)
     try:
-        _print_results(results, text if json else None)
+        if json:
+            print(text)
+        else:
+            _print_results(results)
     finally:  # a reader of the table that hangs up early must not cost the results
         if target is not None:
             _store(text, target, overwrite)
@@ -77,11 +80,11 @@ def _run(
 
 def _make_ready(target: Path, overwrite: bool) -> None:
     """Refuse, before audits that take half an hour are run, a file that could not be written afterwards."""
-    folder = target.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Complaint(f"the folder {str(folder)!r} cannot be made; choose another one with --output.") from error
+        folder = str(target.parent)
+        raise Complaint(f"the folder {folder!r} cannot be made; choose another one with --output.") from error
     check_target(target, "--output", (target.suffix.lower(),), overwrite=overwrite)
 
 
@@ -114,12 +117,9 @@ def _cells(result: AuditResult) -> tuple[str, ...]:
     return result.name, result.kind, result.case, claim, found, f"{result.runs:,}", _verdict(result)
 
 
-def _print_results(results: Sequence[AuditResult], text: str | None) -> None:
+def _print_results(results: Sequence[AuditResult]) -> None:
     from privspan.audit import summary
 
-    if text is not None:
-        print(text)
-        return
     refuted = {number: "red" for number, result in enumerate(results) if result.refuted}
     _console.print_table(_COLUMNS, [_cells(result) for result in results], styles=refuted)
     whole = summary(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,15 @@ from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
+
+_DISTANCES = (
+    (1e-9, "the same, up to rounding."),
+    (0.05, "nearly the same."),
+    (0.2, "close."),
+    (0.5, "similar, with a direction that has moved noticeably."),
+    (0.95, "different: a direction of one is mostly missing from the other."),
+    (math.inf, "at a right angle, or nearly: a direction of one is absent from the other."),
+)
 
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 
@@ -61,18 +71,16 @@ def relations(subspace: SubspaceFile, json: Json = False) -> None:
     from privspan.cli import _describe
 
     said = _describe.relations_of(found)
-    if json:
-        pairs = zip(said, found.relations(), strict=True)
-        _console.print_json(
-            [{"text": text, "terms": dict(_terms(one, found.names)), "constant": one.constant} for text, one in pairs]
-        )
-    else:
+    if not json:
         _console.print_lines(*said)
-
-
-def _terms(relation: object, names: tuple[str, ...] | None) -> list[tuple[str, int]]:
-    terms: tuple[tuple[int, int], ...] = relation.terms  # type: ignore[attr-defined]
-    return [(names[column] if names else f"column {column + 1}", factor) for column, factor in terms]
+        return
+    names = _describe.names_of(found)
+    _console.print_json(
+        [
+            {"text": text, "terms": {names[column]: factor for column, factor in one.terms}, "constant": one.constant}
+            for text, one in zip(said, found.relations(), strict=True)
+        ]
+    )
 
 
 def compare(
@@ -108,16 +116,7 @@ def compare(
 def _in_words(distance: float, first: int, second: int) -> str:
     if first != second:
         return f"of {first} and {second} dimensions, so their distance is 1 by definition."
-    for bound, words in (
-        (1e-9, "the same, up to rounding."),
-        (0.05, "nearly the same."),
-        (0.2, "close."),
-        (0.5, "similar, with a direction that has moved noticeably."),
-        (0.95, "different: a direction of one is mostly missing from the other."),
-    ):
-        if distance <= bound:
-            return words
-    return "at a right angle, or nearly: a direction of one is absent from the other."
+    return next(words for bound, words in _DISTANCES if distance <= bound)
 
 
 def load(path: Path) -> SavedRelease:

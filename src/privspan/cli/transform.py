@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from privspan.rows import RowSource
     from privspan.subspace import Subspace
 
-_SUFFIXES = (".csv", ".npy", ".parquet")
 _PIECE_ENTRIES = 2**22
 
 
@@ -40,13 +39,13 @@ def transform(
 
     Example: privspan transform subspace.npz people.csv -o coordinates.csv
     """
+    from privspan._lib.whole_file import whole_file
+
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
-    if not to_stdout:
-        check_target(
-            output, "-o", _SUFFIXES, spare={"the table": file, "the subspace": subspace}, overwrite=overwrite
-        )
+    inputs = {"the table": file, "the subspace": subspace}
+    check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     found = load(subspace).subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
     with activity("Transforming") as shown, open_table(file, names, reading) as source:
@@ -54,11 +53,9 @@ def transform(
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")
         shown.now("Transforming", source.shape[0])
-        suffix = ".csv" if to_stdout else output.suffix.lower()
-        with (
-            _target(None if to_stdout else output, overwrite) as handle,
-            _WRITERS[suffix](handle, source.shape[0], found) as write,
-        ):
+        writer = _WRITERS[".csv" if to_stdout else output.suffix.lower()]
+        target = _stdout() if to_stdout else whole_file(output, overwrite=overwrite)
+        with target as handle, writer(handle, source.shape[0], found) as write:
             for coordinates in _coordinates(source, found):
                 write(coordinates)
                 shown.advance(len(coordinates))
@@ -81,15 +78,9 @@ def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.f
 
 
 @contextmanager
-def _target(output: Path | None, overwrite: bool) -> Iterator[BinaryIO]:
-    from privspan._lib.whole_file import whole_file
-
-    if output is None:
-        with _console.stdout_in_words():
-            yield sys.stdout.buffer
-        return
-    with whole_file(output, overwrite=overwrite) as handle:
-        yield handle
+def _stdout() -> Iterator[BinaryIO]:
+    with _console.stdout_in_words():
+        yield sys.stdout.buffer
 
 
 def _heads(subspace: Subspace) -> list[str]:
@@ -125,8 +116,4 @@ def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator
         yield lambda coordinates: writer.write_table(pa.table(list(coordinates.T), schema=schema))
 
 
-_WRITERS: dict[str, Callable[[BinaryIO, int, Any], Any]] = {
-    ".csv": _csv_writer,
-    ".npy": _npy_writer,
-    ".parquet": _parquet_writer,
-}
+_WRITERS = {".csv": _csv_writer, ".npy": _npy_writer, ".parquet": _parquet_writer}

@@ -10,7 +10,7 @@ import scipy
 
 from privspan._lib.frozen import plain
 from privspan._lib.version import __version__
-from privspan.report.markup import Html, element, join
+from privspan.report.markup import Html, element, folded, join, row
 from privspan.report.subject import Subject
 from privspan.report.words import command, number, program
 
@@ -21,19 +21,15 @@ def reproduce(subject: Subject) -> Html:
     """Show the code and the command that run the method again."""
     code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
     if code is None:
-        return join(())
+        return join()
     words = (
         "Here table is an array or data frame with one row per person, and names lists its columns. The noise is "
         "fresh each time, so the numbers will differ a little, and every run spends the budget again."
     )
-    pieces = [
-        element("h2", "How to reproduce it"),
-        element("p", words),
-        element("pre", element("code", code)),
-    ]
+    pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
     if shell is not None:
         pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
-    return join(pieces)
+    return join(*pieces)
 
 
 def numbers(subject: Subject) -> Html:
@@ -45,7 +41,7 @@ def numbers(subject: Subject) -> Html:
         pieces.append(_mean(subject))
     if subject.release.subspace is not None:
         pieces.append(_loadings(subject))
-    return join(pieces)
+    return join(*pieces)
 
 
 def _values(title: str, values: Mapping[str, object]) -> Html:
@@ -54,7 +50,7 @@ def _values(title: str, values: Mapping[str, object]) -> Html:
         for name, value in values.items()
         if name != "mean"  # has a table of its own, by column
     ]
-    return element("details", element("summary", title), element("table", *rows))
+    return folded(title, element("table", *rows))
 
 
 def _written(value: object) -> str:
@@ -73,9 +69,9 @@ def _mean(subject: Subject) -> Html:
     mean = subject.released("mean")
     assert mean is not None
     order = np.sort(np.argsort(-np.abs(mean), kind="stable")[: 4 * _MOST_VALUES])
-    rows = [element("tr", element("td", subject.names[i]), _cell(float(mean[i]))) for i in order]
+    rows = [row(subject.names[i], _four_digits(mean[i])) for i in order]
     which = "" if len(order) == len(mean) else f" (the {len(order)} largest of {number(len(mean))})"
-    return element("details", element("summary", f"Private mean by column{which}"), element("table", *rows))
+    return folded(f"Private mean by column{which}", element("table", *rows))
 
 
 def _loadings(subject: Subject) -> Html:
@@ -83,16 +79,15 @@ def _loadings(subject: Subject) -> Html:
     assert subspace is not None
     basis = subspace.basis[:, :_MOST_VALUES]  # (d, few)
     order = np.sort(np.argsort(-(basis**2).sum(axis=1), kind="stable")[: 4 * _MOST_VALUES])
-    heads = [element("th", "column"), *(element("th", f"{i + 1}", class_="number") for i in range(basis.shape[1]))]
-    rows = [element("tr", element("td", subject.names[i]), *(_cell(float(x)) for x in basis[i])) for i in order]
+    heads = row("column", *(str(i + 1) for i in range(basis.shape[1])), kind="th")
+    rows = [row(subject.names[i], *map(_four_digits, basis[i])) for i in order]
     which = "" if len(order) == len(basis) else f" (the {len(order)} columns of {number(len(basis))} that weigh most)"
-    table = element("table", element("tr", *heads), *rows)
-    summary = element("summary", f"Loadings by column and component{which}")
-    return element("details", summary, element("div", table, class_="scroll"))
+    table = element("div", element("table", heads, *rows), class_="scroll")
+    return folded(f"Loadings by column and component{which}", table)
 
 
-def _cell(value: float) -> Html:
-    return element("td", f"{value:.4g}".replace("-", "−"), class_="number")
+def _four_digits(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def footer() -> Html:
