@@ -15,7 +15,7 @@ from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
-    from privspan.cli._fit_options import Account
+    from privspan.cli._groups import Account
     from privspan.cli._task import Task
 
 

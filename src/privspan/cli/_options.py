@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -30,16 +30,6 @@ def output_to(text: str, metavar: str = "OUT") -> Any:
     return typer.Option("--output", "-o", help=text, metavar=metavar)
 
 
-def positive(flag: str, example: str, text: str, **more: Any) -> Any:
-    """Return the option for a number above 0, which keeps the decimal that was typed."""
-    return _number(flag, example, text, "a number above 0", lambda number: number > 0, **more)
-
-
-def fraction(flag: str, example: str, text: str, **more: Any) -> Any:
-    """Return the option for a number strictly between 0 and 1."""
-    return _number(flag, example, text, "a number between 0 and 1", lambda number: 0 < number < 1, **more)
-
-
 def whole(flag: str, example: str, text: str, *, least: int = 1, word: str | None = None, **more: Any) -> Any:
     """Return the option for a whole number in any usual notation (10000, 10_000, 10,000, 1e4), or for one word."""
 
@@ -47,22 +37,24 @@ def whole(flag: str, example: str, text: str, *, least: int = 1, word: str | Non
         return least <= number == int(number)
 
     what = f"a whole number from {least}" + (f" or {word!r}" if word else "")
-    return _number(flag, example, text, what, fits, make=int, ignored=",", word=word, **more)
+    return _number(flag, example, text, what=what, fits=fits, make=int, ignored=",", word=word, **more)
 
 
 def _number(
     flag: str,
     example: str,
     text: str,
+    *,
     what: str,
     fits: Callable[[Decimal], bool],
-    *,
     make: Callable[[Decimal], object] = Decimal,
     ignored: str = "",
     word: str | None = None,
     metavar: str = "NUMBER",
     panel: str | None = None,
 ) -> Any:
+    """Return the option for a number that fits, made into what the command wants; by default the decimal as typed."""
+
     def read(typed: object) -> object:  # a default comes as a number
         if typed == word:
             return typed
@@ -72,6 +64,10 @@ def _number(
         return make(number)
 
     return option(flag, text, metavar, panel=panel, parser=read)
+
+
+positive = partial(_number, what="a number above 0", fits=lambda number: number > 0)
+fraction = partial(_number, what="a number between 0 and 1", fits=lambda number: 0 < number < 1)
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -88,10 +84,13 @@ def grouped(command: Callable[..., Result]) -> Callable[..., Result]:
     Options that are required come first; otherwise the order is that of the parameters and of the fields.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
+    groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
     for name, one in signature.parameters.items():
-        parts = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [one]
+        parts = [one]
+        if is_dataclass(one.annotation):
+            groups[name] = one.annotation
+            parts = list(inspect.signature(groups[name], eval_str=True).parameters.values())
         options += [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parts]
     options.sort(key=lambda option: option.default is not option.empty)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from html import escape
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,22 +20,6 @@ _POINTS = 60
 _SPAN = 30.0  # the curves reach so many times fewer and more rows
 _MOST_ABSTENTION = 0.2  # beyond, a curve is dotted: the method would often give no answer
 _COLOURS = dict(zip(METHODS, ("#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True))
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>What to expect of a private subspace</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-svg {{ width: 100%; height: auto; }} table {{ border-collapse: collapse; }}
-th, td {{ padding: .2rem .8rem .2rem 0; text-align: right; border-bottom: 1px solid #ddd; }}
-th:first-child, td:first-child {{ text-align: left; }} .chosen {{ font-weight: bold; }}
-</style></head><body><h1>What to expect of a private subspace</h1>
-{picture}
-<table><tr><th>method</th><th>error</th><th>9 of 10 below</th><th>abstains</th></tr>
-{rows}
-</table>
-<p>{words} The predictions use public numbers only; no data was looked at.</p>
-</body></html>
-"""
 
 
 def save(
@@ -60,7 +46,8 @@ def _page(found: Plan, wanted: float, words: Sequence[str]) -> str:
         f"<td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
         for one in found.alternatives
     )
-    return _PAGE.format(picture=svg[svg.index("<svg") :], rows=rows, words=escape(" ".join(words)))
+    page = Template(resources.files("privspan.cli").joinpath("plan.html").read_text(encoding="utf-8"))
+    return page.substitute(picture=svg[svg.index("<svg") :], rows=rows, words=escape(" ".join(words)))
 
 
 def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:

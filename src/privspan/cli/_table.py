@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -17,7 +16,7 @@ from privspan.cli import _console
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
-    from privspan.cli._read_options import Reading
+    from privspan.cli._groups import Reading
     from privspan.rows import RowSource
 
 STDIN = Path("-")
@@ -66,9 +65,8 @@ def _check_file(file: Path) -> None:
         near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
         raise Complaint(f"there is no file {str(file)!r}; {near or 'check its name.'}", ExitCode.UNREADABLE)
     if file.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        message = f"{file.name!r} has a suffix that is not known; convert it to one of {known}."
-        raise Complaint(message, ExitCode.UNREADABLE)
+        advice = f"convert it to one of {', '.join(SUFFIXES)}."
+        raise Complaint(f"{file.name!r} has a suffix that is not known; {advice}", ExitCode.UNREADABLE)
 
 
 @contextmanager
@@ -111,8 +109,7 @@ def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) ->
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     if asked:
         return
-    reasons = Counter(column.reason for column in source.left_out)
-    for reason in reasons:
+    for reason in dict.fromkeys(column.reason for column in source.left_out):
         names = [column.name for column in source.left_out if column.reason == reason]
         _console.note(f"Left out ({reason}): {_listed(names)}.")
     if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):

@@ -12,7 +12,7 @@ from typing import Any
 from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
 from privspan.blocks.plan import rank_block_size
 from privspan.cli import _console
-from privspan.cli._fit_options import Learning
+from privspan.cli._groups import Learning
 from privspan.cli._options import budget_float
 from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from privspan.cli import _console
+from privspan.cli._groups import TextForm
 from privspan.cli._options import Overwrite, TableFile, check_target, grouped, output_to
-from privspan.cli._read_options import TextForm
 from privspan.cli._table import in_flags, table_file
 
 

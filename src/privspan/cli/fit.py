@@ -9,16 +9,17 @@ from privspan._lib.readable import Note
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
-from privspan.cli._fit_options import Account, Columns, Learning, PeopleFile
+from privspan.cli._groups import Account, Columns, Learning, PeopleFile, Reading
 from privspan.cli._interrupts import interruptible
 from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
 from privspan.cli._progress import activity
-from privspan.cli._read_options import Reading
 from privspan.cli._table import open_table, table_in_words, table_name, tell_left_out
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._task import Task
+    from privspan.planner import Plan
+    from privspan.privacy import Release
 
 
 @grouped
@@ -57,8 +58,8 @@ def fit(
     with interruptible() as interrupts:
         delivery = Delivery(output, report, json, overwrite, interrupts)
         try:
-            _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
-            return delivery.tell()
+            made = _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
+            return delivery.tell(*made)
         except KeyboardInterrupt:
             raise Complaint(f"interrupted. {delivery.kept or charge.spent()}", ExitCode.INTERRUPTED) from None
         except Exception as error:
@@ -69,7 +70,7 @@ def fit(
 
 def _learn(
     task: Task, file: Path, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
-) -> None:
+) -> tuple[Release, Plan | None]:
     """Read, check, charge, run, and write the result before anything else can happen."""
     from privspan._lib.watch import watching_rows
 
@@ -85,3 +86,4 @@ def _learn(
             spending.outcome = "abstained" if made[0].abstained else "finished"
             delivery.save(*made)
     delivery.interrupts.let_through()
+    return made

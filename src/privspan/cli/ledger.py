@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privspan.cli import _console
-from privspan.cli._fit_options import LimitDelta, LimitEpsilon
+from privspan.cli._groups import LimitDelta, LimitEpsilon
 from privspan.cli._options import Json, option
 from privspan.cli.exits import Complaint, ExitCode
 

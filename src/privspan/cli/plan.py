@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
 _DEFAULT_ERROR = 0.1
+_VERY_GOOD, _GOOD = 0.05, 0.2  # errors up to 3° and 12°: `privspan compare` calls them nearly the same, and close
 
 
 def plan(
@@ -86,7 +87,8 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
 
 def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> list[str]:
     """Say what the table means."""
-    said = "useless: half of a direction or more would be noise" if not found.useful else _in_words(found.error)
+    said = "very good" if found.error <= _VERY_GOOD else "good" if found.error <= _GOOD else "rough"
+    said = said if found.useful else "useless: half of a direction or more would be noise"
     best = min((rows for rows in needed.values() if rows is not None), default=None)
     rows = "no number of rows would do" if best is None else f"about {best:,} rows are predicted to do"
     supposed = (
@@ -101,12 +103,6 @@ def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> lis
         "The error is the sine of the largest angle to the true subspace: 0 is perfect, 1 is useless.",
         f"{supposed} Outliers and uneven spreads make every prediction optimistic.",
     ]
-
-
-def _in_words(error: float) -> str:
-    if error <= 0.05:
-        return "very good"
-    return "good" if error <= 0.2 else "rough"
 
 
 def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> None:

@@ -55,8 +55,7 @@ def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
 
     if saved.release is None:
         raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
-    told = {"plan": saved.plan, "columns": saved.subspace.names, "source": saved.source}
-    write_report(report, saved.release, **told, overwrite=overwrite)  # type: ignore[arg-type]
+    write_report(report, saved.release, plan=saved.plan, source=saved.source, overwrite=overwrite)
     _console.note(f"Wrote {report}.")
 
 

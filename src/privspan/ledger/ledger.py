@@ -27,7 +27,7 @@ from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 
 _Given: TypeAlias = Amount | str
-_Limit: TypeAlias = Amount | str | None
+_Cap: TypeAlias = Amount | str | None  # a limit, or none
 
 _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
 
@@ -126,8 +126,8 @@ class Ledger:
         delta: _Given,
         *,
         what: str = "",
-        limit_epsilon: _Limit = None,
-        limit_delta: _Limit = None,
+        limit_epsilon: _Cap = None,
+        limit_delta: _Cap = None,
     ) -> str:
         """Write down a spend before it happens and return the identity of its entry.
 
@@ -155,13 +155,7 @@ class Ledger:
         return entry.identity
 
     def check(
-        self,
-        dataset: str,
-        epsilon: _Given,
-        delta: _Given,
-        *,
-        limit_epsilon: _Limit = None,
-        limit_delta: _Limit = None,
+        self, dataset: str, epsilon: _Given, delta: _Given, *, limit_epsilon: _Cap = None, limit_delta: _Cap = None
     ) -> None:
         """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later."""
         _allowed(dataset, self.account(dataset), _spend(epsilon, delta), (limit_epsilon, limit_delta))
@@ -194,11 +188,10 @@ class Ledger:
             try:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
-                warnings.warn(
-                    f"The ledger goes on saying that this spend has begun: {error}", RuntimeWarning, stacklevel=3
-                )
+                message = f"The ledger goes on saying that this spend has begun: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=3)
 
-    def set_limit(self, dataset: str, epsilon: _Limit, delta: _Limit) -> None:
+    def set_limit(self, dataset: str, epsilon: _Cap, delta: _Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""
         with self._changing() as accounts:
             account = accounts.get(dataset, Account())
@@ -252,9 +245,7 @@ def _spend(epsilon: _Given, delta: _Given) -> tuple[Amount, Amount]:
     return amounts
 
 
-def _allowed(
-    dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: tuple[_Limit, _Limit]
-) -> Account:
+def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: tuple[_Cap, _Cap]) -> Account:
     """Return the account with its limit lowered to the given one, or refuse the spend."""
     account = _limited(dataset, account, limits, may_rise=False)
     if not account.allows(*amounts):
@@ -262,7 +253,7 @@ def _allowed(
     return account
 
 
-def _limited(dataset: str, account: Account, limits: tuple[_Limit, _Limit], *, may_rise: bool) -> Account:
+def _limited(dataset: str, account: Account, limits: tuple[_Cap, _Cap], *, may_rise: bool) -> Account:
     """Return the account with its limit set, or lowered unless it may rise."""
     new: dict[str, Amount] = {}
     for name, given in zip(("epsilon", "delta"), limits, strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from privspan._lib.frozen import plain
 from privspan._lib.version import __version__
@@ -37,10 +38,11 @@ def numbers(subject: Subject) -> Html:
     pieces = [element("h2", "Every number"), _values("Parameters and settings", subject.release.parameters)]
     if subject.release.extras:
         pieces.append(_values("Released values", subject.release.extras))
-    if subject.released("mean") is not None:
-        pieces.append(_mean(subject))
+    mean = subject.released("mean")
+    if mean is not None:
+        pieces.append(_mean(subject, mean))
     if subject.release.subspace is not None:
-        pieces.append(_loadings(subject))
+        pieces.append(_loadings(subject, subject.release.subspace.basis[:, :_MOST_VALUES]))
     return join(*pieces)
 
 
@@ -65,19 +67,14 @@ def _written(value: object) -> str:
     return "–" if simple is None else str(simple)
 
 
-def _mean(subject: Subject) -> Html:
-    mean = subject.released("mean")
-    assert mean is not None
+def _mean(subject: Subject, mean: NDArray[np.float64]) -> Html:
     order = np.sort(np.argsort(-np.abs(mean), kind="stable")[: 4 * _MOST_VALUES])
     rows = [row(subject.names[i], _four_digits(mean[i])) for i in order]
     which = "" if len(order) == len(mean) else f" (the {len(order)} largest of {number(len(mean))})"
     return folded(f"Private mean by column{which}", element("table", *rows))
 
 
-def _loadings(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    assert subspace is not None
-    basis = subspace.basis[:, :_MOST_VALUES]  # (d, few)
+def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
     order = np.sort(np.argsort(-(basis**2).sum(axis=1), kind="stable")[: 4 * _MOST_VALUES])
     heads = row("column", *(str(i + 1) for i in range(basis.shape[1])), kind="th")
     rows = [row(subject.names[i], *map(_four_digits, basis[i])) for i in order]

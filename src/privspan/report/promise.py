@@ -12,6 +12,7 @@ from privspan.report.words import about_method, at_most, chance_of_harm, chance_
 
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
+_LARGE_DELTA = 0.1  # times the number of rows: about the chance that some row is published by a method that may do so
 
 
 def cost(subject: Subject) -> Html:
@@ -61,9 +62,8 @@ def _about_delta(subject: Subject) -> str:
     rare = f"one in {number(round(1 / delta))}"
     words = f"δ, {rare}, is the chance left for outcomes that ε does not cover; the figures above include it."
     rows = subject.release.parameters.get("n")
-    if isinstance(rows, int) and delta * rows > 0.1:
-        return f"{words} It should be well below one over the number of people, and here it is not."
-    return f"{words} It should be well below one over the number of people."
+    here = ", and here it is not" if isinstance(rows, int) and delta * rows > _LARGE_DELTA else ""
+    return f"{words} It should be well below one over the number of people{here}."
 
 
 def _parts(spent: PrivacyCost) -> Html:

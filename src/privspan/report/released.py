@@ -9,6 +9,7 @@ from privspan.report import pictures
 from privspan.report.markup import Html, element, figure, join, listed, note
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, angle, at_most, chance_to_guess, number, share, two_digits
+from privspan.subspace import Subspace
 
 _MOST_BARS = 12
 _MOST_COMPONENTS = 12
@@ -44,9 +45,9 @@ def opening(subject: Subject, title: str) -> Html:
     if subject.release.private:
         risk = at_most(chance_to_guess(subject.release.cost))
         lead += (
-            f" Of two records that might be yours, nobody can tell from this page which it is with more than {risk} "
+            " Of two records that might be yours, nobody can tell from this page which it is with more than "
+            f"{risk} confidence."
         )
-        lead += "confidence."
     said.append(element("p", lead, class_="lead"))  # for someone who reads no further
     if not subject.release.private:
         said.append(element("p", element("b", "Not private."), _NOT_PRIVATE, class_="banner"))
@@ -78,8 +79,8 @@ def facts(subject: Subject) -> Html:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
         found = "asked for" if subject.release.abstained else "found"
         shown.append((f"dimensions {found}", number(subject.k), out_of))
-    if subject.rows is not None:
-        shown.append(("rows" if subject.release.abstained else "learnt from", *subject.rows))
+    if subject.n is not None:
+        shown.append(("rows" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
     promised = f"δ = {number(cost.delta)}, {cost.neighbours}"
     promised = promised if subject.release.private else "not promised: a seed was given"
     shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))
@@ -96,15 +97,18 @@ def facts(subject: Subject) -> Html:
 def section(subject: Subject) -> Html:
     """Describe what was released; what follows is all there is."""
     about = about_method(subject.release.method)
-    pieces = [
-        element("h2", "What was released"),
-        element("p", f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"),
-    ]
-    if subject.release.abstained:
-        pieces.append(element("p", _after_abstention(subject)))
-    else:
-        pieces += [_relations(subject), _spectrum(subject), _loadings(subject), _weights(subject)]
-    return join(*pieces)
+    method = f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"
+    pieces = [element("h2", "What was released"), element("p", method)]
+    subspace = subject.release.subspace
+    if subspace is None:
+        return join(*pieces, element("p", _after_abstention(subject)))
+    drawn = (
+        _relations(subject, subspace),
+        _spectrum(subject),
+        _loadings(subject, subspace),
+        _weights(subject, subspace),
+    )
+    return join(*pieces, *drawn)
 
 
 def _after_abstention(subject: Subject) -> str:
@@ -118,9 +122,8 @@ def _after_abstention(subject: Subject) -> str:
 # ---- Relations --------------------------------------------------------------------------------------------------
 
 
-def _relations(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    if subspace is None or subspace.exact is None:
+def _relations(subject: Subject, subspace: Subspace) -> Html:
+    if subspace.exact is None:
         return join()
     missing = subspace.ambient_dimension - subspace.dimension
     if missing == 0:
@@ -165,17 +168,15 @@ def _eigenvalues(subject: Subject) -> Html:
     return figure("Private eigenvalues", words, pictures.bars(rows[:_MOST_COMPONENTS], "Private eigenvalues"))
 
 
-def _loadings(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    assert subspace is not None
+def _loadings(subject: Subject, subspace: Subspace) -> Html:
     count = min(subspace.dimension, _MOST_COMPONENTS)
     figures = [_component(subject, subspace.basis[:, i], i) for i in range(count)]
-    title = element("h3", "Loadings: what each component is made of")
     words = "Columns of one colour move together, against those of the other. The squares of all loadings sum to 1."
     if not subject.is_pca:
         words += " The components below are one basis of many for the same subspace: read them together."
     if count < subspace.dimension:
         words += f" The first {count} of {number(subspace.dimension)} are shown."
+    title = element("h3", "Loadings: what each component is made of")
     return join(title, note(words), element("div", *figures, class_="gallery"))
 
 
@@ -205,10 +206,8 @@ def _shown(order: NDArray[np.intp], squares: NDArray[np.float64]) -> str:
     return f"The {len(order)} largest of {number(len(squares))}; together {share(part)} of the squares."
 
 
-def _weights(subject: Subject) -> Html:
+def _weights(subject: Subject, subspace: Subspace) -> Html:
     """Show how far each column's axis lies in the subspace; unlike loadings, the same for every basis."""
-    subspace = subject.release.subspace
-    assert subspace is not None
     if subject.is_pca or subspace.dimension == 1:
         return join()
     weights = (subspace.basis**2).sum(axis=1)  # (d,)

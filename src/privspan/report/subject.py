@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from privspan.planner import Plan
 from privspan.privacy import Release
-from privspan.report.words import number
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,9 @@ class Subject:
         return self._public("k") if found is None else found.dimension
 
     @property
-    def rows(self) -> tuple[str, str] | None:
-        """How many rows took part, and what was counted."""
-        n = self._public("n")
-        return None if n is None else (number(n), self.unit)
+    def n(self) -> int | None:
+        """How many rows took part, or pairs of them."""
+        return self._public("n")
 
     @property
     def unit(self) -> str:

@@ -1,9 +1,10 @@
-"""The options of ``privspan fit`` in groups: what is learnt at which cost, and where the spend is written down."""
+"""Options in groups, each a dataclass with a field per option: how a table is written, what is learnt, the ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ import typer
 
 from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, positive, whole
 
-_WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"  # panels of --help
+_READING = "How the file is written"  # panels of --help
+_WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"
 
 PeopleFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
@@ -22,6 +24,52 @@ LimitEpsilon = Annotated[
     positive("--limit-epsilon", "3", "What all fits on the data set may cost together.", panel=_LEDGER),
 ]
 LimitDelta = Annotated[Decimal | None, fraction("--limit-delta", "1e-5", "The same for delta.", panel=_LEDGER)]
+_reading = partial(option, panel=_READING)
+
+
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How a text file is written; None where its suffix or a schema says so."""
+
+    separator: Annotated[
+        str | None,
+        _reading(
+            "--separator", "CSV: between cells; by default a comma, in .tsv files a tab.", "SIGN", parser=_separator
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None, _reading("--decimal", "CSV: '.' or ',', as in 1,5 for one and a half.", "SIGN")
+    ] = None
+    encoding: Annotated[str | None, _reading("--encoding", "CSV: utf-8, or for example latin-1.", "NAME")] = None
+    quoted_newlines: Annotated[
+        bool | None,
+        _reading(
+            "--quoted-newlines",
+            "CSV: cells in quotation marks may hold ends of lines. One record can then join its line with others.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Reading(TextForm):
+    """What is declared about the file of a table: options of `privspan.rows.open_rows`."""
+
+    width: Annotated[
+        int | None,
+        whole("--width", "64", "Parquet, Arrow: numbers in each list of a column of lists.", panel=_READING),
+    ] = None
+    schema: Annotated[
+        Path | None,
+        _reading(
+            "--schema",
+            "Types of columns, and the options above, in TOML; `privspan columns` writes a first one.",
+            "FILE",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
