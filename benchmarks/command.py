@@ -18,6 +18,7 @@ from benchmarks.runner import run_cells
 from benchmarks.store import Store, StoreError
 from benchmarks.suites import SUITES
 from privspan.cli import _console
+from privspan.cli._options import option, output_to, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 __all__ = ["app"]
@@ -27,6 +28,8 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _HELP = """Measure every method and every rival.
 
 A run that is interrupted or killed continues where it stopped when the same command is given again.
+
+Example: privspan bench --quick
 
 Suites:
 
@@ -67,9 +70,9 @@ def bench(
         list[str] | None, typer.Option("--method", metavar="NAME", help="Only this one; may be repeated.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Folder of results (bench-quick or bench-results).")
+        Path | None, output_to("Folder of results (bench-quick or bench-results).", metavar="DIR")
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Cells at once; by default one per core.")] = None,
+    jobs: Annotated[int | None, whole("--jobs", "2", "Cells at once; by default one per core.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or ran out of time, too.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results of what is chosen.")] = False,
 ) -> int:
@@ -91,10 +94,8 @@ def bench(
 
 @app.command("page")
 def page(
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder of results.")] = Path(
-        "benchmarks/results"
-    ),
-    docs: Annotated[Path, typer.Option("--docs", metavar="DIR", help="Folder of the documentation.")] = Path("docs"),
+    output: Annotated[Path, output_to("Folder of results.", metavar="DIR")] = Path("benchmarks/results"),
+    docs: Annotated[Path, option("--docs", "Folder of the documentation.", "DIR")] = Path("docs"),
 ) -> None:
     """Write the results page of the documentation from stored results."""
     from benchmarks.page import write_page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module, resources
 from pathlib import Path
@@ -93,12 +93,10 @@ def many_columns(voice: Voice, folder: Path) -> Path:
         measured.append((name, "abstained" if found is None else f"{found.distance(truth):.3f}"))
     voice.line("And with the data? (0 is perfect, 1 is useless)")
     voice.table(("method", "actual error"), measured)
-    voice.line(
-        f"Noise on all {COLUMNS:,} columns drowns the signal. Stable leverage adds no more than what one person"
-    )
+    drowned = f"Noise on all {COLUMNS:,} columns drowns the signal."
+    voice.line(f"{drowned} Stable leverage adds no more than what one person")
     voice.line("could do to the subspace, and for people who lie close to it that is little.")
-    path = folder / "many-columns.html"
-    title = f"{DIMENSION} directions out of {COLUMNS:,} columns"
+    path, title = folder / "many-columns.html", f"{DIMENSION} directions out of {COLUMNS:,} columns"
     write_report(path, releases[0], plan=plan, title=title, source=f"{PEOPLE:,} generated people")
     return path
 
@@ -118,10 +116,8 @@ def everyday_pca(voice: Voice, folder: Path) -> Path:
     voice.table(("variance", "largest loadings"), rows)
     voice.line("Components, variances and mean are all private, and no bound on the values was asked for.")
     path = folder / "households.html"
-    about = f"{HOUSEHOLDS:,} generated households"
-    write_report(
-        path, model.release_, plan=model.plan_, title="What households spend on", columns=names, source=about
-    )
+    told = {"title": "What households spend on", "source": f"{HOUSEHOLDS:,} generated households"}
+    write_report(path, model.release_, plan=model.plan_, columns=names, **told)  # type: ignore[arg-type]
     return path
 
 
@@ -202,35 +198,38 @@ def households() -> tuple[NDArray[np.float64], ps.Subspace]:
 class Voice:
     """Plain text on standard output."""
 
+    mark = "*"  # before what is worth a second look
+
     def title(self, name: str, motto: str) -> None:
         """Begin."""
-        print(f"{name}: {motto}\n")
+        self.line(f"{name}: {motto}\n")
 
     def heading(self, text: str) -> None:
         """Begin a part."""
-        print(f"\n{text}")
-
-    def line(self, text: str) -> None:
-        """Say a sentence."""
-        print(text)
+        self.line(f"\n{text}", style="bold blue")
 
     def found(self, text: str) -> None:
         """Say something worth a second look."""
-        print(f"  * {text}")
+        self.line(f"  {self.mark} {text}", style="bold green")
+
+    def line(self, text: str, style: str | None = None) -> None:
+        """Say a sentence; the style is for voices that have colours."""
+        print(text)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show a few numbers."""
         for first, *others in (heads, *rows):
-            print(f"  {first:<16}" + "  ".join(others))
+            self.line(f"  {first:<16}" + "  ".join(others))
 
-    @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
+    def waiting(self, text: str) -> AbstractContextManager[object]:
         """Keep quiet while something is computed; a file of the output should not hold a spinner."""
-        yield
+        return nullcontext()
 
 
 class RichVoice(Voice):
     """The same with colours, and a spinner on standard error."""
+
+    mark = "✓"
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -243,17 +242,9 @@ class RichVoice(Voice):
 
         self.console.print(Panel.fit(f"[bold]{name}[/]\n{motto}", border_style="blue", padding=(0, 2)))
 
-    def heading(self, text: str) -> None:
-        """Begin a part, in bold."""
-        self.console.print(f"\n[bold blue]{text}[/]")
-
-    def line(self, text: str) -> None:
-        """Say a sentence."""
-        self.console.print(text, markup=False, soft_wrap=True)
-
-    def found(self, text: str) -> None:
-        """Say something worth a second look, in green."""
-        self.console.print(f"  ✓ {text}", markup=False, style="bold green")
+    def line(self, text: str, style: str | None = None) -> None:
+        """Say a sentence, whose brackets are no markup."""
+        self.console.print(text, style=style, markup=False, soft_wrap=True)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show a few numbers, aligned."""
@@ -265,11 +256,9 @@ class RichVoice(Voice):
             table.add_row(*row)
         self.console.print(table)
 
-    @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
+    def waiting(self, text: str) -> AbstractContextManager[object]:
         """Show that something is computed."""
-        with self.progress.status(f"{text} …"):
-            yield
+        return self.progress.status(f"{text} …")
 
 
 def best_voice() -> Voice:

@@ -224,6 +224,7 @@ MISTAKES = [
     (["transform", "a.npz", "money.csv", "-o", "o.csv"], 2, "'money.csv' has no column 'height'"),
     (["transform", "a.npz", "people.csv", "-o", "o.txt"], 2, "for example -o o.csv"),
     (["transform", "a.npz", "people.csv", "-o", "-", "--json"], 2, "leave one out"),
+    (["ledger"], 2, "Error: a command is missing; see: privspan ledger --help"),
     (["ledger", "show", "nothing.json"], 3, "--ledger nothing.json` begins one"),
     (["ledger", "limit", "budget.json", "--dataset", "x"], 2, "--limit-epsilon 3"),
 ]

@@ -17,10 +17,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code, one of `privspan.cli.exits.ExitCode`.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
+    The arguments are by default those of the process.
     """
     if any(find_spec(package) is None for package in ("rich", "typer")):
         print("Error: the command line needs more packages: pip install 'privspan[cli]'", file=sys.stderr)

@@ -15,6 +15,7 @@ from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
+    from privspan.cli._groups import Account
     from privspan.cli._task import Task
 
 
@@ -70,14 +71,14 @@ class Charge:
         return f"The private step had begun, so its budget counts as spent{known}."
 
 
-def charge_for(
-    file: Path, ledger: Path | None, dataset: str | None, epsilon: Decimal | None, delta: Decimal | None
-) -> Charge:
+def charge_for(file: Path, account: Account) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
-    if ledger is None and (dataset, epsilon, delta) != (None, None, None):
+    ledger, dataset = account.ledger, account.dataset
+    limits = {"limit_epsilon": account.limit_epsilon, "limit_delta": account.limit_delta}
+    if ledger is None and (dataset, *limits.values()) != (None, None, None):
         raise Complaint("--dataset, --limit-epsilon and --limit-delta need a ledger: add --ledger budget.json.")
     if ledger is not None:
         check_target(ledger, "--ledger", (".json",), spare={"the table": file}, overwrite=True)
         if file == STDIN and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(ledger, dataset or str(file.resolve()), {"limit_epsilon": epsilon, "limit_delta": delta})
+    return Charge(ledger, dataset or str(file.resolve()), limits)

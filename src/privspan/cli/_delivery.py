@@ -33,13 +33,11 @@ class Delivery:
     interrupts: Interrupts
     source: str = ""
     kept: str | None = field(default=None, init=False)  # the sentence that says where the result is
-    _made: tuple[Release, Plan | None] | None = field(default=None, init=False)
 
     def save(self, release: Release, plan: Plan | None) -> None:
         """Write the file, or put the result wherever it can be put."""
         from privspan.ledger.release_file import SavedRelease, save_release
 
-        self._made = release, plan
         if release.subspace is None:
             return
         also: dict[str, Any] = {"plan": plan, "source": self.source}
@@ -58,13 +56,11 @@ class Delivery:
             where = f"; the result, which is paid for, is safe in {str(spare)!r}."
         raise Complaint(failed + where, ExitCode.FAILED)
 
-    def tell(self) -> ExitCode:
+    def tell(self, release: Release, plan: Plan | None) -> ExitCode:
         """Write the report, and tell what was found."""
         from privspan.cli import _describe
         from privspan.ledger.release_file import SavedRelease
 
-        assert self._made is not None
-        release, plan = self._made
         if self.report is not None:
             self._write_report(release, plan, self.report)
         if release.subspace is None:
@@ -85,13 +81,11 @@ class Delivery:
     def _write_report(self, release: Release, plan: Plan | None, report: Path) -> None:
         from privspan.report import write_report
 
-        names = None if release.subspace is None else release.subspace.names
         try:
-            write_report(report, release, plan=plan, columns=names, source=self.source, overwrite=self.overwrite)
+            write_report(report, release, plan=plan, source=self.source, overwrite=self.overwrite)
         except OSError as error:
-            _console.warn(
-                f"could not write {str(report)!r} ({_reason(error)}); privspan show … --report makes it again."
-            )
+            failed = f"could not write {str(report)!r} ({_reason(error)})"
+            _console.warn(f"{failed}; privspan show … --report makes it again.")
         else:
             _console.note(f"Wrote {report}.")
 

@@ -11,7 +11,6 @@ import numpy as np
 from privspan._lib.frozen import plain
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
-from privspan.privacy import Release
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
@@ -23,8 +22,7 @@ def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
     through = ", through a private mean" if subspace.offset is not None and subspace.exact is None else ""
     kind = "exact, " if subspace.exact is not None else ""
     size = f"{kind}{subspace.dimension} of {subspace.ambient_dimension:,} dimensions{through}"
-    _console.print_lines(f"{path}: {size}", style="bold")
-    _console.print_lines("")
+    _console.print_lines(f"{path}: {size}", "", style="bold")
     _console.print_pairs(_facts(saved))
     if subspace.exact is not None:
         _print_relations(subspace)
@@ -33,12 +31,13 @@ def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
 
 
 def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
-    facts: list[tuple[str, str]] = []
     release, plan = saved.release, saved.plan
     if release is None:
         return [("made", "not told by this file: it holds a subspace only")]
     promise = str(release.cost) if release.private else "NONE: a seed was given, so the noise can be repeated"
-    facts += [("privacy", promise), ("method", _method(release))]
+    centring = release.parameters.get("centring")
+    centred = "" if centring in (None, "none") else f", centred by {centring}"
+    facts = [("privacy", promise), ("method", f"{release.method}{centred}")]
     if saved.source is not None:
         facts.append(("made from", saved.source))
     if plan is not None:
@@ -49,30 +48,22 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
     return facts
 
 
-def _method(release: Release) -> str:
-    centring = release.parameters.get("centring")
-    return release.method + (f", centred by {centring}" if centring not in (None, "none") else "")
-
-
 def _print_components(saved: SavedRelease, loadings: int) -> None:
-    rows = [
-        (str(number), *shown, "  ".join(f"{value:+.2f} {name}" for name, value in leading))
-        for number, (shown, leading) in enumerate(_components(saved, loadings), start=1)
-    ]
-    heads = (">", *((">variance", ">share") if _spectrum(saved) is not None else ()), "largest loadings")
-    _console.print_table(heads, rows)
-
-
-def _components(saved: SavedRelease, loadings: int) -> list[tuple[tuple[str, ...], list[tuple[str, float]]]]:
-    """Return variance and share in words, where known, and the largest loadings of every component."""
     spectrum = _spectrum(saved)
-    names = _names(saved.subspace)
-    result: list[tuple[tuple[str, ...], list[tuple[str, float]]]] = []
-    for index, axis in enumerate(saved.subspace.basis.T):  # (d,)
-        largest = np.argsort(-np.abs(axis), kind="stable")[:loadings]
+    known = () if spectrum is None else (">variance", ">share")
+    rows = []
+    for index, leading in enumerate(_largest(saved.subspace, loadings)):
         shown = () if spectrum is None else (f"{spectrum[0][index]:.4g}", f"{spectrum[1][index]:.1%}")
-        result.append((shown, [(names[column], float(axis[column])) for column in largest]))
-    return result
+        rows.append((str(index + 1), *shown, "  ".join(f"{value:+.2f} {name}" for name, value in leading)))
+    _console.print_table((">", *known, "largest loadings"), rows)
+
+
+def _largest(subspace: Subspace, loadings: int) -> list[list[tuple[str, float]]]:
+    """Return the largest loadings of every component, each with the name of its column."""
+    names = names_of(subspace)
+    orders = np.argsort(-np.abs(subspace.basis), axis=0, kind="stable")[:loadings].T  # (k, loadings)
+    axes = zip(orders, subspace.basis.T, strict=True)
+    return [[(names[column], float(axis[column])) for column in order] for order, axis in axes]
 
 
 def _spectrum(saved: SavedRelease) -> tuple[Any, Any] | None:
@@ -81,7 +72,8 @@ def _spectrum(saved: SavedRelease) -> tuple[Any, Any] | None:
     return None if variances is None or shares is None else (variances, shares)
 
 
-def _names(subspace: Subspace) -> tuple[str, ...]:
+def names_of(subspace: Subspace) -> tuple[str, ...]:
+    """Return the names of the columns, or their numbers."""
     return subspace.names or tuple(f"column {number}" for number in range(1, subspace.ambient_dimension + 1))
 
 
@@ -96,20 +88,19 @@ def _print_relations(subspace: Subspace) -> None:
 
 def relations_of(subspace: Subspace) -> list[str]:
     """Return the relations of an exact subspace in words."""
-    return [relation.describe(_names(subspace)) for relation in subspace.relations()]
+    return [relation.describe(names_of(subspace)) for relation in subspace.relations()]
 
 
 def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
     """Describe it for programs."""
     subspace = saved.subspace
-    names = _names(subspace)
     components = [
         {"loadings": [{"column": name, "loading": value} for name, value in leading]}
-        for _, leading in _components(saved, loadings)
+        for leading in _largest(subspace, loadings)
     ]
     return {
         "subspace": subspace.summary(),
-        "columns": list(names),
+        "columns": list(names_of(subspace)),
         "mean": plain(subspace.offset),
         "components": components,
         "relations": None if subspace.exact is None else relations_of(subspace),

@@ -2,57 +2,72 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
 
-
-def positive(flag: str, example: str) -> Callable[[str], Decimal]:
-    """Return a reader of positive numbers, which keeps the decimal that was typed."""
-
-    def read(text: str) -> Decimal:
-        number = _decimal(text)
-        if number is None or number <= 0:
-            raise Complaint(f"{flag} takes a number above 0, for example {flag} {example}; got {text!r}.")
-        return number
-
-    return read
+Result = TypeVar("Result")
 
 
-def fraction_of(flag: str, example: str) -> Callable[[str], Decimal]:
-    """Return a reader of numbers strictly between 0 and 1."""
-
-    def read(text: str) -> Decimal:
-        number = _decimal(text)
-        if number is None or not 0 < number < 1:
-            raise Complaint(f"{flag} takes a number between 0 and 1, for example {flag} {example}; got {text!r}.")
-        return number
-
-    return read
+def option(flag: str, text: str, metavar: str | None = None, *, panel: str | None = None, **more: Any) -> Any:
+    """Return an option with its help text; `panel` is the part of the help that it stands in."""
+    return typer.Option(flag, help=text, metavar=metavar, rich_help_panel=panel, **more)
 
 
-def whole(flag: str, example: str, *, least: int = 1, word: str | None = None) -> Callable[[str], int | str]:
-    """Return a reader of whole numbers in any usual notation (10000, 10_000, 1e4), or of one word."""
+def output_to(text: str, metavar: str = "OUT") -> Any:
+    """Return the option that names what is written, ``--output`` or ``-o``."""
+    return typer.Option("--output", "-o", help=text, metavar=metavar)
 
-    def read(text: str) -> int | str:
-        if word is not None and text == word:
-            return text
-        number = _decimal(str(text).replace(",", ""))  # a default comes as a number
-        if number is None or number != int(number) or number < least:
-            other = f" or {word!r}" if word else ""
-            what = f"a whole number from {least}{other}"
-            raise Complaint(f"{flag} takes {what}, for example {flag} {example}; got {text!r}.")
-        return int(number)
 
-    return read
+def whole(flag: str, example: str, text: str, *, least: int = 1, word: str | None = None, **more: Any) -> Any:
+    """Return the option for a whole number in any usual notation (10000, 10_000, 10,000, 1e4), or for one word."""
+
+    def fits(number: Decimal) -> bool:
+        return least <= number == int(number)
+
+    what = f"a whole number from {least}" + (f" or {word!r}" if word else "")
+    return _number(flag, example, text, what=what, fits=fits, make=int, ignored=",", word=word, **more)
+
+
+def _number(
+    flag: str,
+    example: str,
+    text: str,
+    *,
+    what: str,
+    fits: Callable[[Decimal], bool],
+    make: Callable[[Decimal], object] = Decimal,
+    ignored: str = "",
+    word: str | None = None,
+    metavar: str = "NUMBER",
+    panel: str | None = None,
+) -> Any:
+    """Return the option for a number that fits, made into what the command wants; by default the decimal as typed."""
+
+    def read(typed: object) -> object:  # a default comes as a number
+        if typed == word:
+            return typed
+        number = _decimal(str(typed).replace(ignored, ""))
+        if number is None or not fits(number):
+            raise Complaint(f"{flag} takes {what}, for example {flag} {example}; got {typed!r}.")
+        return make(number)
+
+    return option(flag, text, metavar, panel=panel, parser=read)
+
+
+positive = partial(_number, what="a number above 0", fits=lambda number: number > 0)
+fraction = partial(_number, what="a number between 0 and 1", fits=lambda number: 0 < number < 1)
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -61,6 +76,32 @@ def _decimal(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() and abs(number.adjusted()) < 300 else None
+
+
+def grouped(command: Callable[..., Result]) -> Callable[..., Result]:
+    """Let a parameter whose type is a dataclass stand for its fields: typer is shown one option for each of them.
+
+    Options that are required come first; otherwise the order is that of the parameters and of the fields.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    for name, one in signature.parameters.items():
+        parts = [one]
+        if is_dataclass(one.annotation):
+            groups[name] = one.annotation
+            parts = list(inspect.signature(groups[name], eval_str=True).parameters.values())
+        options += [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parts]
+    options.sort(key=lambda option: option.default is not option.empty)
+
+    @wraps(command)
+    def run(**given: Any) -> Result:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        return command(**given)
+
+    run.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    return run
 
 
 def budget_float(amount: Decimal) -> float:
@@ -81,31 +122,22 @@ def split_names(text: str) -> list[str]:
 
 
 def check_target(
-    path: Path,
+    path: Path | None,
     flag: str,
     suffixes: tuple[str, ...],
     *,
     spare: Mapping[str, Path | None] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Refuse, before anything is spent, a file that could not be written or that should be spared.
+    """Refuse, before anything is spent, a file that could not be written or that should be spared; None is neither.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    flag : str
-        The option that names it.
-    suffixes : tuple of str
-        Those that it may have.
-    spare : mapping of str to Path, optional
-        Files that the command reads or writes besides, by what they are; none of them may be this one, by whatever
-        name or link.
-    overwrite : bool, default=False
-        Whether a file that is there may be replaced.
+    `flag` is the option that names it.  None of the files to `spare`, which the command reads or writes besides and
+    which are listed by what they are, may be this one, by whatever name or link.
     """
     from privspan._lib.whole_file import try_out
 
+    if path is None:
+        return
     if path.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)
         raise Complaint(f"{flag} takes a name that ends in {known}, for example {flag} {path.stem}{suffixes[0]}.")
@@ -136,27 +168,19 @@ def _is_same(path: Path, other: Path) -> bool:
         return other != STDIN and os.path.realpath(path) == os.path.realpath(other)
 
 
-Epsilon = Annotated[
-    Decimal,
-    typer.Option("--epsilon", parser=positive("--epsilon", "1"), metavar="NUMBER", help="Privacy budget: epsilon."),
-]
+TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")]
+Epsilon = Annotated[Decimal, positive("--epsilon", "1", "Privacy budget: epsilon.")]
 Delta = Annotated[
-    Decimal,
-    typer.Option(
-        "--delta",
-        parser=fraction_of("--delta", "1e-6"),
-        metavar="NUMBER",
-        help="Privacy budget: delta, well below one over the number of people.",
-    ),
+    Decimal, fraction("--delta", "1e-6", "Privacy budget: delta, well below one over the number of people.")
 ]
 Gamma = Annotated[
-    Decimal | None,
-    typer.Option(
+    float | None,
+    fraction(
         "--gamma",
-        parser=fraction_of("--gamma", "0.05"),
-        metavar="NUMBER",
-        help="Public knowledge: standard deviation off the subspace over that inside it. Never read it off the data.",
+        "0.05",
+        "Public knowledge: standard deviation off the subspace over that inside it. Never read it off the data.",
+        make=float,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
+Json = Annotated[bool, option("--json", "Write the result as JSON.")]
+Overwrite = Annotated[bool, option("--overwrite", "Replace files that are there already.")]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from html import escape
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
 
 from privspan._lib.whole_file import whole_file
+from privspan.cli import _console
 from privspan.planner import METHODS, USELESS, Plan, plan
 
 _POINTS = 60
@@ -18,50 +21,36 @@ _SPAN = 30.0  # the curves reach so many times fewer and more rows
 _MOST_ABSTENTION = 0.2  # beyond, a curve is dotted: the method would often give no answer
 _COLOURS = dict(zip(METHODS, ("#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True))
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-svg {{ width: 100%; height: auto; }} table {{ border-collapse: collapse; }}
-th, td {{ padding: .2rem .8rem .2rem 0; text-align: right; border-bottom: 1px solid #ddd; }}
-th:first-child, td:first-child {{ text-align: left; }} .chosen {{ font-weight: bold; }}
-</style></head><body><h1>{title}</h1>
-{picture}
-<table><tr><th>method</th><th>error</th><th>9 of 10 below</th><th>abstains</th></tr>
-{rows}
-</table>
-<p>{words} The predictions use public numbers only; no data was looked at.</p>
-</body></html>
-"""
+
+def save(
+    found: Plan, wanted: float, plot: Path | None, html: Path | None, words: Sequence[str], *, overwrite: bool
+) -> None:
+    """Draw the curves into a file whose suffix names the format, and into a page that needs nothing else."""
+    if plot is not None:
+        _write(plot, _drawn(found, wanted, plot.suffix.lower().lstrip(".")), overwrite)
+    if html is not None:
+        _write(html, _page(found, wanted, words).encode(), overwrite)
 
 
-def save_picture(found: Plan, wanted: float, path: Path, *, overwrite: bool) -> None:
-    """Draw the curves into a file whose suffix names the format."""
+def _write(path: Path, content: bytes, overwrite: bool) -> None:
     with whole_file(path, overwrite=overwrite) as handle:
-        _figure(found, wanted, handle, path.suffix.lower().lstrip("."))
+        handle.write(content)
+    _console.note(f"Wrote {path}.")
 
 
-def save_page(found: Plan, wanted: float, path: Path, words: Sequence[str], *, overwrite: bool) -> None:
-    """Write the curves, the table and what it means to one page that needs nothing else."""
-    drawn = io.BytesIO()
-    _figure(found, wanted, drawn, "svg")
-    svg = drawn.getvalue().decode()
+def _page(found: Plan, wanted: float, words: Sequence[str]) -> str:
+    """Return the curves, the table and what it means."""
+    svg = _drawn(found, wanted, "svg").decode()
     rows = "\n".join(
         f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{one.method}</td><td>{one.error:.2g}</td>'
         f"<td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
         for one in found.alternatives
     )
-    page = _PAGE.format(
-        title="What to expect of a private subspace",
-        picture=svg[svg.index("<svg") :],
-        rows=rows,
-        words=escape(" ".join(words)),
-    )
-    with whole_file(path, overwrite=overwrite) as handle:
-        handle.write(page.encode())
+    page = Template(resources.files("privspan.cli").joinpath("plan.html").read_text(encoding="utf-8"))
+    return page.substitute(picture=svg[svg.index("<svg") :], rows=rows, words=escape(" ".join(words)))
 
 
-def _figure(found: Plan, wanted: float, target: Any, suffix: str) -> None:
+def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -84,11 +73,13 @@ def _figure(found: Plan, wanted: float, target: Any, suffix: str) -> None:
     axes.set_xlim(sizes[0], sizes[-1])
     axes.set_title(_numbers(found), fontsize=10, pad=18)
     axes.legend(frameon=False, loc="lower left", title="dotted: would often abstain", title_fontsize=8)
+    target = io.BytesIO()
     figure.savefig(target, format=suffix, dpi=150)
+    return target.getvalue()
 
 
-def _curves(found: Plan) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """Return numbers of rows, and error and chance to abstain of every method for each of them."""
+def _curves(found: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return numbers of rows, and for each of them error and chance to abstain of every method, (2, points)."""
     first = max(found.k + 1.0, found.n / _SPAN)
     sizes = np.unique(np.geomspace(first, max(found.n * _SPAN, 10 * first), _POINTS).astype(int))  # (points,)
     plans = [
@@ -96,11 +87,8 @@ def _curves(found: Plan) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.nda
     ]
     curves = {}
     for index, method in enumerate(METHODS):
-        forecasts = [one.alternatives[index] for one in plans]
-        curves[method] = (
-            np.array([one.error for one in forecasts]),
-            np.array([one.abstention for one in forecasts]),
-        )
+        forecasts = [(one.alternatives[index].error, one.alternatives[index].abstention) for one in plans]
+        curves[method] = np.array(forecasts).T
     return sizes, curves
 
 

@@ -23,19 +23,11 @@ _NEARLY = 0.97
 
 
 class Activity:
-    """Something that takes its time, counted in rows.
-
-    Parameters
-    ----------
-    what : str
-        In a few words, to be followed by the time.
-    rows : float, optional
-        Rows that will be looked at, once for each pass; None if nobody knows.
-    """
+    """Something that takes its time, counted in rows: those that will be looked at, once for each pass, if known."""
 
     def __init__(self, what: str, rows: float | None = None) -> None:
-        self.what, self.rows, self.done = what, rows, 0
-        self._begun = self._first = time.monotonic()
+        self._begun = time.monotonic()
+        self.now(what, rows)
 
     def now(self, what: str, rows: float | None = None) -> None:
         """Go on to the next stage; its time counts from here."""

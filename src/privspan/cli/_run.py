@@ -65,7 +65,10 @@ def _obey(arguments: list[str], debug: bool) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             _console.show_trace(error)
-        return _complain(error)
+        sentence, code = _explained(error)
+        notes = [note for note in getattr(error, "__notes__", []) if isinstance(note, Note)]
+        _console.fail(" ".join([sentence, *notes]))
+        return code
     if result == ExitCode.INTERRUPTED:
         _console.fail("interrupted.")
     return int(result or 0)
@@ -97,13 +100,6 @@ def _let_go(stream: Any) -> None:
             os.close(nowhere)
 
 
-def _complain(error: BaseException) -> int:
-    sentence, code = _explained(error)
-    notes = [note for note in getattr(error, "__notes__", []) if isinstance(note, Note)]
-    _console.fail(" ".join([sentence, *notes]))
-    return code
-
-
 def _explained(error: BaseException) -> tuple[str, ExitCode]:
     """Return what to tell the user about an exception, and the exit code."""
     from privspan.ledger import DamagedLedgerError, OverspendError
@@ -116,7 +112,8 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
         case usage_error():
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "privspan"
-            return f"{error.format_message().rstrip('.')}; {_example(error) or f'see: {path} --help'}", ExitCode.USAGE
+            said = error.format_message().rstrip(".") or "a command is missing"  # the help has just been shown
+            return f"{said}; {_example(error) or f'see: {path} --help'}", ExitCode.USAGE
         case KeyboardInterrupt() | typer.Abort():
             return "interrupted.", ExitCode.INTERRUPTED
         case OverspendError():
@@ -140,9 +137,10 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
 
 def _example(error: Any) -> str | None:
     """Return what to add for an option that is missing."""
+    if "issing" not in type(error).__name__:
+        return None
     options = getattr(getattr(error, "param", None), "opts", ())
-    examples = [_EXAMPLES[option] for option in options if option in _EXAMPLES]
-    return f"add for example: {examples[0]}" if examples and "issing" in type(error).__name__ else None
+    return next((f"add for example: {_EXAMPLES[option]}" for option in options if option in _EXAMPLES), None)
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -6,17 +6,17 @@ import re
 import shutil
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privspan.cli import _console
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
+    from privspan.cli._groups import Reading
     from privspan.rows import RowSource
 
 STDIN = Path("-")
@@ -25,21 +25,18 @@ _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quote
 
 
 @contextmanager
-def open_table(
-    file: Path, columns: Sequence[str] | None = None, reading: Mapping[str, Any] | None = None
-) -> Iterator[RowSource]:
-    """Open a file of numbers, or CSV from standard input for ``-``.
+def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
+    """Open a file of numbers, or CSV from standard input for ``-``; `columns` are those to use, by default all."""
+    from privspan.rows import UnreadableFileError, open_rows
 
-    Parameters
-    ----------
-    file : Path
-    columns : sequence of str, optional
-        Columns to use.
-    reading : mapping, optional
-        What is declared about the file: further options of `privspan.rows.open_rows`.
-    """
     with table_file(file) as path:
-        yield _opened(path, columns, reading or {})
+        with in_flags():
+            try:
+                source = open_rows(path, columns=columns, **vars(reading))
+            except UnreadableFileError:
+                _explain_unknown(path, columns, reading)
+                raise
+        yield source
 
 
 @contextmanager
@@ -68,20 +65,8 @@ def _check_file(file: Path) -> None:
         near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
         raise Complaint(f"there is no file {str(file)!r}; {near or 'check its name.'}", ExitCode.UNREADABLE)
     if file.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        message = f"{file.name!r} has a suffix that is not known; convert it to one of {known}."
-        raise Complaint(message, ExitCode.UNREADABLE)
-
-
-def _opened(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> RowSource:
-    from privspan.rows import UnreadableFileError, open_rows
-
-    with in_flags():
-        try:
-            return open_rows(file, columns=columns, **reading)
-        except UnreadableFileError:
-            _explain_unknown(file, columns, reading)
-            raise
+        advice = f"convert it to one of {', '.join(SUFFIXES)}."
+        raise Complaint(f"{file.name!r} has a suffix that is not known; {advice}", ExitCode.UNREADABLE)
 
 
 @contextmanager
@@ -96,14 +81,14 @@ def in_flags() -> Iterator[None]:
         raise UnreadableFileError(flags.replace("`", "'")) from None
 
 
-def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> None:
+def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading) -> None:
     """Complain about columns that the file does not have, with the names that come nearest."""
     from privspan.rows import UnreadableFileError, open_rows
 
     if columns is None:
         return
     try:
-        every = open_rows(file, **reading)
+        every = open_rows(file, **vars(reading))
     except UnreadableFileError:
         return
     known = [*(every.names or ()), *(column.name for column in every.left_out)]
@@ -124,8 +109,7 @@ def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) ->
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     if asked:
         return
-    reasons = Counter(column.reason for column in source.left_out)
-    for reason in reasons:
+    for reason in dict.fromkeys(column.reason for column in source.left_out):
         names = [column.name for column in source.left_out if column.reason == reason]
         _console.note(f"Left out ({reason}): {_listed(names)}.")
     if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):

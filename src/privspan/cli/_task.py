@@ -6,13 +6,13 @@ Everything that can be refused is refused by `check`, from public facts, before 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
 from privspan.blocks.plan import rank_block_size
 from privspan.cli import _console
+from privspan.cli._groups import Learning
 from privspan.cli._options import budget_float
 from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace
@@ -29,22 +29,8 @@ _PASSES = {"adaptive": 8.0, "analyze-gauss": 4.0}
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Learning):
     """The options of ``privspan fit`` that say what is learnt and at which cost."""
-
-    k: int | Literal["auto"]
-    epsilon: Decimal
-    delta: Decimal
-    method: str
-    center: bool
-    gamma: float | None
-    norm_bound: float | None
-    max_k: int | None
-    exact: bool
-    affine: bool
-    decimals: int | None
-    seed: int | None
 
     def describe(self) -> str:
         """Say what is run, for the ledger."""

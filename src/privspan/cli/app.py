@@ -8,6 +8,7 @@ import typer
 
 from privspan import __version__
 from privspan.cli import audit, bench, columns, demo, fit, ledger, plan, read, transform
+from privspan.cli._options import option
 from privspan.cli.exits import ExitCode
 
 _EPILOG = "Exit codes: " + "; ".join(f"{code.value} {code.meaning}" for code in ExitCode) + "."
@@ -31,9 +32,9 @@ def _print_version(wanted: bool) -> None:
 @app.callback(epilog=_EPILOG)
 def privspan(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, option("--version", "Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from, in Python.")] = False,
+    debug: Annotated[bool, option("--debug", "Show where an error comes from, in Python.")] = False,
 ) -> None:
     """Find the few directions that matter in people's data, under differential privacy.
 

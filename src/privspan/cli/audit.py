@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -22,25 +22,15 @@ _COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">runs", "verdict")
 
 
 def audit(
-    name: Annotated[str | None, typer.Argument(help="A mechanism, or exact, sampler or sampled; else all.")] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the mechanisms and stop.")] = False,
-    runs: Annotated[
-        int, typer.Option("--runs", parser=whole("--runs", "2000"), metavar="NUMBER", help="Runs on each table.")
-    ] = _DEFAULT_RUNS,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed", parser=whole("--seed", "1", least=0), metavar="NUMBER", help="Make the audit repeatable."
-        ),
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A mechanism, or exact, sampler or sampled; else all.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", parser=whole("--workers", "2"), metavar="NUMBER", help="Processes.")
-    ] = 1,
+    list_names: Annotated[bool, option("--list", "List the mechanisms and stop.")] = False,
+    runs: Annotated[int, whole("--runs", "2000", "Runs on each table.")] = _DEFAULT_RUNS,
+    seed: Annotated[int | None, whole("--seed", "1", "Make the audit repeatable.", least=0)] = None,
+    workers: Annotated[int, whole("--workers", "2", "Processes.")] = 1,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help=f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere)."
-        ),
+        Path | None, output_to(f"Store the results as JSON ({_DEFAULT_OUTPUT}; with --json nowhere).", "FILE")
     ] = None,
     overwrite: Overwrite = False,
     page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/
@@ -78,7 +68,10 @@ def _run(
     results = run_audit(name, runs=runs, seed=seed, workers=workers, progress=_report_progress)
     text = dumps({**run_facts(runs=runs, seed=seed), **summary(results)}, indent=1)
     try:
-        _print_results(results, text if json else None)
+        if json:
+            print(text)
+        else:
+            _print_results(results)
     finally:  # a reader of the table that hangs up early must not cost the results
         if target is not None:
             _store(text, target, overwrite)
@@ -87,11 +80,11 @@ def _run(
 
 def _make_ready(target: Path, overwrite: bool) -> None:
     """Refuse, before audits that take half an hour are run, a file that could not be written afterwards."""
-    folder = target.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Complaint(f"the folder {str(folder)!r} cannot be made; choose another one with --output.") from error
+        folder = str(target.parent)
+        raise Complaint(f"the folder {folder!r} cannot be made; choose another one with --output.") from error
     check_target(target, "--output", (target.suffix.lower(),), overwrite=overwrite)
 
 
@@ -124,12 +117,9 @@ def _cells(result: AuditResult) -> tuple[str, ...]:
     return result.name, result.kind, result.case, claim, found, f"{result.runs:,}", _verdict(result)
 
 
-def _print_results(results: Sequence[AuditResult], text: str | None) -> None:
+def _print_results(results: Sequence[AuditResult]) -> None:
     from privspan.audit import summary
 
-    if text is not None:
-        print(text)
-        return
     refuted = {number: "red" for number, result in enumerate(results) if result.refuted}
     _console.print_table(_COLUMNS, [_cells(result) for result in results], styles=refuted)
     whole = summary(results)

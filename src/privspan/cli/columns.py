@@ -6,24 +6,17 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from privspan.cli import _console
-from privspan.cli import _read_options as reading
-from privspan.cli._options import Overwrite, check_target
+from privspan.cli._groups import TextForm
+from privspan.cli._options import Overwrite, TableFile, check_target, grouped, output_to
 from privspan.cli._table import in_flags, table_file
 
 
+@grouped
 def columns(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="The .toml file to write; by default standard output."),
-    ] = None,
-    separator: reading.Separator = None,
-    decimal: reading.DecimalSign = None,
-    encoding: reading.Encoding = None,
-    quoted_newlines: reading.QuotedNewlines = None,
+    file: TableFile,
+    form: TextForm,
+    output: Annotated[Path | None, output_to("The .toml file to write; by default standard output.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a schema of a table: the type of each column, to look at and to edit. Then use it with --schema.
@@ -35,9 +28,8 @@ def columns(
     """
     from privspan.rows import Schema, draft_schema
 
-    if output is not None:
-        check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
-    declared = Schema().but(separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
+    check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
+    declared = Schema().but(**vars(form))
     with table_file(file) as path, in_flags():
         text = draft_schema(path, declared)
     if output is None:

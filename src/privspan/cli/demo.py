@@ -6,20 +6,19 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from privspan.cli._options import Overwrite
+from privspan.cli._options import Overwrite, option, output_to
 from privspan.cli.exits import Complaint, ExitCode
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder for what it writes.")] = Path(
-        "demo-output"
-    ),
+    output: Annotated[Path, output_to("Folder for what it writes.", "DIR")] = Path("demo-output"),
     overwrite: Overwrite = False,
-    show: Annotated[bool, typer.Option("--open", help="Show the reports in a browser at the end.")] = False,
+    show: Annotated[bool, option("--open", "Show the reports in a browser at the end.")] = False,
 ) -> None:
-    """Walk through plan, fit and report on bundled and generated tables, in under a minute."""
+    """Walk through plan, fit and report on bundled and generated tables, in under a minute.
+
+    Example: privspan demo --open
+    """
     import webbrowser
 
     from privspan.demo import FILES, tell

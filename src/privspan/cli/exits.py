@@ -8,29 +8,21 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     """What the exit code of ``privspan`` says."""
 
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    UNREADABLE = 3
-    ABSTAINED = 4
-    REFUSED = 5
-    INTERRUPTED = 130
+    meaning: str  # in a few words
 
-    @property
-    def meaning(self) -> str:
-        """The meaning in a few words."""
-        return _MEANINGS[self]
+    OK = 0, "done"
+    FAILED = 1, "something else went wrong (disk full, package missing, a fault)"
+    USAGE = 2, "a wrong argument or option"
+    UNREADABLE = 3, "a file that is missing, damaged or of the wrong kind"
+    ABSTAINED = 4, "the private step abstained; its budget is spent"
+    REFUSED = 5, "the ledger refuses the spend; nothing was run"
+    INTERRUPTED = 130, "interrupted; the budget is spent if the private step had begun"
 
-
-_MEANINGS = {
-    ExitCode.OK: "done",
-    ExitCode.FAILED: "something else went wrong (disk full, package missing, a fault)",
-    ExitCode.USAGE: "a wrong argument or option",
-    ExitCode.UNREADABLE: "a file that is missing, damaged or of the wrong kind",
-    ExitCode.ABSTAINED: "the private step abstained; its budget is spent",
-    ExitCode.REFUSED: "the ledger refuses the spend; nothing was run",
-    ExitCode.INTERRUPTED: "interrupted; the budget is spent if the private step had begun",
-}
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        """Make a number that knows its meaning."""
+        code = int.__new__(cls, value)
+        code._value_, code.meaning = value, meaning
+        return code
 
 
 class Complaint(Exception):

@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from privspan._lib.readable import Note
 from privspan.cli import _console
-from privspan.cli import _fit_options as options
-from privspan.cli import _read_options as reading
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
+from privspan.cli._groups import Account, Columns, Learning, PeopleFile, Reading
 from privspan.cli._interrupts import interruptible
-from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, split_names
+from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
 from privspan.cli._progress import activity
 from privspan.cli._table import open_table, table_in_words, table_name, tell_left_out
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._task import Task
+    from privspan.planner import Plan
+    from privspan.privacy import Release
 
 
+@grouped
 def fit(
-    file: options.TableFile,
-    k: options.Dimension,
-    epsilon: Epsilon,
-    delta: Delta,
-    output: options.Output,
-    columns: options.Columns = None,
-    schema: reading.SchemaFile = None,
-    separator: reading.Separator = None,
-    decimal: reading.DecimalSign = None,
-    encoding: reading.Encoding = None,
-    quoted_newlines: reading.QuotedNewlines = None,
-    width: reading.Width = None,
-    method: options.Method = "auto",
-    center: options.Center = True,
-    gamma: Gamma = None,
-    norm_bound: options.NormBound = None,
-    max_k: options.MostDimensions = None,
-    exact: options.Exact = False,
-    decimals: options.Decimals = None,
-    affine: options.Affine = False,
-    seed: options.Seed = None,
-    ledger: options.LedgerFile = None,
-    dataset: options.Dataset = None,
-    limit_epsilon: options.LimitEpsilon = None,
-    limit_delta: options.LimitDelta = None,
-    report: options.Report = None,
+    file: PeopleFile,
+    learning: Learning,
+    output: Annotated[Path, output_to("The .npz file to write.")],
+    reading: Reading,
+    account: Account,
+    columns: Columns = None,
+    report: Annotated[Path | None, option("--report", "Write a report for people, one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> int:
@@ -62,43 +45,21 @@ def fit(
 
     privspan fit people.csv --k 3 --epsilon 1 --delta 1e-6 -o subspace.npz
     """
-    inputs = {"the table": file, "the ledger": ledger}
+    inputs = {"the table": file, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
-    if report is not None:
-        check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
-    charge = charge_for(file, ledger, dataset, limit_epsilon, limit_delta)
+    check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
+    charge = charge_for(file, account)
     from privspan.cli._task import Task
 
-    task = Task(
-        k=k,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        center=center,
-        gamma=None if gamma is None else float(gamma),
-        norm_bound=None if norm_bound is None else float(norm_bound),
-        max_k=max_k,
-        exact=exact,
-        affine=affine,
-        decimals=decimals,
-        seed=seed,
-    )
+    task = Task(**vars(learning))
     task.check_options()
-    if seed is not None:
+    if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
-    written = {
-        "schema": schema,
-        "separator": separator,
-        "decimal": decimal,
-        "encoding": encoding,
-        "quoted_newlines": quoted_newlines,
-        "width": width,
-    }
     with interruptible() as interrupts:
         delivery = Delivery(output, report, json, overwrite, interrupts)
         try:
-            _learn(task, file, None if columns is None else split_names(columns), written, charge, delivery)
-            return delivery.tell()
+            made = _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
+            return delivery.tell(*made)
         except KeyboardInterrupt:
             raise Complaint(f"interrupted. {delivery.kept or charge.spent()}", ExitCode.INTERRUPTED) from None
         except Exception as error:
@@ -108,14 +69,14 @@ def fit(
 
 
 def _learn(
-    task: Task, file: Path, columns: list[str] | None, written: dict[str, Any], charge: Charge, delivery: Delivery
-) -> None:
+    task: Task, file: Path, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
+) -> tuple[Release, Plan | None]:
     """Read, check, charge, run, and write the result before anything else can happen."""
     from privspan._lib.watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, written) as source:
-        tell_left_out(source, file, asked=columns is not None, declared=written["schema"] is not None)
+    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, reading) as source:
+        tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
         task.check(source)
         delivery.source = table_in_words(file, source)
         shown.now("Learning privately", task.rows_to_see(source))
@@ -125,3 +86,4 @@ def _learn(
             spending.outcome = "abstained" if made[0].abstained else "finished"
             delivery.save(*made)
     delivery.interrupts.let_through()
+    return made

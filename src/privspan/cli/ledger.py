@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privspan.cli import _console
-from privspan.cli._fit_options import LimitDelta, LimitEpsilon
-from privspan.cli._options import Json
+from privspan.cli._groups import LimitDelta, LimitEpsilon
+from privspan.cli._options import Json, option
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
-    from privspan.ledger import Account, Ledger
+    from privspan.ledger import Account
 
 commands = typer.Typer(
     no_args_is_help=True, add_completion=False, help="See what has been spent on each data set, and set limits."
@@ -25,14 +25,19 @@ LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file giv
 @commands.command("show")
 def show(
     ledger: LedgerFile,
-    dataset: Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="Only this data set.")] = None,
+    dataset: Annotated[str | None, option("--dataset", "Only this data set.", "NAME")] = None,
     json: Json = False,
 ) -> None:
     """Show every data set of a ledger: entries, what they cost together, what is left.
 
     Example: privspan ledger show budget.json
     """
-    accounts = _opened(ledger).accounts()
+    from privspan.ledger import Ledger
+
+    if not ledger.is_file():
+        message = f"there is no ledger {str(ledger)!r}; `privspan fit … --ledger {ledger}` begins one."
+        raise Complaint(message, ExitCode.UNREADABLE)
+    accounts = Ledger(ledger).accounts()
     if dataset is not None:
         if dataset not in accounts:
             known = ", ".join(repr(name) for name in accounts)
@@ -48,7 +53,7 @@ def show(
 @commands.command("limit")
 def limit(
     ledger: LedgerFile,
-    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")],
+    dataset: Annotated[str, option("--dataset", "The data set.", "NAME")],
     epsilon: LimitEpsilon = None,
     delta: LimitDelta = None,
 ) -> None:
@@ -67,15 +72,6 @@ def limit(
     _print(dataset, book.account(dataset))
 
 
-def _opened(path: Path) -> Ledger:
-    from privspan.ledger import Ledger
-
-    if not path.is_file():
-        message = f"there is no ledger {str(path)!r}; `privspan fit … --ledger {path}` begins one."
-        raise Complaint(message, ExitCode.UNREADABLE)
-    return Ledger(path)
-
-
 def _print(name: str, account: Account) -> None:
     _console.print_lines(name, style="bold")
     rows = [
@@ -87,12 +83,11 @@ def _print(name: str, account: Account) -> None:
     else:
         _console.print_lines("Nothing has been spent.")
     spent, (epsilon, delta) = account.spent, account.left
-    limits = (account.limit_epsilon, account.limit_delta)
-    _console.print_lines(
-        f"Spent together: epsilon {spent.epsilon:.12g}{_rest(epsilon, limits[0])}; "
-        f"delta {spent.delta:.12g}{_rest(delta, limits[1])}.",
-        "",
+    sums = (
+        f"epsilon {_short(spent.epsilon)}{_rest(epsilon, account.limit_epsilon)}",
+        f"delta {_short(spent.delta)}{_rest(delta, account.limit_delta)}",
     )
+    _console.print_lines(f"Spent together: {'; '.join(sums)}.", "")
 
 
 def _short(amount: Any) -> str:
@@ -105,7 +100,6 @@ def _rest(left: float | None, limit: Any) -> str:
 
 def _as_json(account: Account) -> dict[str, Any]:
     """Return the account in JSON numbers; the sums are rounded up, what is left down."""
-    left = dict(zip(("epsilon", "delta"), account.left, strict=True))
     limits = {"epsilon": account.limit_epsilon, "delta": account.limit_delta}
     entries = [
         {**vars(entry), "epsilon": float(entry.epsilon), "delta": float(entry.delta)} for entry in account.entries
@@ -113,6 +107,6 @@ def _as_json(account: Account) -> dict[str, Any]:
     return {
         "spent": {"epsilon": account.spent.epsilon, "delta": account.spent.delta},
         "limit": {name: None if value is None else float(value) for name, value in limits.items()},
-        "left": left,
+        "left": dict(zip(("epsilon", "delta"), account.left, strict=True)),
         "entries": entries,
     }

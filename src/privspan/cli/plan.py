@@ -3,51 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from privspan.cli import _console
-from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, fraction_of, whole
+from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, fraction, option, whole
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
     from privspan.planner import Plan
 
 _STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
-_DEFAULT_ERROR = Decimal("0.1")
+_DEFAULT_ERROR = 0.1
+_VERY_GOOD, _GOOD = 0.05, 0.2  # errors up to 3° and 12°: `privspan compare` calls them nearly the same, and close
 
 
 def plan(
-    d: Annotated[int, typer.Option("--d", parser=whole("--d", "200"), metavar="COLUMNS", help="Number of columns.")],
-    k: Annotated[int, typer.Option("--k", parser=whole("--k", "3"), metavar="DIMENSION", help="Dimension wanted.")],
+    d: Annotated[int, whole("--d", "200", "Number of columns.", metavar="COLUMNS")],
+    k: Annotated[int, whole("--k", "3", "Dimension wanted.", metavar="DIMENSION")],
     epsilon: Epsilon,
     delta: Delta,
-    n: Annotated[
-        int | None,
-        typer.Option("--n", parser=whole("--n", "10000"), metavar="ROWS", help="Number of rows, one per person."),
-    ] = None,
+    n: Annotated[int | None, whole("--n", "10000", "Number of rows, one per person.", metavar="ROWS")] = None,
     gamma: Gamma = None,
     error: Annotated[
-        Decimal | None,
-        typer.Option(
-            "--error",
-            parser=fraction_of("--error", "0.1"),
-            metavar="NUMBER",
-            help="How many rows does this error take? Answers without --n too.",
-        ),
+        float | None,
+        fraction("--error", "0.1", "How many rows does this error take? Answers without --n too.", make=float),
     ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Plan `fit --exact`: exact relations instead of directions.")
-    ] = False,
+    exact: Annotated[bool, option("--exact", "Plan `fit --exact`: exact relations instead of directions.")] = False,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw error against rows into a .png, .svg or .pdf.")
+        Path | None, option("--plot", "Draw error against rows into a .png, .svg or .pdf.", "FILE")
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The same with the table, as one .html page.")
-    ] = None,
+    html: Annotated[Path | None, option("--html", "The same with the table, as one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -55,10 +41,8 @@ def plan(
 
     Example: privspan plan --n 10000 --d 200 --k 3 --epsilon 1 --delta 1e-6
     """
-    if plot is not None:
-        check_target(plot, "--plot", (".png", ".svg", ".pdf"), overwrite=overwrite)
-    if html is not None:
-        check_target(html, "--html", (".html",), spare={"the file of --plot": plot}, overwrite=overwrite)
+    check_target(plot, "--plot", (".png", ".svg", ".pdf"), overwrite=overwrite)
+    check_target(html, "--html", (".html",), spare={"the file of --plot": plot}, overwrite=overwrite)
     if k > d:
         raise Complaint(f"--k takes at most the number of columns, {d}; got {k}.")
     if n is None and error is None:
@@ -69,8 +53,8 @@ def plan(
         return
     from privspan.planner import plan as predict
 
-    numbers |= {"gamma": None if gamma is None else float(gamma)}
-    wanted = float(error or _DEFAULT_ERROR)
+    numbers["gamma"] = gamma
+    wanted = error or _DEFAULT_ERROR
     if n is None:
         n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
         if n is None:
@@ -78,7 +62,9 @@ def plan(
     found = predict(n, d, k, **numbers)
     needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
     if plot is not None or html is not None:
-        _draw(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite)
+        from privspan.cli import _plan_picture
+
+        _plan_picture.save(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite=overwrite)
     if json:
         _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
     else:
@@ -88,14 +74,9 @@ def plan(
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
     privacy = f"({found.epsilon:g}, {found.delta:g})-DP"
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {privacy}")
+    need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (
-            one.method,
-            f"{one.error:.2g}",
-            f"{one.error_90:.2g}",
-            f"{one.abstention:.0%}",
-            "—" if needed[one.method] is None else f"{needed[one.method]:,}",
-        )
+        (one.method, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
@@ -106,7 +87,8 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
 
 def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> list[str]:
     """Say what the table means."""
-    said = "useless: half of a direction or more would be noise" if not found.useful else _in_words(found.error)
+    said = "very good" if found.error <= _VERY_GOOD else "good" if found.error <= _GOOD else "rough"
+    said = said if found.useful else "useless: half of a direction or more would be noise"
     best = min((rows for rows in needed.values() if rows is not None), default=None)
     rows = "no number of rows would do" if best is None else f"about {best:,} rows are predicted to do"
     supposed = (
@@ -123,12 +105,6 @@ def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> lis
     ]
 
 
-def _in_words(error: float) -> str:
-    if error <= 0.05:
-        return "very good"
-    return "good" if error <= 0.2 else "rough"
-
-
 def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> None:
     from privspan.exact.plan import plan_exact
 
@@ -143,16 +119,3 @@ def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> N
         f"Exact relations from {n:,} rows in dimension {k}, whatever the number of columns: {how}.",
         f"Chance of an answer when every row fits: {found.release_probability:.6g}.",
     )
-
-
-def _draw(
-    found: Plan, wanted: float, plot: Path | None, html: Path | None, words: list[str], overwrite: bool
-) -> None:
-    from privspan.cli import _plan_picture
-
-    if plot is not None:
-        _plan_picture.save_picture(found, wanted, plot, overwrite=overwrite)
-        _console.note(f"Wrote {plot}.")
-    if html is not None:
-        _plan_picture.save_page(found, wanted, html, words, overwrite=overwrite)
-        _console.note(f"Wrote {html}.")

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
+
+_DISTANCES = (
+    (1e-9, "the same, up to rounding."),
+    (0.05, "nearly the same."),
+    (0.2, "close."),
+    (0.5, "similar, with a direction that has moved noticeably."),
+    (0.95, "different: a direction of one is mostly missing from the other."),
+    (math.inf, "at a right angle, or nearly: a direction of one is absent from the other."),
+)
 
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 
 
 def show(
     subspace: SubspaceFile,
-    loadings: Annotated[
-        int, typer.Option("--loadings", parser=whole("--loadings", "5"), metavar="COUNT", help="Columns to name.")
-    ] = 5,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write the report on it, one .html page.")
-    ] = None,
+    loadings: Annotated[int, whole("--loadings", "5", "Columns to name.", metavar="COUNT")] = 5,
+    report: Annotated[Path | None, option("--report", "Write the report on it, one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -32,8 +38,7 @@ def show(
 
     Example: privspan show subspace.npz
     """
-    if report is not None:
-        check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
+    check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
     if report is not None:
         _write_report(saved, report, overwrite)
@@ -50,8 +55,7 @@ def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
 
     if saved.release is None:
         raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
-    told = {"plan": saved.plan, "columns": saved.subspace.names, "source": saved.source}
-    write_report(report, saved.release, **told, overwrite=overwrite)  # type: ignore[arg-type]
+    write_report(report, saved.release, plan=saved.plan, source=saved.source, overwrite=overwrite)
     _console.note(f"Wrote {report}.")
 
 
@@ -66,18 +70,16 @@ def relations(subspace: SubspaceFile, json: Json = False) -> None:
     from privspan.cli import _describe
 
     said = _describe.relations_of(found)
-    if json:
-        pairs = zip(said, found.relations(), strict=True)
-        _console.print_json(
-            [{"text": text, "terms": dict(_terms(one, found.names)), "constant": one.constant} for text, one in pairs]
-        )
-    else:
+    if not json:
         _console.print_lines(*said)
-
-
-def _terms(relation: object, names: tuple[str, ...] | None) -> list[tuple[str, int]]:
-    terms: tuple[tuple[int, int], ...] = relation.terms  # type: ignore[attr-defined]
-    return [(names[column] if names else f"column {column + 1}", factor) for column, factor in terms]
+        return
+    names = _describe.names_of(found)
+    _console.print_json(
+        [
+            {"text": text, "terms": {names[column]: factor for column, factor in one.terms}, "constant": one.constant}
+            for text, one in zip(said, found.relations(), strict=True)
+        ]
+    )
 
 
 def compare(
@@ -113,16 +115,7 @@ def compare(
 def _in_words(distance: float, first: int, second: int) -> str:
     if first != second:
         return f"of {first} and {second} dimensions, so their distance is 1 by definition."
-    for bound, words in (
-        (1e-9, "the same, up to rounding."),
-        (0.05, "nearly the same."),
-        (0.2, "close."),
-        (0.5, "similar, with a direction that has moved noticeably."),
-        (0.95, "different: a direction of one is mostly missing from the other."),
-    ):
-        if distance <= bound:
-            return words
-    return "at a right angle, or nearly: a direction of one is absent from the other."
+    return next(words for bound, words in _DISTANCES if distance <= bound)
 
 
 def load(path: Path) -> SavedRelease:

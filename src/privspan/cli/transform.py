@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
-
 from privspan.cli import _console
-from privspan.cli import _read_options as reading
-from privspan.cli._options import Json, Overwrite, check_target
+from privspan.cli._groups import Reading
+from privspan.cli._options import Json, Overwrite, TableFile, check_target, grouped, output_to
 from privspan.cli._progress import activity
 from privspan.cli._table import STDIN, open_table
 from privspan.cli.exits import Complaint
@@ -25,57 +23,39 @@ if TYPE_CHECKING:
     from privspan.rows import RowSource
     from privspan.subspace import Subspace
 
-_SUFFIXES = (".csv", ".npy", ".parquet")
 _PIECE_ENTRIES = 2**22
 
 
+@grouped
 def transform(
     subspace: SubspaceFile,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="OUT", help=".csv, .npy or .parquet; - for CSV on standard output."),
-    ],
+    file: TableFile,
+    output: Annotated[Path, output_to(".csv, .npy or .parquet; - for CSV on standard output.")],
+    reading: Reading,
     overwrite: Overwrite = False,
-    schema: reading.SchemaFile = None,
-    separator: reading.Separator = None,
-    decimal: reading.DecimalSign = None,
-    encoding: reading.Encoding = None,
-    quoted_newlines: reading.QuotedNewlines = None,
-    width: reading.Width = None,
     json: Json = False,
 ) -> None:
     """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
 
     Example: privspan transform subspace.npz people.csv -o coordinates.csv
     """
+    from privspan._lib.whole_file import whole_file
+
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
-    if not to_stdout:
-        check_target(
-            output, "-o", _SUFFIXES, spare={"the table": file, "the subspace": subspace}, overwrite=overwrite
-        )
+    inputs = {"the table": file, "the subspace": subspace}
+    check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     found = load(subspace).subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
-    written = {
-        "schema": schema,
-        "separator": separator,
-        "decimal": decimal,
-        "encoding": encoding,
-        "quoted_newlines": quoted_newlines,
-        "width": width,
-    }
-    with activity("Transforming") as shown, open_table(file, names, written) as source:
+    with activity("Transforming") as shown, open_table(file, names, reading) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")
         shown.now("Transforming", source.shape[0])
-        suffix = ".csv" if to_stdout else output.suffix.lower()
-        with (
-            _target(None if to_stdout else output, overwrite) as handle,
-            _WRITERS[suffix](handle, source.shape[0], found) as write,
-        ):
+        writer = _WRITERS[".csv" if to_stdout else output.suffix.lower()]
+        target = _stdout() if to_stdout else whole_file(output, overwrite=overwrite)
+        with target as handle, writer(handle, source.shape[0], found) as write:
             for coordinates in _coordinates(source, found):
                 write(coordinates)
                 shown.advance(len(coordinates))
@@ -98,15 +78,9 @@ def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.f
 
 
 @contextmanager
-def _target(output: Path | None, overwrite: bool) -> Iterator[BinaryIO]:
-    from privspan._lib.whole_file import whole_file
-
-    if output is None:
-        with _console.stdout_in_words():
-            yield sys.stdout.buffer
-        return
-    with whole_file(output, overwrite=overwrite) as handle:
-        yield handle
+def _stdout() -> Iterator[BinaryIO]:
+    with _console.stdout_in_words():
+        yield sys.stdout.buffer
 
 
 def _heads(subspace: Subspace) -> list[str]:
@@ -142,8 +116,4 @@ def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator
         yield lambda coordinates: writer.write_table(pa.table(list(coordinates.T), schema=schema))
 
 
-_WRITERS: dict[str, Callable[[BinaryIO, int, Any], Any]] = {
-    ".csv": _csv_writer,
-    ".npy": _npy_writer,
-    ".parquet": _parquet_writer,
-}
+_WRITERS = {".csv": _csv_writer, ".npy": _npy_writer, ".parquet": _parquet_writer}

@@ -98,11 +98,10 @@ class Account:
 def amount(name: str, value: Amount | str) -> Amount:
     """Return a finite number, zero or above, as a float or a Decimal."""
     if isinstance(value, str):
-        typed = value
         try:
-            value = Decimal(typed)
+            value = Decimal(value)
         except InvalidOperation:
-            raise ValueError(f"`{name}` must be a number; got {typed[:20]!r}.") from None
+            raise ValueError(f"`{name}` must be a number; got {str(value)[:20]!r}.") from None
     if not isinstance(value, Decimal):
         checks.non_negative(**{name: value})
         return float(value)
@@ -115,19 +114,16 @@ def to_json(accounts: Mapping[str, Account]) -> dict[str, Any]:
     """Return what the file holds: floats as JSON numbers, Decimals as text."""
     datasets = {
         name: {
-            "limit": {"epsilon": _written(account.limit_epsilon), "delta": _written(account.limit_delta)},
-            "entries": [
-                {**vars(entry), "epsilon": _written(entry.epsilon), "delta": _written(entry.delta)}
-                for entry in account.entries
-            ],
+            "limit": _written(epsilon=account.limit_epsilon, delta=account.limit_delta),
+            "entries": [_written(**vars(entry)) for entry in account.entries],
         }
         for name, account in accounts.items()
     }
     return {"format": _FORMAT, "version": _VERSION, "datasets": datasets}
 
 
-def _written(amount: Amount | None) -> float | str | None:
-    return str(amount) if isinstance(amount, Decimal) else amount
+def _written(**values: Amount | str | None) -> dict[str, float | str | None]:
+    return {name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}
 
 
 def from_json(content: object) -> dict[str, Account]:

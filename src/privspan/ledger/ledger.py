@@ -26,7 +26,8 @@ from privspan._lib import checks, strict_json
 from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 
-_Limits: TypeAlias = tuple[Amount | str | None, Amount | str | None]
+_Given: TypeAlias = Amount | str
+_Cap: TypeAlias = Amount | str | None  # a limit, or none
 
 _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
 
@@ -121,12 +122,12 @@ class Ledger:
     def begin(
         self,
         dataset: str,
-        epsilon: Amount | str,
-        delta: Amount | str,
+        epsilon: _Given,
+        delta: _Given,
         *,
         what: str = "",
-        limit_epsilon: Amount | str | None = None,
-        limit_delta: Amount | str | None = None,
+        limit_epsilon: _Cap = None,
+        limit_delta: _Cap = None,
     ) -> str:
         """Write down a spend before it happens and return the identity of its entry.
 
@@ -154,13 +155,7 @@ class Ledger:
         return entry.identity
 
     def check(
-        self,
-        dataset: str,
-        epsilon: Amount | str,
-        delta: Amount | str,
-        *,
-        limit_epsilon: Amount | str | None = None,
-        limit_delta: Amount | str | None = None,
+        self, dataset: str, epsilon: _Given, delta: _Given, *, limit_epsilon: _Cap = None, limit_delta: _Cap = None
     ) -> None:
         """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later."""
         _allowed(dataset, self.account(dataset), _spend(epsilon, delta), (limit_epsilon, limit_delta))
@@ -169,18 +164,14 @@ class Ledger:
         """Say how a spend ended.  What it counts does not change."""
         checks.one_of(get_args(State), outcome=outcome)
         with self._changing() as accounts:
-            account = accounts.get(dataset, Account())
-            if identity not in {entry.identity for entry in account.entries}:
+            entries = accounts.get(dataset, Account()).entries
+            ended = tuple(replace(one, state=outcome) if one.identity == identity else one for one in entries)
+            if identity not in {entry.identity for entry in entries}:
                 raise ValueError(f"the ledger has no such entry for {dataset!r}; was its file replaced meanwhile?")
-            entries = tuple(
-                replace(entry, state=outcome) if entry.identity == identity else entry for entry in account.entries
-            )
-            accounts[dataset] = replace(account, entries=entries)
+            accounts[dataset] = replace(accounts[dataset], entries=ended)
 
     @contextmanager
-    def spending(
-        self, dataset: str, epsilon: Amount | str, delta: Amount | str, **options: Any
-    ) -> Iterator[Spending]:
+    def spending(self, dataset: str, epsilon: _Given, delta: _Given, **options: Any) -> Iterator[Spending]:
         """Begin a spend, run the block, and say how it ended: "interrupted" if an exception leaves the block.
 
         Parameters are those of `begin`.  If the end cannot be written down there is a ``RuntimeWarning``, not an
@@ -197,11 +188,10 @@ class Ledger:
             try:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
-                warnings.warn(
-                    f"The ledger goes on saying that this spend has begun: {error}", RuntimeWarning, stacklevel=3
-                )
+                message = f"The ledger goes on saying that this spend has begun: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=3)
 
-    def set_limit(self, dataset: str, epsilon: Amount | str | None, delta: Amount | str | None) -> None:
+    def set_limit(self, dataset: str, epsilon: _Cap, delta: _Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""
         with self._changing() as accounts:
             account = accounts.get(dataset, Account())
@@ -249,13 +239,13 @@ class Ledger:
         return DamagedLedgerError(f"{described} {advice}; it has not been changed.")
 
 
-def _spend(epsilon: Amount | str, delta: Amount | str) -> tuple[Amount, Amount]:
+def _spend(epsilon: _Given, delta: _Given) -> tuple[Amount, Amount]:
     amounts = amount("epsilon", epsilon), amount("delta", delta)
     checks.budget(*map(float, amounts))
     return amounts
 
 
-def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: _Limits) -> Account:
+def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: tuple[_Cap, _Cap]) -> Account:
     """Return the account with its limit lowered to the given one, or refuse the spend."""
     account = _limited(dataset, account, limits, may_rise=False)
     if not account.allows(*amounts):
@@ -263,7 +253,7 @@ def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], lim
     return account
 
 
-def _limited(dataset: str, account: Account, limits: _Limits, *, may_rise: bool) -> Account:
+def _limited(dataset: str, account: Account, limits: tuple[_Cap, _Cap], *, may_rise: bool) -> Account:
     """Return the account with its limit set, or lowered unless it may rise."""
     new: dict[str, Amount] = {}
     for name, given in zip(("epsilon", "delta"), limits, strict=True):
@@ -277,11 +267,10 @@ def _limited(dataset: str, account: Account, limits: _Limits, *, may_rise: bool)
 
 
 def _refusal(dataset: str, account: Account, epsilon: Amount, delta: Amount) -> str:
-    limits = (("epsilon", account.limit_epsilon), ("delta", account.limit_delta))
-    limit = " and ".join(f"{name} {float(limit):.12g}" for name, limit in limits if limit is not None)
-    rest = zip(("epsilon", "delta"), account.left, strict=True)
-    left = " and ".join(f"{name} {number:.12g}" for name, number in rest if number is not None)
-    return (
-        f"the ledger limits {dataset!r} to {limit}, of which {left} is left, and this would cost epsilon "
-        f"{float(epsilon):.12g} and delta {float(delta):.12g}."
-    )
+    limit, left, cost = map(_in_words, ((account.limit_epsilon, account.limit_delta), account.left, (epsilon, delta)))
+    return f"the ledger limits {dataset!r} to {limit}, of which {left} is left, and this would cost {cost}."
+
+
+def _in_words(amounts: tuple[Amount | None, Amount | None]) -> str:
+    named = zip(("epsilon", "delta"), amounts, strict=True)
+    return " and ".join(f"{name} {float(amount):.12g}" for name, amount in named if amount is not None)

@@ -154,12 +154,8 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
         if content.made is None:
             return SavedRelease(subspace)
         made = fields(content.made, release=mapping, plan=optional(mapping), source=optional(text))
-        return SavedRelease(
-            subspace,
-            _release(subspace, made["release"]),
-            None if made["plan"] is None else _plan(made["plan"]),
-            made["source"],
-        )
+        plan = None if made["plan"] is None else _plan(made["plan"])
+        return SavedRelease(subspace, _release(subspace, made["release"]), plan, made["source"])
 
 
 def _release(subspace: Subspace, values: object) -> Release:
@@ -168,21 +164,24 @@ def _release(subspace: Subspace, values: object) -> Release:
     )
     d, k = subspace.basis.shape
     _check_known(found["parameters"], _PARAMETERS)
-    _check_known(found["extras"], _extras_of(d, k))
+    variances = listed(number(0), k)
+    extra_kinds: dict[str, Kind] = {
+        "explained_variance": variances,
+        "explained_variance_ratio": variances,
+        "total_variance": number(0),
+        "mean": listed(number(), d),
+        "n_components": number(k, k),
+    }
+    _check_known(found["extras"], extra_kinds)
     extras = {name: _array_or_value(value) for name, value in found["extras"].items()}
     return Release(subspace, _cost(found["cost"]), found["method"], found["parameters"], found["private"], extras)
 
 
 def _cost(values: object) -> PrivacyCost:
-    found = fields(
-        values,
-        epsilon=number(0),
-        delta=number(0, 1),
-        neighbours=one_of((NEIGHBOURS,)),
-        parts=listed(mapping),
-    )
+    budget = {"epsilon": number(0), "delta": number(0, 1)}
+    found = fields(values, **budget, neighbours=one_of((NEIGHBOURS,)), parts=listed(mapping))
     for part in found["parts"]:
-        fields(part, name=text, epsilon=number(0), delta=number(0, 1), mu=optional(number(0)))
+        fields(part, name=text, **budget, mu=optional(number(0)))
     return PrivacyCost.from_dict(found)
 
 
@@ -195,16 +194,6 @@ def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
     """Refuse a value of the wrong kind among those that the package reads; every method may add others."""
     known = {name: kind for name, kind in kinds.items() if name in values}
     fields({name: values[name] for name in known}, **known)
-
-
-def _extras_of(d: int, k: int) -> dict[str, Kind]:
-    return {
-        "explained_variance": listed(number(0), k),
-        "explained_variance_ratio": listed(number(0), k),
-        "total_variance": number(0),
-        "mean": listed(number(), d),
-        "n_components": number(k, k),
-    }
 
 
 def _array_or_value(value: object) -> object:

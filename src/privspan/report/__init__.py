@@ -85,7 +85,7 @@ def report_html(
     files = resources.files(__name__)
     style = files.joinpath("style.css").read_text(encoding="utf-8")
     page = Template(files.joinpath("page.html").read_text(encoding="utf-8"))
-    return page.substitute(title=join([headline]), version=__version__, style=Html(style), body=join(body))
+    return page.substitute(title=join(headline), version=__version__, style=Html(style), body=join(*body))
 
 
 def write_report(

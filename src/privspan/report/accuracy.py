@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from privspan.planner import Plan
 from privspan.report import pictures
-from privspan.report.markup import Html, element, join
+from privspan.report.markup import Html, element, figure, folded, join, note
 from privspan.report.subject import Subject
 from privspan.report.words import angle, number
 
 _WANTED = (0.3, 0.1, 0.03)
+_LIMITS = {
+    "privacy": "Most of that is the noise that privacy needs: more rows or a larger ε reduce it.",
+    "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
+}
+_KIND = (
+    "Predictions are for bell-shaped records, equal variances along the components and a flat tail. Unequal "
+    "variances, heavy tails and outliers make real errors larger."
+)
 
 
 def section(subject: Subject) -> Html:
     """Tell the predicted accuracy, or that nothing predicts it."""
     pieces = [element("h2", "How accurate it should be")]
-    if subject.release.subspace is not None and subject.release.subspace.exact is not None:
+    if subject.is_exact:
         pieces.append(element("p", "The subspace is exact: it carries no noise. It is released whole or not at all."))
     elif subject.plan is None:
         pieces.append(element("p", _without_plan(subject)))
@@ -23,8 +31,8 @@ def section(subject: Subject) -> Html:
     own = subject.release.parameters.get("expected_error")
     if isinstance(own, float):
         words = f"The run's own estimate, from what it released on the way, is {number(own, 2)}."
-        pieces.append(element("p", f"{words} It does not count what the rows themselves leave open.", class_="note"))
-    return join(pieces)
+        pieces.append(note(f"{words} It does not count what the rows themselves leave open."))
+    return join(*pieces)
 
 
 def _without_plan(subject: Subject) -> str:
@@ -35,48 +43,28 @@ def _without_plan(subject: Subject) -> str:
 
 
 def _prediction(subject: Subject, plan: Plan) -> Html:
-    unit = "pairs of rows" if subject.paired else "rows"
+    public = f"{number(plan.n)} {subject.unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, the budget"
     words = (
-        f"From public numbers alone ({number(plan.n)} {unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, "
-        f"the budget) the plan predicts an error of {number(plan.error, 2)}: the learnt directions are typically "
-        f"{angle(plan.error)} off, and in nine runs of ten at most {angle(plan.error_90)}. 0 is perfect, 1 is "
-        f"useless. {_limiting(plan)}"
+        f"From public numbers alone ({public}) the plan predicts an error of {number(plan.error, 2)}: the learnt "
+        f"directions are typically {angle(plan.error)} off, and in nine runs of ten at most {angle(plan.error_90)}. "
+        f"0 is perfect, 1 is useless. {_LIMITS.get(plan.limited_by, 'No answer is expected.')}"
     )
-    caption = (
-        element("b", "Predicted error by method"),
-        "Dot: median. Line: to the 90th percentile. Shaded: useless.",
-    )
-    plans = plan.alternatives or (plan,)
-    picture = pictures.error_axis(plans, plan.method, "Predicted error by method")
+    drawn = pictures.error_axis(plan.alternatives or (plan,), plan.method, "Predicted error by method")
+    caption = "Dot: median. Line: to the 90th percentile. Shaded: useless."
     return join(
-        (
-            element("p", words),
-            element("figure", element("figcaption", *caption), picture),
-            element("p", f"Why {plan.method}: {plan.reason}", class_="note"),
-            _needed(plan, unit),
-            element("p", _KIND, class_="note"),
-        )
+        element("p", words),
+        figure("Predicted error by method", caption, drawn),
+        note(f"Why {plan.method}: {plan.reason}"),
+        _needed(plan, subject.unit),
+        note(_KIND),
     )
-
-
-_KIND = (
-    "Predictions are for bell-shaped records, equal variances along the components and a flat tail. Unequal "
-    "variances, heavy tails and outliers make real errors larger."
-)
-
-
-def _limiting(plan: Plan) -> str:
-    return {
-        "privacy": "Most of that is the noise that privacy needs: more rows or a larger ε reduce it.",
-        "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
-    }.get(plan.limited_by, "No answer is expected.")
 
 
 def _needed(plan: Plan, unit: str) -> Html:
-    needs = [(wanted, plan.needed_n(wanted)) for wanted in _WANTED]
-    rows = [
-        (f"{wanted:g} ({angle(wanted)})", "out of reach" if need is None else number(need)) for wanted, need in needs
-    ]
+    lines = []
+    for wanted in _WANTED:
+        need = plan.needed_n(wanted)
+        cells = f"{wanted:g} ({angle(wanted)})", "out of reach" if need is None else number(need)
+        lines.append(element("tr", *(element("td", cell) for cell in cells)))
     heads = element("tr", element("th", "for an error of"), element("th", f"{unit} needed, about"))
-    lines = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
-    return element("details", element("summary", "How many rows for which error?"), element("table", heads, *lines))
+    return folded("How many rows for which error?", element("table", heads, *lines))

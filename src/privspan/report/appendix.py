@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from privspan._lib.frozen import plain
 from privspan._lib.version import __version__
-from privspan.report.markup import Html, element, join
+from privspan.report.markup import Html, element, folded, join, row
 from privspan.report.subject import Subject
 from privspan.report.words import command, number, program
 
@@ -21,19 +22,15 @@ def reproduce(subject: Subject) -> Html:
     """Show the code and the command that run the method again."""
     code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
     if code is None:
-        return join(())
+        return join()
     words = (
         "Here table is an array or data frame with one row per person, and names lists its columns. The noise is "
         "fresh each time, so the numbers will differ a little, and every run spends the budget again."
     )
-    pieces = [
-        element("h2", "How to reproduce it"),
-        element("p", words),
-        element("pre", element("code", code)),
-    ]
+    pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
     if shell is not None:
         pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
-    return join(pieces)
+    return join(*pieces)
 
 
 def numbers(subject: Subject) -> Html:
@@ -41,11 +38,12 @@ def numbers(subject: Subject) -> Html:
     pieces = [element("h2", "Every number"), _values("Parameters and settings", subject.release.parameters)]
     if subject.release.extras:
         pieces.append(_values("Released values", subject.release.extras))
-    if subject.released("mean") is not None:
-        pieces.append(_mean(subject))
+    mean = subject.released("mean")
+    if mean is not None:
+        pieces.append(_mean(subject, mean))
     if subject.release.subspace is not None:
-        pieces.append(_loadings(subject))
-    return join(pieces)
+        pieces.append(_loadings(subject, subject.release.subspace.basis[:, :_MOST_VALUES]))
+    return join(*pieces)
 
 
 def _values(title: str, values: Mapping[str, object]) -> Html:
@@ -54,7 +52,7 @@ def _values(title: str, values: Mapping[str, object]) -> Html:
         for name, value in values.items()
         if name != "mean"  # has a table of its own, by column
     ]
-    return element("details", element("summary", title), element("table", *rows))
+    return folded(title, element("table", *rows))
 
 
 def _written(value: object) -> str:
@@ -69,30 +67,24 @@ def _written(value: object) -> str:
     return "–" if simple is None else str(simple)
 
 
-def _mean(subject: Subject) -> Html:
-    mean = subject.released("mean")
-    assert mean is not None
+def _mean(subject: Subject, mean: NDArray[np.float64]) -> Html:
     order = np.sort(np.argsort(-np.abs(mean), kind="stable")[: 4 * _MOST_VALUES])
-    rows = [element("tr", element("td", subject.names[i]), _cell(float(mean[i]))) for i in order]
+    rows = [row(subject.names[i], _four_digits(mean[i])) for i in order]
     which = "" if len(order) == len(mean) else f" (the {len(order)} largest of {number(len(mean))})"
-    return element("details", element("summary", f"Private mean by column{which}"), element("table", *rows))
+    return folded(f"Private mean by column{which}", element("table", *rows))
 
 
-def _loadings(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    assert subspace is not None
-    basis = subspace.basis[:, :_MOST_VALUES]  # (d, few)
+def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
     order = np.sort(np.argsort(-(basis**2).sum(axis=1), kind="stable")[: 4 * _MOST_VALUES])
-    heads = [element("th", "column"), *(element("th", f"{i + 1}", class_="number") for i in range(basis.shape[1]))]
-    rows = [element("tr", element("td", subject.names[i]), *(_cell(float(x)) for x in basis[i])) for i in order]
+    heads = row("column", *(str(i + 1) for i in range(basis.shape[1])), kind="th")
+    rows = [row(subject.names[i], *map(_four_digits, basis[i])) for i in order]
     which = "" if len(order) == len(basis) else f" (the {len(order)} columns of {number(len(basis))} that weigh most)"
-    table = element("table", element("tr", *heads), *rows)
-    summary = element("summary", f"Loadings by column and component{which}")
-    return element("details", summary, element("div", table, class_="scroll"))
+    table = element("div", element("table", heads, *rows), class_="scroll")
+    return folded(f"Loadings by column and component{which}", table)
 
 
-def _cell(value: float) -> Html:
-    return element("td", f"{value:.4g}".replace("-", "−"), class_="number")
+def _four_digits(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def footer() -> Html:

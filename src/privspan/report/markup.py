@@ -24,22 +24,40 @@ class Html(str):
 def element(name: str, *children: str, **attributes: str | float) -> Html:
     """Return one element; children and attribute values that are not `Html` are escaped.
 
-    Parameters
-    ----------
-    name : str
-        Its tag.
-    *children : str
-        What is inside.
-    **attributes : str or float
-        ``class_`` stands for ``class``, and every other underscore for a hyphen.
+    ``class_`` stands for ``class``, and every other underscore of an attribute for a hyphen.
     """
     written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
-    return Html(f"<{name}{written}>{join(children)}</{name}>")
+    return Html(f"<{name}{written}>{join(*children)}</{name}>")
 
 
-def join(children: Iterable[str]) -> Html:
+def join(*children: str) -> Html:
     """Return the pieces one after the other, those that are not `Html` escaped."""
     return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
+
+
+def note(words: str) -> Html:
+    """Return a paragraph in small print."""
+    return element("p", words, class_="note")
+
+
+def listed(lines: Iterable[str], **attributes: str) -> Html:
+    """Return a list with one point per line."""
+    return element("ul", *(element("li", line) for line in lines), **attributes)
+
+
+def figure(title: str, words: str, *content: Html) -> Html:
+    """Return a picture and what belongs to it, below a caption."""
+    return element("figure", element("figcaption", element("b", title), words), *content)
+
+
+def row(name: str, *numbers: str, kind: str = "td") -> Html:
+    """Return a row of a table: a name, and numbers that are aligned to the right."""
+    return element("tr", element(kind, name), *(element(kind, text, class_="number") for text in numbers))
+
+
+def folded(title: str, *content: Html) -> Html:
+    """Return what a reader has to unfold."""
+    return element("details", element("summary", title), *content)
 
 
 def shortened(text: str, width: int) -> str:

@@ -90,18 +90,13 @@ def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
         pieces.append(_text(_LEFT - 2, i, plan.method, text_anchor="end", class_=kind))
         if plan.abstention >= 0.5:
             pieces.append(_text(_LEFT + 2, i, "expected to abstain", class_="value"))
-        else:
-            pieces += _forecast(place(plan.error), place(plan.error_90), i, kind)
+            continue
+        median, ninetieth, middle = f"{place(plan.error):.2f}%", f"{place(plan.error_90):.2f}%", (i + 0.5) * _ROW
+        pieces += [
+            element("line", x1=median, x2=ninetieth, y1=middle, y2=middle, class_=f"range {kind}"),
+            element("circle", cx=median, cy=middle, r=5, class_=f"dot {kind}"),
+        ]
     return _picture(pieces, height + 24, label)
-
-
-def _forecast(median: float, ninetieth: float, row: int, kind: str) -> list[Html]:
-    middle = (row + 0.5) * _ROW
-    ends = {"x1": f"{median:.2f}%", "x2": f"{ninetieth:.2f}%"}
-    return [
-        element("line", **ends, y1=middle, y2=middle, class_=f"range {kind}"),
-        element("circle", cx=f"{median:.2f}%", cy=middle, r=5, class_=f"dot {kind}"),
-    ]
 
 
 def _picture(pieces: Sequence[Html], height: float, label: str) -> Html:

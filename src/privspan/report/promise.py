@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from privspan.privacy import Part, PrivacyCost
 from privspan.report import pictures
-from privspan.report.markup import Html, element, join
+from privspan.report.markup import Html, element, figure, folded, join, listed, note, row
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, at_most, chance_of_harm, chance_to_guess, number, share, strength
 
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
+_LARGE_DELTA = 0.1  # times the number of rows: about the chance that some row is published by a method that may do so
 
 
 def cost(subject: Subject) -> Html:
@@ -21,41 +22,36 @@ def cost(subject: Subject) -> Html:
     title = element("h2", "What it cost, and what that means")
     if not subject.release.private:
         words = f"Nothing is promised: a seed was given. Without it, everything on this page would be {letters}."
-        return join((title, element("p", words), _parts(spent)))
+        return join(title, element("p", words), _parts(spent))
     promise = f"Everything on this page together is {letters}: {strength(spent.epsilon)}."
     guess = at_most(chance_to_guess(spent))
+    meter = pictures.guess_meter(chance_to_guess(spent), f"at most {guess}")
     return join(
-        (
-            title,
-            element("p", f"{promise} For someone whose record is in the table:"),
-            element("ul", *(element("li", *line) for line in _meanings(spent, guess))),
-            element(
-                "figure",
-                element("figcaption", element("b", "How well could an attacker guess your record?")),
-                pictures.guess_meter(chance_to_guess(spent), f"at most {guess}"),
-            ),
-            element("p", _about_delta(subject)),
-            _parts(spent),
-        )
+        title,
+        element("p", f"{promise} For someone whose record is in the table:"),
+        listed(_meanings(spent, guess)),
+        figure("How well could an attacker guess your record?", "", meter),
+        element("p", _about_delta(subject)),
+        _parts(spent),
     )
 
 
-def _meanings(spent: PrivacyCost, guess: str) -> list[tuple[str, ...]]:
+def _meanings(spent: PrivacyCost, guess: str) -> list[str]:
     after = at_most(chance_of_harm(spent, _HARM))
     return [
-        (
+        join(
             "Suppose somebody knows every other record, and that yours is one of two, each as likely. From this "
             "page they name the right one at most ",
             element("b", guess),
             " of the time. A coin gets 50 %.",
         ),
-        (
+        join(
             "Whatever could happen to you because of this page: if its chance were 1 % with another record in the "
             "place of yours, it is at most ",
             element("b", after),
             " with yours.",
         ),
-        ("This holds whatever else they know, now or later, and whatever they compute from this page.",),
+        "This holds whatever else they know, now or later, and whatever they compute from this page.",
     ]
 
 
@@ -66,39 +62,29 @@ def _about_delta(subject: Subject) -> str:
     rare = f"one in {number(round(1 / delta))}"
     words = f"δ, {rare}, is the chance left for outcomes that ε does not cover; the figures above include it."
     rows = subject.release.parameters.get("n")
-    if isinstance(rows, int) and delta * rows > 0.1:
-        return f"{words} It should be well below one over the number of people, and here it is not."
-    return f"{words} It should be well below one over the number of people."
+    here = ", and here it is not" if isinstance(rows, int) and delta * rows > _LARGE_DELTA else ""
+    return f"{words} It should be well below one over the number of people{here}."
 
 
 def _parts(spent: PrivacyCost) -> Html:
     """Show where the budget went: in one bar if its parts are of one kind, and in a table."""
     if not spent.parts:
-        return join(())
+        return join()
     shares = _shares(spent.parts)
     pieces = []
     if len(shares) > 1:
-        legend = [
-            element("li", element("span", "■ ", class_=f"key part{i % 6}"), f"{name} {share(part)}")
-            for i, (name, part) in enumerate(shares)
-        ]
-        caption = element("figcaption", element("b", "Where the budget went"))
+        keys = (element("span", "■ ", class_=f"key part{i % 6}") for i in range(len(shares)))
+        legend = [join(key, f"{name} {share(part)}") for key, (name, part) in zip(keys, shares, strict=True)]
         bar = pictures.stacked_bar(shares, "Shares of the budget by step")
-        pieces.append(element("figure", caption, bar, element("ul", *legend, class_="legend")))
-    heads = element("tr", element("th", "step"), *(element("th", letter, class_="number") for letter in "εδμ"))
-    rows = [_row(part.name, *_numbers(part)) for part in spent.parts]
-    note = "Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up."
-    table = element("div", element("table", heads, *rows), class_="scroll")
-    steps = element("summary", f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step")
-    return join((*pieces, element("details", steps, table, element("p", note, class_="note"))))
-
-
-def _row(name: str, *numbers: str) -> Html:
-    return element("tr", element("td", name), *(element("td", text, class_="number") for text in numbers))
-
-
-def _numbers(part: Part) -> tuple[str, str, str]:
-    return number(part.epsilon), number(part.delta), "–" if part.mu is None else number(part.mu)
+        pieces.append(figure("Where the budget went", "", bar, listed(legend, class_="legend")))
+    rows = [
+        row(part.name, number(part.epsilon), number(part.delta), "–" if part.mu is None else number(part.mu))
+        for part in spent.parts
+    ]
+    table = element("div", element("table", row("step", *"εδμ", kind="th"), *rows), class_="scroll")
+    steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"
+    composition = note("Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up.")
+    return join(*pieces, folded(steps, table, composition))
 
 
 def _shares(parts: Sequence[Part]) -> list[tuple[str, float]]:
@@ -131,17 +117,11 @@ def assumptions(subject: Subject) -> Html:
         else "No seed: this does not hold here.",
         f"The proof (docs/explanation/{about.page}.md of privspan) and that the program follows it.",
     ]
-    return join(
-        (
-            element("h2", "What the promise rests on"),
-            element("ul", *(element("li", line) for line in rests)),
-            element(
-                "p",
-                "It does not rest on the data: outliers, copies and missing values may change the result, never the "
-                f"promise. Accuracy is another matter. {about.accuracy}",
-            ),
-        )
+    data = (
+        "It does not rest on the data: outliers, copies and missing values may change the result, never the promise. "
+        f"Accuracy is another matter. {about.accuracy}"
     )
+    return join(element("h2", "What the promise rests on"), listed(rests), element("p", data))
 
 
 def limits(subject: Subject) -> Html:
@@ -155,13 +135,7 @@ def limits(subject: Subject) -> Html:
         "best costs ten runs.",
         "Facts about everyone are not hidden: this page would say nearly the same without you.",
         "Running time, memory use and who may read the machine are not covered.",
-        *_about_noise(subject),
     ]
-    return join((element("h2", "Limits"), element("ul", *(element("li", line) for line in ends))))
-
-
-def _about_noise(subject: Subject) -> list[str]:
-    subspace = subject.release.subspace
-    if subspace is None or subspace.exact is not None:
-        return []
-    return ["The numbers carry noise: small loadings and the order of similar components may be noise only."]
+    if subject.release.subspace is not None and not subject.is_exact:
+        ends.append("The numbers carry noise: small loadings and the order of similar components may be noise only.")
+    return join(element("h2", "Limits"), listed(ends))

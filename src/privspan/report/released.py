@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.report import pictures
-from privspan.report.markup import Html, element, join
+from privspan.report.markup import Html, element, figure, join, listed, note
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, angle, at_most, chance_to_guess, number, share, two_digits
+from privspan.subspace import Subspace
 
 _MOST_BARS = 12
 _MOST_COMPONENTS = 12
@@ -31,8 +32,7 @@ def headline(subject: Subject) -> str:
     if subject.release.abstained:
         return "Nothing was released: the method abstained"
     what = "Private principal components" if subject.is_pca else "A private subspace"
-    if subject.release.subspace is not None and subject.release.subspace.exact is not None:
-        what = "An exact subspace, privately"
+    what = "An exact subspace, privately" if subject.is_exact else what
     return what if subject.release.private else f"{what} (simulation)"
 
 
@@ -41,19 +41,19 @@ def opening(subject: Subject, title: str) -> Html:
     said = [element("h1", title)]
     if subject.source:
         said.append(element("p", subject.source, class_="source"))
-    said.append(element("p", _in_short(subject), class_="lead"))
+    lead = _finding(subject)
+    if subject.release.private:
+        risk = at_most(chance_to_guess(subject.release.cost))
+        lead += (
+            " Of two records that might be yours, nobody can tell from this page which it is with more than "
+            f"{risk} confidence."
+        )
+    said.append(element("p", lead, class_="lead"))  # for someone who reads no further
     if not subject.release.private:
         said.append(element("p", element("b", "Not private."), _NOT_PRIVATE, class_="banner"))
     if subject.release.abstained:
         said.append(element("p", element("b", "Abstained."), _ABSTAINED, class_="banner"))
     return element("header", *said)
-
-
-def _in_short(subject: Subject) -> str:
-    """Return the two sentences for someone who reads no further."""
-    risk = at_most(chance_to_guess(subject.release.cost))
-    promise = f"Of two records that might be yours, nobody can tell from this page which it is with more than {risk} "
-    return f"{_finding(subject)} {promise}confidence." if subject.release.private else _finding(subject)
 
 
 def _finding(subject: Subject) -> str:
@@ -79,35 +79,36 @@ def facts(subject: Subject) -> Html:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
         found = "asked for" if subject.release.abstained else "found"
         shown.append((f"dimensions {found}", number(subject.k), out_of))
-    if subject.rows is not None:
-        many, _, of_what = subject.rows.partition(" ")
-        shown.append(("rows" if subject.release.abstained else "learnt from", many, of_what))
-    promised = "" if subject.release.private else "not promised: a seed was given"
-    shown.append(
-        ("privacy", f"ε = {number(cost.epsilon)}", promised or f"δ = {number(cost.delta)}, {cost.neighbours}")
-    )
+    if subject.n is not None:
+        shown.append(("rows" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
+    promised = f"δ = {number(cost.delta)}, {cost.neighbours}"
+    promised = promised if subject.release.private else "not promised: a seed was given"
+    shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))
     if subject.plan is not None and not subject.release.abstained:
         error = subject.plan.error
         shown.append(("predicted error", number(error, 2), f"{angle(error)} off, typically"))
-    return element("dl", *(_fact(*one) for one in shown), class_="facts")
-
-
-def _fact(name: str, value: str, small: str) -> Html:
-    return element("div", element("dt", name), element("dd", value, element("small", small)))
+    entries = (
+        element("div", element("dt", name), element("dd", value, element("small", small)))
+        for name, value, small in shown
+    )
+    return element("dl", *entries, class_="facts")
 
 
 def section(subject: Subject) -> Html:
     """Describe what was released; what follows is all there is."""
     about = about_method(subject.release.method)
-    pieces = [
-        element("h2", "What was released"),
-        element("p", f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"),
-    ]
-    if subject.release.abstained:
-        pieces.append(element("p", _after_abstention(subject)))
-    else:
-        pieces += [_relations(subject), _spectrum(subject), _loadings(subject), _weights(subject)]
-    return join(pieces)
+    method = f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"
+    pieces = [element("h2", "What was released"), element("p", method)]
+    subspace = subject.release.subspace
+    if subspace is None:
+        return join(*pieces, element("p", _after_abstention(subject)))
+    drawn = (
+        _relations(subject, subspace),
+        _spectrum(subject),
+        _loadings(subject, subspace),
+        _weights(subject, subspace),
+    )
+    return join(*pieces, *drawn)
 
 
 def _after_abstention(subject: Subject) -> str:
@@ -121,23 +122,22 @@ def _after_abstention(subject: Subject) -> str:
 # ---- Relations --------------------------------------------------------------------------------------------------
 
 
-def _relations(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    if subspace is None or subspace.exact is None:
-        return join(())
+def _relations(subject: Subject, subspace: Subspace) -> Html:
+    if subspace.exact is None:
+        return join()
     missing = subspace.ambient_dimension - subspace.dimension
     if missing == 0:
         return element("p", "The subspace is the whole space: no relation holds between the columns.")
     title = element("h3", "Relations that hold between the columns")
     if missing * subspace.ambient_dimension > _MOST_CELLS:
         many = f"There are {number(missing)} independent relations; subspace.relations() lists them."
-        return join((title, element("p", many)))
+        return join(title, element("p", many))
     relations = subspace.relations()
-    lines = [element("li", relation.describe(list(subject.names))) for relation in relations[:_MOST_RELATIONS]]
+    lines = [relation.describe(list(subject.names)) for relation in relations[:_MOST_RELATIONS]]
     more = len(relations) - len(lines)
     rest = f" {number(more)} more are in subspace.relations()." if more else ""
-    note = f"Exact: they hold for every record that lies in the subspace, which nearly all do.{rest}"
-    return join((title, element("ul", *lines, class_="relations"), element("p", note, class_="note")))
+    words = f"Exact: they hold for every record that lies in the subspace, which nearly all do.{rest}"
+    return join(title, listed(lines, class_="relations"), note(words))
 
 
 # ---- Pictures ---------------------------------------------------------------------------------------------------
@@ -149,43 +149,35 @@ def _spectrum(subject: Subject) -> Html:
     if variances is None:
         return _eigenvalues(subject)
     whole = float(variances.sum()) if total is None else float(total[0])
-    shown = variances[:_MOST_COMPONENTS]
-    rows = [_share(f"component {i + 1}", float(value), whole) for i, value in enumerate(shown)]
-    if len(variances) > len(shown):
-        rest = float(variances[_MOST_COMPONENTS:].sum())
-        rows.append(_share(f"components {_MOST_COMPONENTS + 1}–{len(variances)}", rest, whole))
-    rows.append(_share("the rest", max(0.0, whole - float(variances.sum())), whole))
-    caption = element("b", "Private spectrum"), "How much of the variance lies along each component. Noise included."
-    return element("figure", element("figcaption", *caption), pictures.bars(rows, "Share of variance by component"))
-
-
-def _share(name: str, variance: float, whole: float) -> tuple[str, float, str]:
-    return name, variance, share(variance / whole if whole > 0 else 0.0)
+    parts = [(f"component {i + 1}", float(value)) for i, value in enumerate(variances[:_MOST_COMPONENTS])]
+    if len(variances) > len(parts):
+        others = f"components {_MOST_COMPONENTS + 1}–{len(variances)}"
+        parts.append((others, float(variances[_MOST_COMPONENTS:].sum())))
+    parts.append(("the rest", max(0.0, whole - float(variances.sum()))))
+    rows = [(name, variance, share(variance / whole if whole > 0 else 0.0)) for name, variance in parts]
+    words = "How much of the variance lies along each component. Noise included."
+    return figure("Private spectrum", words, pictures.bars(rows, "Share of variance by component"))
 
 
 def _eigenvalues(subject: Subject) -> Html:
     values = subject.released("eigenvalues")
     if values is None:
-        words = "This method releases the subspace only, without variances; PrivatePCA releases both."
-        return element("p", words, class_="note")
+        return note("This method releases the subspace only, without variances; PrivatePCA releases both.")
     rows = [(f"direction {i + 1}", float(value), number(float(value))) for i, value in enumerate(values)]
-    caption = element("b", "Private eigenvalues"), "Of the sum of squares of unit-length records. Noise included."
-    shown = pictures.bars(rows[:_MOST_COMPONENTS], "Private eigenvalues")
-    return element("figure", element("figcaption", *caption), shown)
+    words = "Of the sum of squares of unit-length records. Noise included."
+    return figure("Private eigenvalues", words, pictures.bars(rows[:_MOST_COMPONENTS], "Private eigenvalues"))
 
 
-def _loadings(subject: Subject) -> Html:
-    subspace = subject.release.subspace
-    assert subspace is not None
+def _loadings(subject: Subject, subspace: Subspace) -> Html:
     count = min(subspace.dimension, _MOST_COMPONENTS)
     figures = [_component(subject, subspace.basis[:, i], i) for i in range(count)]
-    title = element("h3", "Loadings: what each component is made of")
     words = "Columns of one colour move together, against those of the other. The squares of all loadings sum to 1."
     if not subject.is_pca:
         words += " The components below are one basis of many for the same subspace: read them together."
     if count < subspace.dimension:
         words += f" The first {count} of {number(subspace.dimension)} are shown."
-    return join((title, element("p", words, class_="note"), element("div", *figures, class_="gallery")))
+    title = element("h3", "Loadings: what each component is made of")
+    return join(title, note(words), element("div", *figures, class_="gallery"))
 
 
 def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -> Html:
@@ -195,8 +187,7 @@ def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -
     ratio = subject.released("explained_variance_ratio")
     words = "" if ratio is None else f"{share(ratio[position])} of the variance. "
     words += _shown(order, loadings**2)
-    caption = element("figcaption", element("b", name), words)
-    return element("figure", caption, pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1])))
+    return figure(name, words, pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1])))
 
 
 def _largest(sizes: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -215,15 +206,13 @@ def _shown(order: NDArray[np.intp], squares: NDArray[np.float64]) -> str:
     return f"The {len(order)} largest of {number(len(squares))}; together {share(part)} of the squares."
 
 
-def _weights(subject: Subject) -> Html:
+def _weights(subject: Subject, subspace: Subspace) -> Html:
     """Show how far each column's axis lies in the subspace; unlike loadings, the same for every basis."""
-    subspace = subject.release.subspace
-    assert subspace is not None
     if subject.is_pca or subspace.dimension == 1:
-        return join(())
+        return join()
     weights = (subspace.basis**2).sum(axis=1)  # (d,)
     order = _largest(weights)
     rows = [(subject.names[i], float(weights[i]), two_digits(float(weights[i]))) for i in order]
     words = "1 means that the column's own direction lies in the subspace, 0 that it is at right angles to it."
-    caption = element("figcaption", element("b", "Columns in the subspace"), f"{words} {_shown(order, weights)}")
-    return element("figure", caption, pictures.bars(rows, "Share of each column in the subspace"))
+    drawn = pictures.bars(rows, "Share of each column in the subspace")
+    return figure("Columns in the subspace", f"{words} {_shown(order, weights)}", drawn)

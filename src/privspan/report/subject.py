@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from privspan.planner import Plan
 from privspan.privacy import Release
-from privspan.report.words import number
 
 
 @dataclass(frozen=True)
@@ -41,29 +40,30 @@ class Subject:
     @cached_property
     def d(self) -> int | None:
         """The number of columns, where anything tells it."""
-        if self.release.subspace is not None:
-            return self.release.subspace.ambient_dimension
-        return self._public("d")
+        found = self.release.subspace
+        return self._public("d") if found is None else found.ambient_dimension
 
     @cached_property
     def k(self) -> int | None:
         """The dimension that was found or asked for."""
-        if self.release.subspace is not None:
-            return self.release.subspace.dimension
-        return self._public("k")
+        found = self.release.subspace
+        return self._public("k") if found is None else found.dimension
 
     @property
-    def rows(self) -> str | None:
-        """How many rows took part, in words."""
-        n = self._public("n")
-        if n is None:
-            return None
-        return f"{number(n)} pairs of rows" if self.paired else f"{number(n)} rows"
+    def n(self) -> int | None:
+        """How many rows took part, or pairs of them."""
+        return self._public("n")
 
     @property
-    def paired(self) -> bool:
-        """Whether rows were centred by differences of pairs, so that n counts pairs."""
-        return self.release.parameters.get("centring") == "pair differences"
+    def unit(self) -> str:
+        """What n counts: pairs where rows were centred by differences of pairs."""
+        centring = self.release.parameters.get("centring")
+        return "pairs of rows" if centring == "pair differences" else "rows"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an exact subspace was found."""
+        return self.release.subspace is not None and self.release.subspace.exact is not None
 
     @property
     def is_pca(self) -> bool:
@@ -73,11 +73,8 @@ class Subject:
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of the columns: those given, those of the subspace, or their numbers."""
-        if self.columns is not None:
-            return self.columns
-        if self.release.subspace is not None and self.release.subspace.names is not None:
-            return self.release.subspace.names
-        return [f"column {i + 1}" for i in range(self.d or 0)]
+        given = self.columns or (self.release.subspace and self.release.subspace.names)
+        return given or [f"column {i + 1}" for i in range(self.d or 0)]
 
     def released(self, name: str) -> NDArray[np.float64] | None:
         """Return a released array of finite numbers; None if there is no such thing."""

@@ -156,9 +156,8 @@ def program(release: Release, k: int | None) -> str | None:
     if release.method not in KNOWN_METHODS:
         return None
     call, result = _call(release, "k" if k is None else str(k))
-    lines = ["import privspan as ps", "", call]
     write = f'ps.report.write_report("report.html", {result}, columns=names)'
-    return "\n".join([*lines, write])
+    return "\n".join(["import privspan as ps", "", call, write])
 
 
 def command(release: Release, k: int | None) -> str | None:
@@ -176,17 +175,14 @@ def command(release: Release, k: int | None) -> str | None:
     else:
         return None
     dimension = "auto" if "n_components" in release.extras else "K" if k is None else str(k)
-    parts = ["privspan fit table.csv", f"--k {dimension}", *_budget_options(release), *options]
+    budget = f"--epsilon {release.cost.epsilon:.12g} --delta {release.cost.delta:.12g}"
+    parts = ["privspan fit table.csv", f"--k {dimension}", budget, *options]
     return " ".join([*parts, "\\\n    -o subspace.npz --report report.html"])
 
 
 def _pca_method(release: Release) -> str:
     """Return the method that the subspace of a private PCA was learnt with, as its parameter is spelt."""
     return release.method.removeprefix("private PCA (").removesuffix(")").split(" ")[0]
-
-
-def _budget_options(release: Release) -> list[str]:
-    return [f"--epsilon {release.cost.epsilon:.12g}", f"--delta {release.cost.delta:.12g}"]
 
 
 def _call(release: Release, k: str) -> tuple[str, str]:

@@ -1,0 +1,129 @@
+"""Options in groups, each a dataclass with a field per option: how a table is written, what is learnt, the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, positive, whole
+
+_READING = "How the file is written"  # panels of --help
+_WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"
+
+PeopleFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
+]
+Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
+LimitEpsilon = Annotated[
+    Decimal | None,
+    positive("--limit-epsilon", "3", "What all fits on the data set may cost together.", panel=_LEDGER),
+]
+LimitDelta = Annotated[Decimal | None, fraction("--limit-delta", "1e-5", "The same for delta.", panel=_LEDGER)]
+_reading = partial(option, panel=_READING)
+
+
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How a text file is written; None where its suffix or a schema says so."""
+
+    separator: Annotated[
+        str | None,
+        _reading(
+            "--separator", "CSV: between cells; by default a comma, in .tsv files a tab.", "SIGN", parser=_separator
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None, _reading("--decimal", "CSV: '.' or ',', as in 1,5 for one and a half.", "SIGN")
+    ] = None
+    encoding: Annotated[str | None, _reading("--encoding", "CSV: utf-8, or for example latin-1.", "NAME")] = None
+    quoted_newlines: Annotated[
+        bool | None,
+        _reading(
+            "--quoted-newlines",
+            "CSV: cells in quotation marks may hold ends of lines. One record can then join its line with others.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Reading(TextForm):
+    """What is declared about the file of a table: options of `privspan.rows.open_rows`."""
+
+    width: Annotated[
+        int | None,
+        whole("--width", "64", "Parquet, Arrow: numbers in each list of a column of lists.", panel=_READING),
+    ] = None
+    schema: Annotated[
+        Path | None,
+        _reading(
+            "--schema",
+            "Types of columns, and the options above, in TOML; `privspan columns` writes a first one.",
+            "FILE",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is learnt, and at which cost."""
+
+    k: Annotated[
+        Any,  # an int or "auto"
+        whole("--k", "3", "A number, or 'auto'.", word="auto", metavar="DIMENSION"),
+    ]
+    epsilon: Epsilon
+    delta: Delta
+    method: Annotated[
+        str,
+        option(
+            "--method",
+            "auto, adaptive, stable, approximate or analyze-gauss; with --exact: auto, gap-max or votes.",
+            "NAME",
+            panel=_WHAT,
+        ),
+    ] = "auto"
+    center: Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)] = True
+    gamma: Gamma = None
+    norm_bound: Annotated[
+        float | None,
+        positive(
+            "--norm-bound",
+            "10",
+            "A public bound on the length of rows; helps the centring.",
+            make=float,
+            panel=_WHAT,
+        ),
+    ] = None
+    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
+    exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
+    decimals: Annotated[
+        int | None, whole("--decimals", "2", "Decimals that the table is written with.", least=0, panel=_EXACT)
+    ] = None
+    affine: Annotated[bool, option("--affine", "Relations may have constants.", panel=_EXACT)] = False
+    seed: Annotated[
+        int | None,
+        whole("--seed", "0", "For tests only: makes the run repeatable and NOT private.", least=0),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the spend is written down, and what the data set may cost."""
+
+    ledger: Annotated[
+        Path | None, option("--ledger", "Write the spend down here first (JSON).", "FILE", panel=_LEDGER)
+    ] = None
+    dataset: Annotated[
+        str | None, option("--dataset", "Name in the ledger; by default the file's path.", "NAME", panel=_LEDGER)
+    ] = None
+    limit_epsilon: LimitEpsilon = None
+    limit_delta: LimitDelta = None
