@@ -8,7 +8,8 @@ the paper's own vote of cells. The proof note is docs/explanation/approximate-ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -26,16 +27,19 @@ from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, Table, block_count, dealt
 from privspan.rows.unit import as_rows_input
 from privspan.stable.groups import stable_group_step
-from privspan.stable.plan import check_overrides, plan_group_split
+from privspan.stable.plan import STABLE_OPTIONS, group_shares
 from privspan.subspace import Subspace
 
 Aggregate = Literal["stable", "histogram"]
 AGGREGATES: tuple[Aggregate, ...] = ("stable", "histogram")
-OPTIONS = {
-    "stable": ("full_level", "ramp", "movers", "signal", "spread", "ridge", "split"),
-    "histogram": ("references",),
+OPTIONS: dict[str, checks.Checks] = {
+    "stable": STABLE_OPTIONS,
+    "histogram": {"references": partial(checks.integer_at_least, 1)},
 }
-"""Names of the public numbers of each aggregate that a caller may override."""
+"""Expert settings of each aggregate."""
+
+Outcome = tuple[Subspace | None, dict[str, object], tuple[Part, ...]]
+"""What an aggregate released: a subspace or None, public or released numbers, and what it spent."""
 
 
 @entry
@@ -52,6 +56,7 @@ def approximate_subspace(
     shuffle: bool = True,
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
+    **settings: Any,
 ) -> Release:
     """Learn privately the k-dimensional subspace that the records lie near.
 
@@ -84,8 +89,9 @@ def approximate_subspace(
         consecutive rows, which suits files whose rows are in random order already. See
         docs/explanation/partitioning.md.
     options : mapping, optional
-        Further public numbers of the chosen aggregate, by name: ``references`` for "histogram"; those of
-        :func:`privspan.stable.groups.stable_group_step` for "stable".
+        Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
+        For "stable" those of :func:`privspan.stable_subspace`, where ``split`` knows the steps ``tail``, ``test`` and
+        ``noise``; for "histogram" ``references`` (int), the number of reference points, above k.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 
@@ -112,60 +118,57 @@ def approximate_subspace(
     """
     budget = Budget(epsilon, delta)
     table = as_rows_input(X, accept_sparse=False, accept_partitions=True)
-    settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
+    chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     streams = open_streams(rng)
     if k == "auto":
-        return _with_chosen_dimension(table, max_components, budget, settings, streams, shuffle)
+        return _with_chosen_dimension(table, max_components, budget, chosen, streams, shuffle)
     if max_components is not None:
         raise ValueError('`max_components` must be given only with `k="auto"`.')
-    settings.check_table(table, k, budget)
+    chosen.check_table(table, k, budget)
     table, order = dealt(table, streams.public) if shuffle else (table, None)
-    outcome = block_step(table, k, budget, settings, streams, order)
-    return outcome.release(budget, f"approximate ({aggregate})", streams)
+    subspace, parameters, parts = block_step(table, k, budget, chosen, streams, order)
+    return Release(subspace, budget.cost(*parts), f"approximate ({aggregate})", parameters, streams.private)
 
 
 @dataclass(frozen=True)
 class BlockSettings:
-    """Public choices of one run: which aggregate, and the numbers that override the planner's."""
+    """Public choices of one run: which aggregate, and the numbers that replace the planner's."""
 
     aggregate: Aggregate = "stable"
     gamma: float | None = None
     block_size: int | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Any = None  # a mapping or None; once checked, a mapping
+    keywords: InitVar[Mapping[str, object] | None] = None  # further options
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, keywords: Mapping[str, object] | None) -> None:
         """Refuse values that no data could make sense of."""
         checks.one_of(AGGREGATES, aggregate=self.aggregate)
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
         if self.block_size is not None:
             checks.integer_at_least(1, block_size=self.block_size)
-        for name in self.options:
-            checks.one_of(OPTIONS[self.aggregate], options=name)
-        check_overrides(self.options)
+        object.__setattr__(self, "options", checks.options(OPTIONS[self.aggregate], self.options, keywords))
 
     def check(self, shape: tuple[int, int], k: int, budget: Budget) -> None:
         """Refuse, from public facts alone, a run that could not answer."""
         n, d = shape
         checks.dimension(k=k, d=d)
+        m = self.stable_block_size(n, k)
         if self.block_size is not None and self.block_size < k:
             raise ValueError(f"`block_size` must be at least k, {k}; got {self.block_size!r}.")
         if self.aggregate == "histogram":
             self.histogram_plan(shape, k, budget)
-        elif n < 2 * self.stable_block_size(n, k):
-            need = 2 * self.stable_block_size(n, k)
-            raise ValueError(f"`X` must have at least {need} rows for two blocks; got {n}.")
+        elif n < 2 * m:
+            raise ValueError(f"`X` must have at least {2 * m} rows for two blocks; got {n}.")
         else:
-            split: Any = self.options.get("split") or {}
-            planned = plan_group_split(n // self.stable_block_size(n, k), k, budget.epsilon, budget.delta)
-            planned.overridden(split).budget(budget.epsilon, budget.delta)
+            group_shares(n // m, k, budget, self.options.get("split"))
 
     def check_table(self, table: Table, k: int, budget: Budget) -> None:
         """Refuse, from public facts alone, a run on a table that could not answer."""
         checks.dimension(k=k, d=table.shape[1])
         settings, shape = self.within_partitions(table, k, budget)
-        if isinstance(table, PartitionedTable) and block_count(table, settings.stable_block_size(len(table), k)) < 2:
-            m = settings.stable_block_size(len(table), k)
+        m = settings.stable_block_size(len(table), k)
+        if isinstance(table, PartitionedTable) and block_count(table, m) < 2:
             raise ValueError(
                 f"`X` must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give "
                 f"a smaller `block_size`."
@@ -175,11 +178,7 @@ class BlockSettings:
     def within_partitions(self, table: Table, k: int, budget: Budget) -> tuple[BlockSettings, tuple[int, int]]:
         """Fix the size of the blocks from the whole table, and leave out the rows that fill none in their partition.
 
-        Returns
-        -------
-        settings : BlockSettings
-        shape : (rows in blocks, d)
-            The shape of the table itself if it has no partitions.
+        Also returns the shape of what is left, which is that of the table itself if it has no partitions.
         """
         n, d = table.shape
         if not isinstance(table, PartitionedTable):
@@ -194,42 +193,13 @@ class BlockSettings:
 
     def histogram_plan(self, shape: tuple[int, int], k: int, budget: Budget) -> HistogramPlan:
         """Plan the histogram aggregate."""
-        return planner_blocks.plan_histogram(
-            *shape,
-            k,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            gamma=self.gamma,
-            block_size=self.block_size,
-            **self.options,  # type: ignore[arg-type]
-        )
-
-
-@dataclass(frozen=True)
-class BlockOutcome:
-    """What an aggregate released: a subspace or None, public or released numbers, and what it spent."""
-
-    subspace: Subspace | None
-    parameters: dict[str, object]
-    parts: tuple[Part, ...]
-
-    def release(
-        self, budget: Budget, method: str, streams: Streams, extras: Mapping[str, object] | None = None
-    ) -> Release:
-        """Wrap the outcome for the caller."""
-        return Release(
-            subspace=self.subspace,
-            cost=budget.cost(*self.parts),
-            method=method,
-            parameters=self.parameters,
-            private=streams.private,
-            extras=dict(extras or {}),
-        )
+        numbers: Any = {"gamma": self.gamma, "block_size": self.block_size, **self.options}
+        return planner_blocks.plan_histogram(*shape, k, epsilon=budget.epsilon, delta=budget.delta, **numbers)
 
 
 def block_step(
     table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
-) -> BlockOutcome:
+) -> Outcome:
     """Propose a subspace per block and aggregate the proposals.
 
     Guarantee
@@ -237,45 +207,23 @@ def block_step(
     (budget.epsilon, budget.delta)-differentially private for replace-one neighbours.
     Proof: docs/explanation/approximate-case.md.
     """
-    aggregate = _by_histogram if settings.aggregate == "histogram" else _by_stable_groups
-    return aggregate(table, k, budget, settings, streams, order)
-
-
-def _by_histogram(
-    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
-) -> BlockOutcome:
+    if settings.aggregate == "stable":
+        m = settings.stable_block_size(len(table), k)
+        blocks = block_bases(table, k, m, order=order)
+        subspace, numbers, parts = stable_group_step(
+            blocks.bases, blocks.votes, budget=budget, streams=streams, **settings.options
+        )
+        return subspace, {"k": k, "block_size": m, **numbers}, parts
     settings, shape = settings.within_partitions(table, k, budget)
     plan = settings.histogram_plan(shape, k, budget)
     blocks = block_bases(table, k, plan.block_size, order=order)
     basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, streams=streams)
-    error = plan.error(table.shape[1], k, side)
-    subspace = None if basis is None else Subspace(basis)
-    return BlockOutcome(subspace, {"k": k, **asdict(plan), "side": side, "error_bound": error}, parts)
-
-
-def _by_stable_groups(
-    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
-) -> BlockOutcome:
-    m = settings.stable_block_size(len(table), k)
-    blocks = block_bases(table, k, m, order=order)
-    overrides = dict(settings.options)
-    subspace, released, parts = stable_group_step(
-        blocks.bases,
-        blocks.votes,
-        budget=budget,
-        streams=streams,
-        **overrides,  # type: ignore[arg-type]
-    )
-    return BlockOutcome(subspace, {"k": k, "block_size": m, **released}, parts)
+    numbers = {**asdict(plan), "side": side, "error_bound": plan.error(table.shape[1], k, side)}
+    return None if basis is None else Subspace(basis), {"k": k, **numbers}, parts
 
 
 def _with_chosen_dimension(
-    table: Table,
-    max_components: int | None,
-    budget: Budget,
-    settings: BlockSettings,
-    streams: Streams,
-    shuffle: bool,
+    table: Table, max_components: int | None, budget: Budget, settings: BlockSettings, streams: Streams, shuffle: bool
 ) -> Release:
     """Let the blocks vote for k with a part of epsilon, then run with the rest."""
     if max_components is None:
@@ -283,7 +231,7 @@ def _with_chosen_dimension(
     checks.integer_at_least(1, max_components=max_components)
     blocks = block_count(table, planner_blocks.rank_block_size(max_components))
     rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
-    rest = Budget(planner_blocks.remainder(budget.epsilon, rank_epsilon), budget.delta)
+    rest = budget.less(rank_epsilon)
     # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
     settings.check_table(table, max_components, rest)
     if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
@@ -291,9 +239,8 @@ def _with_chosen_dimension(
             settings.check_table(table, smaller, rest)
     table, order = dealt(table, streams.public) if shuffle else (table, None)
     k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
-    outcome = block_step(table, k, rest, settings, streams, order)
-    parts = (Part("choice of the dimension", rank_epsilon, 0.0), *outcome.parts)
-    charged = replace(outcome, parts=parts, parameters={**outcome.parameters, "max_components": max_components})
-    return charged.release(
-        budget, f"approximate ({settings.aggregate}), dimension chosen", streams, {"n_components": k}
-    )
+    subspace, parameters, parts = block_step(table, k, rest, settings, streams, order)
+    cost = budget.cost(Part("choice of the dimension", rank_epsilon, 0.0), *parts)
+    method = f"approximate ({settings.aggregate}), dimension chosen"
+    told = {**parameters, "max_components": max_components}
+    return Release(subspace, cost, method, told, streams.private, {"n_components": k})

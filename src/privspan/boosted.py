@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
-from privspan.approximate import Aggregate, BlockOutcome, BlockSettings, block_step
+from privspan.approximate import Aggregate, BlockSettings, block_step
 from privspan.blocks import plan as planner_blocks
 from privspan.privacy import Budget, Part, Release
 from privspan.privacy.randomness import RandomLike, open_streams
@@ -40,6 +40,7 @@ def boosted_subspace(
     block_size: int | None = None,
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
+    **settings: Any,
 ) -> Release:
     """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
 
@@ -57,7 +58,7 @@ def boosted_subspace(
     beta : float
         Wanted probability of failure.
     gamma, aggregate, block_size, options
-        As in :func:`privspan.approximate_subspace`, for every part.
+        As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 
@@ -77,22 +78,24 @@ def boosted_subspace(
     checks.probability(alpha=alpha, beta=beta)
     parts = planner_blocks.boosting_parts(beta)
     rows = len(table) // parts
-    settings = BlockSettings(aggregate, gamma, block_size, dict(options or {}))
-    _check_part(settings, (rows, table.shape[1]), k, budget, parts)
+    chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
+    try:
+        chosen.check((rows, table.shape[1]), k, budget)
+    except ValueError as error:
+        raise ValueError(f"Each of the {parts} parts has {rows} rows, and for a part: {error}") from None
     streams = open_streams(rng)
     mixed: tuple[Any, Any] = dealt(table, streams.public)
     table, order = mixed
-    outcomes = [
-        block_step(np.asarray(table[order[i * rows : (i + 1) * rows]]), k, budget, settings, streams, None)
-        for i in range(parts)
-    ]
-    candidates = [outcome.subspace for outcome in outcomes]
-    chosen = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
-    public: dict[str, object] = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}
+    candidates = []
+    for i in range(parts):
+        part = np.asarray(table[order[i * rows : (i + 1) * rows]])
+        candidates.append(block_step(part, k, budget, chosen, streams, None)[0])
+    central = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
+    public = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}
     # One record is in one part, so the parts compose in parallel: the cost is that of a single run.
-    spent = (Part(f"one of {parts} disjoint runs", budget.epsilon, budget.delta),)
-    subspace = None if chosen is None else candidates[chosen]
-    return BlockOutcome(subspace, public, spent).release(budget, f"boosted ({aggregate})", streams)
+    cost = budget.cost(Part(f"one of {parts} disjoint runs", budget.epsilon, budget.delta))
+    subspace = None if central is None else candidates[central]
+    return Release(subspace, cost, f"boosted ({aggregate})", public, streams.private)
 
 
 def central_candidate(candidates: list[Subspace | None], needed: int, radius: float) -> int | None:
@@ -100,26 +103,11 @@ def central_candidate(candidates: list[Subspace | None], needed: int, radius: fl
 
     Abstentions are at distance 1 from everything, so they count as failures.
     """
-    distances = pairwise_distances(candidates)  # (t, t)
-    reach = np.sort(distances, axis=1)[:, needed - 1]  # (t,)
-    best = int(np.argmin(reach))
-    return best if reach[best] <= radius else None
-
-
-def pairwise_distances(candidates: list[Subspace | None]) -> NDArray[np.float64]:
-    """Return the distances between all candidates; 1 wherever one of the two abstained."""
     distances = np.ones((len(candidates), len(candidates)))
     for i, first in enumerate(candidates):
         for j, second in enumerate(candidates[: i + 1]):
             if first is not None and second is not None:
                 distances[i, j] = distances[j, i] = first.distance(second)
-    return distances
-
-
-def _check_part(settings: BlockSettings, shape: tuple[int, int], k: int, budget: Budget, parts: int) -> None:
-    """Refuse from public facts, telling how the rows were divided."""
-    try:
-        settings.check(shape, k, budget)
-    except ValueError as error:
-        message = f"Each of the {parts} parts has {shape[0]} rows, and for a part: {error}"
-        raise ValueError(message) from None
+    reach = np.sort(distances, axis=1)[:, needed - 1]  # (t,)
+    best = int(np.argmin(reach))
+    return best if reach[best] <= radius else None

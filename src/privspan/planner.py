@@ -9,22 +9,21 @@ optimistic.  Derivations and how far they were checked: docs/explanation/plannin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from itertools import product
+from typing import TYPE_CHECKING
 
-from scipy.special import chdtr, chdtrc, chdtri, ndtri
+from scipy.special import ndtri
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
 from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
-from privspan.stable.certificate import LeveragePlan
-from privspan.stable.plan import GROUP_STRENGTH, GROUPS, SIGNAL_QUANTILE, allowance_for, plan_levels, scale_weights
+from privspan.stable import plan as stable_plan
 from privspan.sums import plan as planner_adaptive
 
-METHODS = ("adaptive", "stable", "approximate", "analyze-gauss")
+METHODS: tuple[str, ...] = ("adaptive", "stable", "approximate", "analyze-gauss")
 """The methods that are planned, in the order in which ties are broken."""
 
 USELESS = 0.5
@@ -99,7 +98,16 @@ class Plan:
     delta: float
     gamma: float
     assumed: bool
-    alternatives: tuple[Plan, ...] = ()
+    alternatives: tuple[Plan, ...] = field(default_factory=tuple)
+
+    if not TYPE_CHECKING:  # to a type checker `alternatives` is a field like the others
+
+        def __getattr__(self, name: str) -> tuple[Plan, ...]:
+            """Make the forecasts of a choice that did not need them, when they are first asked for."""
+            if name != "alternatives" or "_forecasts" not in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            methods, setting = vars(self)["_forecasts"]
+            return vars(self).setdefault(name, tuple(_forecast(method, setting) for method in methods))
 
     @property
     def useful(self) -> bool:
@@ -181,29 +189,34 @@ def _best_plan(
 ) -> Plan:
     setting = _setting(n, d, k, epsilon, delta, mu, gamma)
     crowding = planner_adaptive.crowding(n, d, k, mu)
-    alternatives = tuple(_forecast(method, setting) for method in METHODS)
-    chosen = _choose(alternatives, crowding)
+    chosen, listed = _choose(setting, crowding), METHODS
     reason = _reason(chosen, crowding)
     if chosen.method not in methods:
-        alternatives = tuple(other for other in alternatives if other.method in methods)
-        chosen = min(alternatives, key=_preference)
+        listed = tuple(method for method in METHODS if method in methods)
+        chosen = min((_forecast(method, setting) for method in listed), key=_preference)
         which = "The only method" if len(methods) == 1 else "The best of the methods"
         reason = f"{which} that was asked for or takes this input."
-    final = replace(chosen, reason=reason, alternatives=alternatives)
-    return final if final.useful else replace(final, reason=f"{reason} {_advice(final, setting)}")
+    if not chosen.useful:
+        reason = f"{reason} {_advice(chosen, setting)}"
+    final = replace(chosen, reason=reason)
+    # The other forecasts cost more than the choice, and few callers read them.
+    del vars(final)["alternatives"]
+    vars(final)["_forecasts"] = listed, setting
+    return final
 
 
-def _choose(alternatives: tuple[Plan, ...], crowding: float) -> Plan:
-    """Take the smallest predicted error; without gamma, go by kappa."""
-    adaptive, stable = alternatives[0], alternatives[1]
-    runnable = [
-        other
-        for other in alternatives
-        if other.abstention <= _MOST_ABSTENTION and (other.method != "stable" or other.n <= MOST_STABLE_ROWS)
-    ]
-    if adaptive.assumed:
-        return stable if crowding >= CROWDED and stable in runnable and stable.useful else adaptive
-    return min(runnable, key=_preference, default=adaptive)
+def _choose(setting: _Setting, crowding: float) -> Plan:
+    """Take the smallest predicted error; without gamma, go by kappa.  What cannot be chosen is not forecast."""
+    if setting.assumed:
+        if crowding >= CROWDED and setting.n <= MOST_STABLE_ROWS:
+            stable = _forecast("stable", setting)
+            if stable.abstention <= _MOST_ABSTENTION and stable.useful:
+                return stable
+        return _forecast("adaptive", setting)
+    methods = (method for method in METHODS if method != "stable" or setting.n <= MOST_STABLE_ROWS)
+    forecasts = [_forecast(method, setting) for method in methods]
+    runnable = [one for one in forecasts if one.abstention <= _MOST_ABSTENTION]
+    return min(runnable, key=_preference, default=forecasts[0])
 
 
 def _preference(one: Plan) -> float:
@@ -227,10 +240,8 @@ def _reason(chosen: Plan, crowding: float) -> str:
 def _advice(useless: Plan, setting: _Setting) -> str:
     need = _rows_of("analyze-gauss", setting, USELESS / 2)  # quick to find, and the adaptive method needs no more
     much = "No number of rows is" if need is None else f"About {need:,} rows are"
-    now = (
-        f"With {useless.n:,} rows and this budget the result is predicted to be useless (error {useless.error:.2f})."
-    )
-    return f"{now} {much} predicted to bring the error down to {USELESS / 2}."
+    now = f"With {useless.n:,} rows and this budget the result is predicted to be useless"
+    return f"{now} (error {useless.error:.2f}). {much} predicted to bring the error down to {USELESS / 2}."
 
 
 def _in_words(one: Plan) -> str:
@@ -254,6 +265,23 @@ class _Setting:
     assumed: bool
     mu: float
     mu_beside_test: float  # of what the test of the stable methods leaves of delta
+
+    @property
+    def tail(self) -> float:
+        """The tail energy over a signal direction's, sqrt(E ||e||²)."""
+        return self.gamma * math.sqrt(self.d - self.k)
+
+    @property
+    def size(self) -> float:
+        """The typical largest singular value of a (d - k, k) normal matrix."""
+        return math.sqrt(self.d - self.k) + math.sqrt(self.k)
+
+    @property
+    def sampling(self) -> float:
+        """The error that PCA without noise would make: (√(d − k) + √k) γ / √n, for signal variance 1."""
+        if self.d == self.k:
+            return 0.0
+        return self.gamma * math.sqrt(1.0 + self.gamma**2) * self.size / math.sqrt(self.n)
 
 
 def _setting(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> _Setting:
@@ -296,36 +324,19 @@ def _rows_of(method: str, setting: _Setting, error: float) -> int | None:
     return high
 
 
+@lru_cache(maxsize=1024)  # of public numbers only
 def _forecast(method: str, setting: _Setting) -> Plan:
-    """Predict one method."""
+    """Predict one method, from the error by privacy, its 90th percentile over that, and how often it abstains."""
     private, spread, abstention = {
         "adaptive": _adaptive,
         "stable": _stable,
         "approximate": _approximate,
         "analyze-gauss": _analyze_gauss,
     }[method](setting)
-    sampling = _sampling(setting)
-    error = min(1.0, math.hypot(private, sampling))
-    limit = "abstention" if abstention >= 1.0 else "privacy" if private >= sampling else "sampling"
+    error = min(1.0, math.hypot(private, setting.sampling))
+    limit = "abstention" if abstention >= 1.0 else "privacy" if private >= setting.sampling else "sampling"
     public = (setting.n, setting.d, setting.k, setting.epsilon, setting.delta, setting.gamma, setting.assumed)
     return Plan(method, error, min(1.0, error * spread), abstention, f"Forecast of {method}.", limit, *public)
-
-
-def _tail(setting: _Setting) -> float:
-    """Return the tail energy over a signal direction's, sqrt(E ||e||²)."""
-    return setting.gamma * math.sqrt(setting.d - setting.k)
-
-
-def _size(setting: _Setting) -> float:
-    """Return the typical largest singular value of a (d - k, k) normal matrix."""
-    return math.sqrt(setting.d - setting.k) + math.sqrt(setting.k)
-
-
-def _sampling(setting: _Setting) -> float:
-    """Return the error that PCA without noise would make: (√(d − k) + √k) γ / √n, for signal variance 1."""
-    if setting.d == setting.k:
-        return 0.0
-    return setting.gamma * math.sqrt(1.0 + setting.gamma**2) * _size(setting) / math.sqrt(setting.n)
 
 
 def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
@@ -334,11 +345,11 @@ def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
         return 0.0, 1.0, 0.0
     if n < k:
         return _NO_ANSWER
-    weakest, off_square = planner_adaptive.signal_strength(k, _tail(setting))
+    weakest, off_square = planner_adaptive.signal_strength(k, setting.tail)
     # Eigenvectors feel the gap above the tail, not the eigenvalue itself.
     gap = max(weakest - off_square / (d - k), 1e-12)
-    error = _size(setting) / (setting.mu * n * gap)
-    return error, 1.0 + 1.3 / _size(setting), 0.0
+    error = setting.size / (setting.mu * n * gap)
+    return error, 1.0 + 1.3 / setting.size, 0.0
 
 
 def _adaptive(setting: _Setting) -> tuple[float, float, float]:
@@ -347,9 +358,9 @@ def _adaptive(setting: _Setting) -> tuple[float, float, float]:
         return _analyze_gauss(setting)
     # Measured on 80 settings: the rounds do a little better than their formula for large k and for k near d.
     mu = setting.mu * k ** (1 / 15) * math.exp(k / (9 * d))
-    total = planner_adaptive.predicted_error(n, d, k, mu, _tail(setting))
-    by_rounds = math.sqrt(max(total**2 - _sampling(setting) ** 2, 0.0))
-    return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + 1.6 / _size(setting), 0.0
+    total = planner_adaptive.predicted_error(n, d, k, mu, setting.tail)
+    by_rounds = math.sqrt(max(total**2 - setting.sampling**2, 0.0))
+    return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + 1.6 / setting.size, 0.0
 
 
 def _stable(setting: _Setting) -> tuple[float, float, float]:
@@ -358,19 +369,15 @@ def _stable(setting: _Setting) -> tuple[float, float, float]:
     if n < k or k == d:
         return _NO_ANSWER
     mu = setting.mu_beside_test
-    before = sum(scale_weights(n, k, mu))
-    tail, best, length = _tail(setting), math.inf, 1.0
+    before = sum(stable_plan.scale_weights(n, k, mu))
+    best, length, room = math.inf, 1.0, stable_plan.allowance_for("auto")
     for quantile, signal in product(_NORM_QUANTILES, _SIGNAL_WEIGHTS):
-        square = float(chdtri(k, 1.0 - quantile))  # of the squared length of a record, in the subspace
-        released = min(1.0, _BIN_EDGE * tail / math.sqrt(square + tail**2))
-        share = (k * chdtr(k + 2, square) + square * chdtrc(k, square)) / (square + tail**2) / k
-        strength = n * float(share) - SIGNAL_QUANTILE * 1.1 / (mu * math.sqrt(signal))
-        levels = (
-            (test, plan_levels(n, d, strength, released, _margins(setting.delta, mu, test), allowance_for("auto")))
-            for test in _TEST_WEIGHTS
-        )
-        error = _least_noise(setting, mu, before + signal, 1.0, levels)
-        if error is not None and error < best:
+        scale, share = stable_plan.normal_scales(k, quantile, setting.tail)
+        released = min(1.0, _BIN_EDGE * setting.tail / scale)
+        strength = stable_plan.usual_strength(n, share, mu, signal)
+        levels = partial(stable_plan.plan_levels, n, d, strength, released, allowance=room)
+        error = _by_noise(setting, before + signal, levels)
+        if error < best:
             best, length = error, released
     # Measured: no abstentions up to a tail of .02 of a record's length, half of the runs at .027.
     return _NO_ANSWER if math.isinf(best) else (best, 1.35, _clipped((length - 0.018) / 0.018))
@@ -383,38 +390,21 @@ def _approximate(setting: _Setting) -> tuple[float, float, float]:
     groups = n // m
     if groups < 2 or k == d:
         return _NO_ANSWER
-    tilt = min(1.0, _tail(setting) * _BLOCK_TILT / (math.sqrt(m) - math.sqrt(k)))
+    tilt = min(1.0, setting.tail * _BLOCK_TILT / (math.sqrt(m) - math.sqrt(k)))
     mu = setting.mu_beside_test
-    before = min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
-    sensitivities = (
-        (
-            test,
-            plan_levels(groups, d, GROUP_STRENGTH * groups, tilt, _margins(setting.delta, mu, test), GROUPS, width=k),
-        )
-        for test in _TEST_WEIGHTS
-    )
-    error = _least_noise(setting, mu, before, math.sqrt(k), sensitivities)
+    strength, room = stable_plan.GROUP_STRENGTH * groups, stable_plan.GROUPS
+    levels = partial(stable_plan.plan_levels, groups, d, strength, tilt, allowance=room, width=k)
+    error = _by_noise(setting, stable_plan.group_tail_weight(groups, mu), levels, k)
     # Measured: a third of the runs at 30 groups per unit of 1/mu, none at 40; and as above for long tails.
     few = (40.0 - mu * groups) / 30.0
-    return _NO_ANSWER if error is None else (error, 1.6, _clipped(max(few, (tilt - 0.01) / 0.015)))
+    return _NO_ANSWER if math.isinf(error) else (error, 1.6, _clipped(max(few, (tilt - 0.01) / 0.015)))
 
 
-def _least_noise(
-    setting: _Setting, mu: float, before: float, width: float, levels: Iterable[tuple[float, LeveragePlan | None]]
-) -> float | None:
-    """Return the error of the best split of mu² among test and noise; None if no split has a plan."""
-    errors = [
-        found.sensitivity() * width * _size(setting) / (mu * math.sqrt(1.0 - before - test))
-        for test, found in levels
-        if found is not None and 1.0 - before - test >= 0.1
-    ]
-    return min(errors, default=None)
-
-
-def _margins(delta: float, mu: float, test: float) -> tuple[int, int]:
-    """Return the margins at which a test with that share of mu² goes on with probability Φ(2) and Φ(3)."""
-    first, step = float(ndtri(_TEST_SHARE * delta)), mu * math.sqrt(test)
-    return 1 + math.ceil((2.0 - first) / step), 1 + math.ceil((3.0 - first) / step)
+def _by_noise(setting: _Setting, before: float, levels: stable_plan.Levels, width: int = 1) -> float:
+    """Return the error of the best split of what earlier steps leave of mu²; inf if no split has a plan."""
+    mu, test = setting.mu_beside_test, _TEST_SHARE * setting.delta
+    *_, noise, sensitivity = stable_plan.least_noise(1.0 - before, mu, test, levels, _TEST_WEIGHTS)
+    return sensitivity * math.sqrt(width) * setting.size / (mu * math.sqrt(noise))
 
 
 def _clipped(abstention: float) -> float:

@@ -14,7 +14,7 @@ Wrong type: ``TypeError``.  Right type, wrong value: ``ValueError``.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -97,6 +97,33 @@ def one_of(options: Collection[object], /, **parameters: object) -> None:
         if not any(isinstance(value, type(option)) and value == option for option in options):
             what = "one of " + ", ".join(repr(option) for option in options)
             raise ValueError(_message(name, what, value))
+
+
+Checks = Mapping[str, Callable[..., object]]
+"""Expert settings by name, each with its check."""
+
+
+def options(known: Checks, given: object, keywords: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """Return the expert settings of a call: those of its mapping `options` and those among its keyword arguments."""
+    found = settings(known, "options", {} if given is None else given)
+    for name, value in (keywords or {}).items():
+        if name not in known:  # what Python says of an argument that a function does not take
+            raise TypeError(f"`{name}` must be a parameter or an expert setting: {', '.join(known)}.")
+        if name in found:
+            raise TypeError(f"`{name}` must be given once, as a keyword or in `options`.")
+        found |= settings(known, "options", {name: value})
+    return found
+
+
+def settings(known: Checks, parameter: str, given: object) -> dict[str, Any]:
+    """Return the settings of a mapping that are not None; refuse a name not in `known`, and what fails its check."""
+    if not isinstance(given, Mapping):
+        raise TypeError(_message(parameter, "a mapping", given))
+    for name, value in given.items():
+        one_of(known, **{parameter: name})
+        if value is not None:
+            known[name](**{name: value})
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:

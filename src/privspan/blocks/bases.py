@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -24,112 +24,64 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.watch import rows_seen
-from privspan.blocks.kernels import bases_of, spectra_of
+from privspan.blocks.kernels import Array, Votes, bases_of, spectra_of
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, PartitionOrders, RowOrder, Table, public_order
 from privspan.rows.unit import is_sparse
-
-Array = NDArray[np.float64]
 
 _CHUNK_BYTES = 2**23
 
 
 @dataclass(frozen=True)
 class BlockBases:
-    """Orthonormal bases of t blocks.
+    """Orthonormal bases of t blocks."""
 
-    Attributes
-    ----------
-    bases : (t, d, k) array
-        Slot j holds the basis of block j, zeros if the block does not vote. (A transposed view of memory laid
-        out as (t, k, d), so that ``bases.transpose(0, 2, 1)`` is contiguous.)
-    votes : (t,) bool array
-        Whether block j has a top-k subspace.
-    """
-
-    bases: Array
-    votes: NDArray[np.bool_]
+    bases: Array  # (t, d, k), zeros where a block does not vote; its (t, k, d) view is contiguous
+    votes: Votes  # (t,), whether block j has a top-k subspace
 
 
 def block_bases(X: Table, k: int, block_size: int, *, order: Order = None) -> BlockBases:
-    """Compute the top-k basis of every block of `block_size` rows.
+    """Compute the top-k basis of every block of m = `block_size` rows, k at most min(m, d), of a dense table.
 
-    Parameters
-    ----------
-    X : (n, d) array, dense RowSource or PartitionedTable
-        One record per row, any real dtype. A row with a non-finite entry counts as zeros.
-    k : int
-        Dimension, at most ``min(block_size, d)``.
-    block_size : int
-        Records per block, m. The last ``n % m`` records of the order are left out, of every partition if there are
-        partitions.
-    order : (n,) int array or PartitionOrders, optional
-        Public permutation of the rows (see `privspan.rows.dealing.table_order`); contiguous blocks if omitted.
-
-    Returns
-    -------
-    BlockBases
+    A row with a non-finite entry counts as zeros. The blocks follow `order` (`privspan.rows.dealing.table_order`), or
+    the rows as they are; its last n % m records are left out, of every partition if there are partitions.
     """
-    if isinstance(X, PartitionedTable):
-        found = _within_partitions(X, partial(_bases_within, k, block_size), order)
-        bases, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return BlockBases(bases.transpose(0, 2, 1), votes)
-    assert not isinstance(order, PartitionOrders)
-    t, d = X.shape[0] // block_size, X.shape[1]
-    bases = np.zeros((t, k, d))
-    votes = np.zeros(t, dtype=bool)
-    with _one_blas_thread():
-        for slots, block in _chunks(X, block_size, order):
-            bases[slots], votes[slots] = bases_of(block, k)
+    bases, votes = _of_blocks(X, block_size, order, partial(bases_of, k=k), (k, X.shape[1]))
     return BlockBases(bases.transpose(0, 2, 1), votes)
 
 
-def block_spectra(X: Table, count: int, block_size: int, *, order: Order = None) -> tuple[Array, NDArray[np.bool_]]:
+def block_spectra(X: Table, count: int, block_size: int, *, order: Order = None) -> tuple[Array, Votes]:
     """Compute the `count` largest squared singular values of every block, largest first; `X` may be sparse.
 
-    Returns
-    -------
-    squares : (t, count) array
-        In units of each block's largest, so the first column is 1 (0 for a block that does not vote).
-    votes : (t,) bool array
-        Whether the block has any non-zero singular value.
+    They are (t, count) in units of each block's largest, so the first column is 1 (0 for a block that does not vote).
+    A block votes, (t,), if it has any non-zero singular value.
     """
+    return _of_blocks(X, block_size, order, partial(spectra_of, count=count), (count,))
+
+
+def _of_blocks(
+    X: Table, block_size: int, order: Order, kernel: Callable[[Array], tuple[Array, Votes]], shape: tuple[int, ...]
+) -> tuple[Array, Votes]:
+    """Collect what a kernel finds in chunks of blocks, of that shape per block, and which blocks vote."""
     if isinstance(X, PartitionedTable):
-        found = _within_partitions(X, partial(_spectra_within, count, block_size), order)
-        squares, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return squares, votes
+        within = partial(_within_partition, block_size, kernel, shape)
+        seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(X.parts)
+        found = X.place.fetch(X.place.map(within, X.parts, X.place.send(seeds)), X.lengths)
+        values, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return values, votes
     assert not isinstance(order, PartitionOrders)
     t = X.shape[0] // block_size
-    squares = np.zeros((t, count))
-    votes = np.zeros(t, dtype=bool)
+    values, votes = np.zeros((t, *shape)), np.zeros(t, dtype=bool)
     chunks = _narrowed_blocks if is_sparse(X) else _chunks
     with _one_blas_thread():
         for slots, block in chunks(X, block_size, order):
-            squares[slots], votes[slots] = spectra_of(block, count)
-    return squares, votes
+            values[slots], votes[slots] = kernel(block)
+    return values, votes
 
 
-def _within_partitions(
-    X: PartitionedTable, function: Callable[..., Any], order: Order
-) -> list[tuple[Array, NDArray[np.bool_]]]:
-    """Return what a function of a partition and the seed of its order finds in each, in turn."""
-    seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(X.parts)
-    return X.place.fetch(X.place.map(function, X.parts, X.place.send(seeds)), X.lengths)
-
-
-def _bases_within(k: int, block_size: int, part: NDArray[Any], seed: int | None) -> tuple[Array, NDArray[np.bool_]]:
-    blocks = block_bases(part, k, block_size, order=_order_within(part, seed))
-    return blocks.bases.transpose(0, 2, 1), blocks.votes
-
-
-def _spectra_within(
-    count: int, block_size: int, part: NDArray[Any], seed: int | None
-) -> tuple[Array, NDArray[np.bool_]]:
-    return block_spectra(part, count, block_size, order=_order_within(part, seed))
-
-
-def _order_within(part: NDArray[Any], seed: int | None) -> RowOrder:
-    return None if seed is None else public_order(len(part), np.random.default_rng(seed))
+def _within_partition(block_size: int, kernel: Any, shape: Any, part: Any, seed: int | None) -> tuple[Array, Votes]:
+    order = None if seed is None else public_order(len(part), np.random.default_rng(seed))
+    return _of_blocks(part, block_size, order, kernel, shape)
 
 
 def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
@@ -139,8 +91,7 @@ def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder
     for start in range(0, t, per_chunk):
         stop = min(t, start + per_chunk)
         rows = slice(start * block_size, stop * block_size)
-        chunk = np.asarray(X[rows] if order is None else X[order[rows]])
-        chunk = np.ascontiguousarray(chunk, dtype=np.float64)  # (c * m, d)
+        chunk = np.ascontiguousarray(X[rows] if order is None else X[order[rows]], dtype=np.float64)  # (c * m, d)
         rows_seen(len(chunk))
         yield slice(start, stop), chunk.reshape(stop - start, block_size, d)
 
@@ -158,16 +109,13 @@ def _narrowed_blocks(X: Any, block_size: int, order: RowOrder) -> Iterator[tuple
             yield slice(j, j + 1), narrow.toarray()[None]  # adds up what is stored several times
 
 
-def _one_blas_thread() -> AbstractContextManager[object]:
+def _one_blas_thread() -> Any:
     """Keep BLAS to one thread: thousands of small products lose more to waking threads than they gain.
 
     On a busy machine the difference is a factor of twenty. Without threadpoolctl nothing but speed changes.
     """
     controller = _blas_controller()
-    limited: AbstractContextManager[object] = (
-        controller.limit(limits=1, user_api="blas") if controller else nullcontext()
-    )
-    return limited
+    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)

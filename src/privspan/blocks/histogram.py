@@ -26,6 +26,7 @@ from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import BlockBases
 from privspan.blocks.plan import HistogramPlan
 from privspan.privacy import Part
+from privspan.privacy.cost import left_of
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.privacy.selection import permute_and_flip, stable_vote
 
@@ -44,18 +45,10 @@ _PAIR_TO_SPREAD = 1.3 * math.sqrt(math.pi) / 2.0
 
 @dataclass(frozen=True)
 class ReferenceFrame:
-    """Public reference points and the shift of the grid.
+    """Public reference points and the shift of the grid."""
 
-    Attributes
-    ----------
-    points : (d, q) array
-        Standard normal reference points P.
-    shift : (d, q) array
-        Uniform in [0, 1): walls of coordinate i lie at (shift_i + integer) · side.
-    """
-
-    points: Array
-    shift: Array
+    points: Array  # (d, q), standard normal reference points P
+    shift: Array  # (d, q), uniform in [0, 1): walls of coordinate i lie at (shift_i + integer) · side
 
     @classmethod
     def draw(cls, d: int, q: int, generator: np.random.Generator) -> ReferenceFrame:
@@ -137,27 +130,10 @@ def _centred_limbs(values: NDArray[np.int64], count: int) -> list[NDArray[np.int
 def histogram_step(
     blocks: BlockBases, plan: HistogramPlan, *, delta: float, streams: Streams
 ) -> tuple[Array | None, float, tuple[Part, ...]]:
-    """Aggregate block subspaces by the vote of cells.
+    """Aggregate block subspaces by the vote of cells, within the plan's shares of epsilon and the whole of `delta`.
 
-    Parameters
-    ----------
-    blocks : BlockBases
-        One basis per block; one record influences one block.
-    plan : HistogramPlan
-        Public numbers, among them the shares of epsilon.
-    delta : float
-        The whole delta of the step.
-    streams : Streams
-        Noise, public and charged randomness.
-
-    Returns
-    -------
-    basis : (d, k) array or None
-        None if the vote abstained.
-    side : float
-        Side of the cells: public, or released by the private median.
-    parts : tuple of Part
-        What was spent.
+    Returns an orthonormal basis (d, k), None if the vote abstained; the side of the cells, public or released by the
+    private median; and what was spent.
 
     Guarantee
     ---------
@@ -166,23 +142,21 @@ def histogram_step(
     """
     _, d, k = blocks.bases.shape
     frame = ReferenceFrame.draw(d, plan.references, streams.public)
-    parts: tuple[Part, ...] = ()
-    if plan.side is None:
+    side, parts = plan.side, list[Part]()
+    if side is None:
         distance = private_pair_distance(blocks, frame, plan.scale_epsilon, streams.noise)
         side = plan.cell_constant * _PAIR_TO_SPREAD * distance
-        parts = (Part("cell side", plan.scale_epsilon, 0.0),)
-    else:
-        side = plan.side
+        parts.append(Part("cell side", plan.scale_epsilon, 0.0))
     side = max(side, frame.finest_side)
     collision = planner_blocks.collision_delta(plan.block_count)
-    vote_delta = planner_blocks.remainder(delta, collision)
-    parts = (*parts, Part("cell vote", plan.vote_epsilon, vote_delta), Part("hash collisions", 0.0, collision))
-    if plan.error(d, k, side) > planner_blocks.LARGEST_ERROR:  # known from what is public or released by now
-        return None, side, parts
-    cell = _winning_cell(blocks, frame, side, plan.vote_epsilon, vote_delta, streams)
-    if cell is None:
-        return None, side, parts
-    return _top_directions(frame.centre(cell, side), k), side, parts
+    vote_delta = left_of(delta, collision)
+    parts += [Part("cell vote", plan.vote_epsilon, vote_delta), Part("hash collisions", 0.0, collision)]
+    basis = None
+    if plan.error(d, k, side) <= planner_blocks.LARGEST_ERROR:  # known from what is public or released by now
+        cell = _winning_cell(blocks, frame, side, plan.vote_epsilon, vote_delta, streams)
+        if cell is not None:
+            basis = np.linalg.svd(frame.centre(cell, side), full_matrices=False)[0][:, :k]
+    return basis, side, tuple(parts)
 
 
 @entry
@@ -242,8 +216,3 @@ def _winning_cell(
     first = next(supporters)
     # Different cells behind one hash are the collision that delta pays for; the honest answer is then none.
     return first if all(np.array_equal(first, other) for other in supporters) else None
-
-
-def _top_directions(points: Array, k: int) -> Array:
-    """Return an orthonormal basis (d, k) of the top-k left singular directions of (d, q) points."""
-    return np.asarray(np.linalg.svd(points, full_matrices=False)[0][:, :k])

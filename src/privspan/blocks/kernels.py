@@ -5,19 +5,20 @@ with eigenpairs (w, E) the basis is Bᵀ E / √w, followed by one (k, k) re-ort
 `LARGEST_GRAM` rows and columns, for which `eigh` would take longer than all the rest, get subspace iteration from a
 fixed start instead. All arithmetic is float64 whatever the storage.
 
-The result of a block is a function of that block and of public numbers alone, to the last bit: every product and
-every decomposition is done per block, and a block that needs special care is redone on its own (docs/explanation/
-approximate-case.md, "One record, one block").
+Every product and every decomposition is done per block, and a block that needs special care is redone on its own: see
+`privspan.blocks.bases` for why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Votes = NDArray[np.bool_]
 
 RANK_TOLERANCE = 2.0**-42
 """A block votes only if its k-th squared singular value exceeds this share of its first."""
@@ -28,46 +29,27 @@ LARGEST_GRAM = 96
 _EXTRA_DIRECTIONS, _PASSES = 4, 3  # of subspace iteration; the error shrinks by (s_{k+5}/s_k)² per pass
 _SAFE_SQUARE = 2.0**600  # sums of squares within [1/_SAFE_SQUARE, _SAFE_SQUARE] cannot have over- or underflowed
 
-Kernel = Callable[[Array], tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]]
+Kernel = Callable[[Array], tuple[Array, Votes, Votes]]  # values, who votes, and who was in range
 
 
-def bases_of(blocks: Array, k: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the top-k basis of every block, and which blocks have one.
+def bases_of(blocks: Array, k: int) -> tuple[Array, Votes]:
+    """Return the top-k basis of every block (c, m, d), and which blocks have one; k is at most m and d.
 
-    Parameters
-    ----------
-    blocks : (c, m, d) array
-    k : int
-        At most m and d.
-
-    Returns
-    -------
-    bases : (c, k, d) array
-        Orthonormal rows; zeros for a block that does not vote.
-    votes : (c,) bool array
+    The bases (c, k, d) have orthonormal rows; zeros for a block that does not vote.
     """
     kernel = _gram_bases if min(blocks.shape[1:]) <= LARGEST_GRAM else _iterated_bases
     return _with_care(blocks, lambda clean: kernel(clean, k))
 
 
-def spectra_of(blocks: Array, count: int) -> tuple[Array, NDArray[np.bool_]]:
+def spectra_of(blocks: Array, count: int) -> tuple[Array, Votes]:
     """Return the `count` largest squared singular values of every block over its largest, and which blocks have any.
 
-    Parameters
-    ----------
-    blocks : (c, m, d) array
-    count : int
-        At most m and d.
-
-    Returns
-    -------
-    squares : (c, count) array
-    votes : (c,) bool array
+    Blocks (c, m, d) give squares (c, count) and votes (c,); `count` is at most m and d.
     """
     return _with_care(blocks, lambda clean: _spectrum(clean, count))
 
 
-def _with_care(blocks: Array, kernel: Kernel) -> tuple[Array, NDArray[np.bool_]]:
+def _with_care(blocks: Array, kernel: Kernel) -> tuple[Array, Votes]:
     """Run the kernel on all blocks at once, then redo on its own every block whose numbers were unsafe."""
     with np.errstate(all="ignore"):
         values, votes, safe = kernel(blocks)
@@ -84,11 +66,11 @@ def _cleaned(block: Array) -> Array:
     return np.ldexp(clean, -exponent)
 
 
-def _gram_bases(blocks: Array, k: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _gram_bases(blocks: Array, k: int) -> tuple[Array, Votes, Votes]:
     """Compute the top-k bases (c, k, d) of clean blocks (c, m, d); also which vote and which were in range."""
     gram, by_rows = _gram(blocks)  # (c, g, g)
     safe = _in_range(gram)
-    squares, vectors = _eigh(_or_identity(gram, safe))
+    squares, vectors = _each_alone(np.linalg.eigh, _or_identity(gram, safe))
     squares, vectors = squares[:, ::-1][:, :k], vectors[:, :, ::-1][:, :, :k]  # (c, k), (c, g, k)
     votes = safe & (squares[:, -1] > RANK_TOLERANCE * squares[:, 0])
     inverse_roots = 1.0 / np.sqrt(np.where(votes[:, None], squares, 1.0))  # (c, k)
@@ -100,7 +82,7 @@ def _gram_bases(blocks: Array, k: int) -> tuple[Array, NDArray[np.bool_], NDArra
     return bases, sound, safe
 
 
-def _iterated_bases(blocks: Array, k: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _iterated_bases(blocks: Array, k: int) -> tuple[Array, Votes, Votes]:
     """Do the same for blocks with many rows and columns, by subspace iteration."""
     _, m, d = blocks.shape
     safe = _moderate(np.einsum("cmd,cmd->c", blocks, blocks))
@@ -113,23 +95,19 @@ def _iterated_bases(blocks: Array, k: int) -> tuple[Array, NDArray[np.bool_], ND
         directions = np.linalg.qr(spanning.transpose(0, 2, 1))[0]  # (c, d, width)
         spanning = (clean @ directions).transpose(0, 2, 1) @ clean
     directions = np.linalg.qr(spanning.transpose(0, 2, 1))[0]
-    values, rotations = _right_svd(clean @ directions)  # (c, width), (c, width, width)
+    # Singular values (c, width) and right singular vectors (c, width, width).
+    values, rotations = _each_alone(lambda some: np.linalg.svd(some, full_matrices=False)[1:], clean @ directions)
     votes = safe & (values[:, k - 1] ** 2 > RANK_TOLERANCE * values[:, 0] ** 2)
     bases = rotations[:, :k] @ directions.transpose(0, 2, 1)  # (c, k, d)
     bases[~votes] = 0.0
     return bases, votes, safe
 
 
-def _right_svd(matrices: Array) -> tuple[Array, Array]:
-    """Batched singular values and right singular vectors; zeros, hence no vote, where the iteration fails."""
-    return _each_alone(lambda stack: np.linalg.svd(stack, full_matrices=False)[1:], matrices, matrices.shape[2])
-
-
-def _spectrum(blocks: Array, count: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _spectrum(blocks: Array, count: int) -> tuple[Array, Votes, Votes]:
     """Compute the leading squared singular values of clean blocks, relative to the first."""
     gram, _ = _gram(blocks)
     safe = _in_range(gram)
-    squares, _ = _eigh(_or_identity(gram, safe))
+    squares, _ = _each_alone(np.linalg.eigh, _or_identity(gram, safe))
     squares = np.maximum(squares[:, ::-1][:, :count], 0.0)  # (c, count)
     votes = safe & (squares[:, 0] > 0.0)
     return np.where(votes[:, None], squares / squares[:, :1], 0.0), votes, safe
@@ -143,44 +121,40 @@ def _gram(blocks: Array) -> tuple[Array, bool]:
     return (blocks @ transposed if by_rows else transposed @ blocks), by_rows
 
 
-def _in_range(gram: Array) -> NDArray[np.bool_]:
+def _in_range(gram: Array) -> Votes:
     """Tell which blocks were finite and of moderate size: the diagonal holds the sums of squares."""
     return _moderate(np.diagonal(gram, axis1=1, axis2=2).max(axis=1))  # the maximum is NaN if any is NaN
 
 
-def _moderate(squares: Array) -> NDArray[np.bool_]:
+def _moderate(squares: Array) -> Votes:
     """Tell which sums of squares are finite, and far from over- and underflow."""
-    safe: NDArray[np.bool_] = (squares <= _SAFE_SQUARE) & (squares >= 1.0 / _SAFE_SQUARE)
-    return safe
+    return np.asarray((squares <= _SAFE_SQUARE) & (squares >= 1.0 / _SAFE_SQUARE))
 
 
-def _or_identity(matrices: Array, keep: NDArray[np.bool_]) -> Array:
+def _or_identity(matrices: Array, keep: Votes) -> Array:
     """Replace the matrices not kept by the identity, so that one block cannot make a batch call fail."""
     if keep.all():
         return matrices
     return np.where(keep[:, None, None], matrices, np.eye(matrices.shape[1]))
 
 
-def _eigh(matrices: Array) -> tuple[Array, Array]:
-    """Batched `eigh`; zeros, hence no vote, for a matrix whose iteration fails."""
-    return _each_alone(np.linalg.eigh, matrices, matrices.shape[1])
+def _each_alone(decompose: Callable[[Array], tuple[Array, Array]], matrices: Array) -> tuple[Array, Array]:
+    """Decompose a batch; if one matrix fails, which fails the whole call, decompose them one by one.
 
-
-def _each_alone(decompose: Callable[[Array], tuple[Array, Array]], matrices: Array, size: int) -> tuple[Array, Array]:
-    """Decompose a batch; if one matrix fails, which fails the whole call, decompose them one by one."""
+    Whatever fails gets zeros for its values (c, w) and vectors (c, w, w), hence no vote.
+    """
     try:
         return decompose(matrices)
     except np.linalg.LinAlgError:
-        values, vectors = np.zeros((len(matrices), size)), np.zeros((len(matrices), size, size))
-        for j in range(len(matrices)):
-            try:
+        count, _, width = matrices.shape
+        values, vectors = np.zeros((count, width)), np.zeros((count, width, width))
+        for j in range(count):
+            with suppress(np.linalg.LinAlgError):
                 values[j], vectors[j] = (part[0] for part in decompose(matrices[j : j + 1]))
-            except np.linalg.LinAlgError:
-                continue
         return values, vectors
 
 
-def _orthonormal_rows(rough: Array, votes: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+def _orthonormal_rows(rough: Array, votes: Votes) -> tuple[Array, Votes]:
     """Make nearly orthonormal rows (c, k, d) orthonormal to rounding, by the Cholesky factor of their Gram matrix."""
     gram = rough @ rough.transpose(0, 2, 1)  # (c, k, k), close to the identity for every block that votes
     off = np.abs(gram - np.eye(gram.shape[1])).max(axis=(1, 2))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 
 from privspan._lib import checks
+from privspan.privacy.cost import left_of
 from privspan.privacy.selection import release_probability
-
-CELL_SUCCESS = 0.8
-"""Probability with which enough blocks meet in one cell, for a tail that is normal and flat."""
 
 RELEASE_SUCCESS = 0.95
 """Probability with which a vote of that many blocks is released."""
@@ -63,37 +62,20 @@ def cell_constant(contested: float) -> float:
 
 def histogram_lead(epsilon: float, delta: float) -> int:
     """Return the lead, in ballots, at which the stable vote answers with probability `RELEASE_SUCCESS`."""
-    margin = 1
-    while release_probability(margin, epsilon, delta) < RELEASE_SUCCESS:
-        margin += 1
-    return 2 * margin
+    return next(2 * margin for margin in count(1) if release_probability(margin, epsilon, delta) >= RELEASE_SUCCESS)
 
 
 @dataclass(frozen=True)
 class HistogramPlan:
-    """Public numbers of one run of the histogram aggregate.
+    """Public numbers of one run of the histogram aggregate."""
 
-    Attributes
-    ----------
-    block_size, block_count : int
-        Records per block m, number of blocks t.
-    references : int
-        Number of reference points q.
-    cell_constant : float
-        The side of a cell is this times √(qd) times the typical distance of a block from the centre.
-    scale_epsilon, vote_epsilon : float
-        Shares of epsilon: private choice of the side (0 when `gamma` is known), and the vote.
-    side : float or None
-        Side of the cells when `gamma` is known.
-    """
-
-    block_size: int
-    block_count: int
-    references: int
-    cell_constant: float
-    scale_epsilon: float
+    block_size: int  # m, records per block
+    block_count: int  # t
+    references: int  # q, the number of reference points
+    cell_constant: float  # side of a cell over √(qd) times the typical distance of a block from the centre
+    scale_epsilon: float  # for the private choice of the side; 0 when `gamma` is known
     vote_epsilon: float
-    side: float | None
+    side: float | None  # of the cells, when `gamma` is known
 
     def error(self, d: int, k: int, side: float) -> float:
         """Distance to the true subspace that is kept with probability 0.7, for cells of that side.
@@ -121,15 +103,11 @@ def plan_histogram(
     """Choose block size, number of references and cell side of the histogram aggregate.
 
     The error is proportional to c(lead/t)·q/(√q − √k) / √(m − k − 1): q = 4k is best, and t balances the constant
-    against the length of the blocks.
-
-    Raises
-    ------
-    ValueError
-        If n is too small for a vote that would be released; the message names the number of rows needed.
+    against the length of the blocks. Refuses an n too small for a vote that would be released, naming the number that
+    it takes, and a gamma too large for cells of any use.
     """
     scale_epsilon = 0.0 if gamma is not None else _SCALE_SHARE * epsilon
-    vote_epsilon = remainder(epsilon, scale_epsilon)
+    vote_epsilon = left_of(epsilon, scale_epsilon)
     lead = histogram_lead(vote_epsilon, delta)
     fewest = math.ceil(lead / _LARGEST_CONTESTED_SHARE)
     if gamma is None:
@@ -148,7 +126,7 @@ def plan_histogram(
     side = None if gamma is None else constant * math.sqrt(q * d) * block_spread(d, k, m, q, gamma)
     plan = HistogramPlan(m, t, q, constant, scale_epsilon, vote_epsilon, side)
     if gamma is not None and side is not None and plan.error(d, k, side) > LARGEST_ERROR:
-        largest = gamma * LARGEST_ERROR / plan.error(d, k, side)
+        largest = gamma * LARGEST_ERROR / plan.error(d, k, side)  # the side is in proportion to gamma
         raise ValueError(
             f'`gamma` must be at most {largest:.1e} for aggregate="histogram" to say anything about {k} of {d} '
             f"dimensions from {n} rows; got {gamma!r}."
@@ -188,11 +166,6 @@ def collision_delta(block_count: int) -> float:
     There are at most t + 1 cells, hence t(t + 1)/2 pairs, each with probability (2^61 − 1)^-2 < 1.01·2^-122.
     """
     return (block_count + 1) ** 2 * 2.0**-122
-
-
-def remainder(total: float, part: float) -> float:
-    """Return what is left of a budget, rounded down, so that both parts never exceed the total as real numbers."""
-    return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
 
 
 def boosting_parts(beta: float) -> int:

@@ -35,25 +35,9 @@ def choose_dimension(
 ) -> int:
     """Choose k in 1..max_components by a private vote of blocks.
 
-    Parameters
-    ----------
-    X : (n, d) array, RowSource or PartitionedTable
-        One record per row.
-    max_components : int
-        Largest dimension considered, below the number of columns.
-    epsilon : float
-        Privacy budget of the choice.
-    bits : BitSource
-        Private noise.
-    block_size : int, optional
-        Records per block, at least ``max_components + 1``; from the planner if omitted.
-    order : (n,) int array or PartitionOrders, optional
-        Public permutation of the rows; see :func:`privspan.rows.dealing.table_order`.
-
-    Returns
-    -------
-    int
-        Always a dimension; with too few blocks for the budget it is close to uniform.
+    The largest dimension considered is below the number of columns and of records in a block; blocks are as long as
+    the planner says, or `block_size`, and follow the public `order` (:func:`privspan.rows.dealing.table_order`) of
+    the rows of `X`. There is always an answer; with too few blocks for epsilon it is close to uniform.
 
     Guarantee
     ---------
@@ -75,7 +59,7 @@ def choose_dimension(
             f"`X` must have {where}at least {m} rows to choose among {max_components} dimensions; got {X.shape[0]}."
         )
     ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
-    counts = [int(np.count_nonzero(ballots == k)) for k in range(1, max_components + 1)]
+    counts = np.bincount(ballots, minlength=max_components + 1)[1:].tolist()  # ballot 0 is no vote
     return 1 + permute_and_flip(counts, epsilon, bits)
 
 

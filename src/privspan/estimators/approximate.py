@@ -36,7 +36,7 @@ class ApproximateSubspace(SubspaceEstimator):
     shuffle : bool, default=True
         Whether the rows are dealt into blocks by a random order.
     options : mapping, optional
-        Further public numbers of the aggregate.
+        Expert settings of the aggregate, by name.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
 

@@ -214,7 +214,7 @@ class PrivatePCA(SubspaceEstimator):
         if self.method != "approximate" and not (self.method == "auto" and isinstance(X, PartitionedTable)):
             return
         considered, epsilon = self._vote(pairs, budget)
-        rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
+        rest = budget.less(epsilon)
         for k in considered[: min(pairs.shape)]:
             course = self._course(X, pairs, k, rest)
             if course.plan.method != "approximate":
@@ -234,8 +234,7 @@ class PrivatePCA(SubspaceEstimator):
         if self.n_components != "auto":
             return considered[0], budget, ()
         k = choose_dimension(rows, considered[-1], epsilon=epsilon, bits=open_streams(seed).noise)
-        rest = Budget(planner_blocks.remainder(budget.epsilon, epsilon), budget.delta)
-        return k, rest, (Part("choice of the dimension", epsilon, 0.0),)
+        return k, budget.less(epsilon), (Part("choice of the dimension", epsilon, 0.0),)
 
     def _vote(self, rows: Any, budget: Budget) -> tuple[range, float]:
         """Return the dimensions among which k is chosen, and the epsilon of choosing."""

@@ -7,7 +7,9 @@ integer margin of sensitivity one, and nothing else is ever released.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +41,16 @@ from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
 
+def _check_bits(*, max_bits: Any) -> None:
+    checks.integer_at_least(64, max_bits=max_bits)
+    if max_bits > 4096:
+        raise ValueError(f"`max_bits` must be at most 4096; got {max_bits!r}.")
+
+
+_OPTIONS: checks.Checks = {"max_work": partial(checks.integer_at_least, 1), "max_bits": _check_bits}
+_DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
+
+
 @entry
 def exact_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
@@ -52,10 +64,10 @@ def exact_subspace(
     affine: bool = False,
     decimals: int | None = None,
     block_size: int | None = None,
-    max_work: int = DEFAULT_MAX_WORK,
-    max_bits: int = DEFAULT_MAX_BITS,
     names: Sequence[str] | None = None,
+    options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
+    **settings: Any,
 ) -> Release:
     """Find the k-dimensional subspace that holds most records exactly, privately, or abstain.
 
@@ -90,12 +102,13 @@ def exact_subspace(
         0.10 + 0.20 = 0.30 holds.
     block_size : int, optional
         Records per block of the votes, at least k; the planner chooses by default.
-    max_work : int
-        Refuse gap-max before any data is touched when it would look at more points than this.
-    max_bits : int, default=256
-        A row whose values, scaled to integers, need more bits counts as zero.
     names : sequence of str, optional
         Column names, public, for the wording of relations. A data frame or a file lends its own.
+    options : mapping, optional
+        Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
+        ``max_work`` (int, 10**8 by default): refuse gap-max before any data is touched when it would look at more
+        points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
+        need more bits counts as zero.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 
@@ -122,14 +135,15 @@ def exact_subspace(
     >>> [relation.describe(["a", "b", "total"]) for relation in found.subspace.relations()]
     ['total = a + b']
     """
-    _check_parameters(epsilon, delta, method, rule, release, decimals, block_size, max_work, max_bits)
+    _check_parameters(epsilon, delta, method, rule, release, decimals, block_size)
+    expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
     source = as_rows_input(X, accept_sparse=False)
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
     table = np.asarray(source)  # a file is read as a whole
     rows_seen(len(table))
     names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
-    k, max_bits, max_work = int(k), int(max_bits), int(max_work)
+    k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     decimals = None if decimals is None else int(decimals)
     block_size = None if block_size is None else int(block_size)
     dimension = k + bool(affine)  # of the linear problem: an affine one gets a constant column
@@ -170,17 +184,11 @@ def _check_parameters(
     release: str,
     decimals: int | None,
     block_size: int | None,
-    max_work: int,
-    max_bits: int,
 ) -> None:
     spendable(epsilon, delta)
     checks.one_of(METHODS, method=method)
     checks.one_of(RULES, rule=rule)
     checks.one_of(RELEASE_RULES, release=release)
-    checks.integer_at_least(1, max_work=max_work)
-    checks.integer_at_least(64, max_bits=max_bits)
-    if max_bits > 4096:
-        raise ValueError(f"`max_bits` must be at most 4096; got {max_bits!r}.")
     if decimals is not None:
         checks.integer_at_least(0, decimals=decimals)
         if decimals > 300:

@@ -258,6 +258,10 @@ class Budget:
         reserved = down(Fraction(self.delta) * Fraction(float(fraction)))
         return Budget(self.epsilon, down(Fraction(self.delta) - Fraction(reserved))), reserved
 
+    def less(self, epsilon: float) -> Budget:
+        """Return what is left, with all of delta, once a step has spent this epsilon."""
+        return Budget(left_of(self.epsilon, epsilon), self.delta)
+
     def split(self, weights: Sequence[float]) -> tuple[Budget, ...]:
         """Split both epsilon and delta in proportion to the weights (basic composition).
 
@@ -363,6 +367,11 @@ class Release:
         details = [f"  {name}: {plain(value)}" for name, value in self.parameters.items()]
         lines = [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
         return "\n".join([*lines, "parameters:", *details] if details else lines)
+
+
+def left_of(total: float, part: float) -> float:
+    """Return what is left of an epsilon or delta, rounded down: both never exceed the total as real numbers."""
+    return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
 
 
 def _check_cost(epsilon: float, delta: float) -> None:

@@ -28,11 +28,9 @@ def ball_leverage_blocks(gram: Array, width: int, ridge: float, error: float) ->
     inverse exists and some precision suffices.
     """
     precision = _FIRST_PRECISION
-    while True:
-        blocks = _narrow_blocks(gram, width, ridge, error / (2 * width), precision)
-        if blocks is not None:
-            return blocks
+    while (blocks := _narrow_blocks(gram, width, ridge, error / (2 * width), precision)) is None:
         precision *= 2
+    return blocks
 
 
 def _narrow_blocks(gram: Array, width: int, ridge: float, radius: float, precision: int) -> Array | None:

@@ -10,7 +10,9 @@ error bounds, and the bars leave room for them. Nothing here is private. Proofs:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +21,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from privspan._lib.rounding import relative_error as gamma
 from privspan.stable.balls import ball_top_space
-from privspan.stable.leverage import Array, LeverageFilter, split_gram, top_factor
+from privspan.stable.leverage import Array, LeverageFilter, gram_of, split_gram, top_factor
 
 TAIL_TOLERANCE = 1e-4
 """Error of a computed (k+1)-th eigenvalue, in units of the ridge."""
@@ -38,31 +40,15 @@ _DENSE_SIZE = 600  # below, all eigenvalues cost no more than a few
 
 @dataclass(frozen=True)
 class LeveragePlan:
-    """The public numbers of one run: levels, ramp, certificate.
+    """The public numbers of one run: levels, ramp, certificate."""
 
-    Attributes
-    ----------
-    full_level, ramp : int
-        Items of level at least `full_level` have weight 1, items of level at most ``full_level - ramp`` weight 0.
-    movers : int
-        B: fewer than this many items may lie on the ramp.
-    signal : float
-        G: certified lower bound on the k-th eigenvalue.
-    spread : float
-        ρ₀²: certified bound on (λ_{k+1} + λ) / level.
-    ridge : float
-        λ.
-    largest_margin : int
-        Margins are cut off here.
-    """
-
-    full_level: int
-    ramp: int
-    movers: int
-    signal: float
-    spread: float
-    ridge: float
-    largest_margin: int
+    full_level: int  # items of this level at least have weight 1
+    ramp: int  # items of level at most full_level - ramp have weight 0
+    movers: int  # B: fewer than this many items may lie on the ramp
+    signal: float  # G: certified lower bound on the k-th eigenvalue
+    spread: float  # ρ₀²: certified bound on (λ_{k+1} + λ) / level
+    ridge: float  # λ
+    largest_margin: int  # margins are cut off here
 
     @property
     def empty_level(self) -> int:
@@ -175,8 +161,7 @@ def _count_above(diagonal: Array, off: Array, bar: float) -> int:
     return count
 
 
-@dataclass(frozen=True)
-class _Spectrum:
+class _Spectrum(NamedTuple):
     """Two consecutive eigenvalues of a Gram matrix: λ_k within 1e-6 from below, λ_{k+1} within 1e-4 λ.
 
     Or minus and plus infinity, which pass no bar, where λ_k is below the plan's G or λ_{k+1} above its E.
@@ -213,12 +198,8 @@ def sure_bases(matrix: Array, k: int, low: float, high: float) -> Iterator[Array
     First dense eigenvectors, of which nothing is assumed. Then ball arithmetic, which cannot fail: it gives the space
     to the last bit if k eigenvalues are at least `high` and the others at most `low`, and nothing otherwise.
     """
-    try:
-        dense = eigh(matrix, subset_by_index=[len(matrix) - k, len(matrix) - 1], check_finite=False)[1]
-    except np.linalg.LinAlgError:
-        dense = None
-    if dense is not None:
-        yield dense
+    with suppress(np.linalg.LinAlgError):
+        yield eigh(matrix, subset_by_index=[len(matrix) - k, len(matrix) - 1], check_finite=False)[1]
     exact = ball_top_space(matrix, k, low, high) if high - low >= LEAST_GAP / 2 else None
     if exact is not None:
         yield exact
@@ -304,17 +285,16 @@ def certified_margin(gram: Array, width: int, k: int, levels: NDArray[np.int64],
         chosen = levels >= level
         key = int(np.count_nonzero(chosen))  # the sets are nested, so their size tells them apart
         if key not in known:
-            rows = np.flatnonzero(np.repeat(chosen, width))
-            known[key] = _spectrum(gram[np.ix_(rows, rows)], k, plan)
+            known[key] = _spectrum(gram_of(np.flatnonzero(chosen), gram, width), k, plan)
         return known[key]
 
     def holds(margin: int) -> bool:
         low, high = plan.empty_level - margin, plan.full_level + margin
-        if np.count_nonzero((levels >= low) & (levels < high)) > plan.movers - margin:
-            return False
-        if spectrum(low).tail > tail_bars[margin]:
-            return False
-        return bool(spectrum(high).signal >= signal_bars[margin])
+        return bool(
+            np.count_nonzero((levels >= low) & (levels < high)) <= plan.movers - margin
+            and spectrum(low).tail <= tail_bars[margin]
+            and spectrum(high).signal >= signal_bars[margin]
+        )
 
     passed, failed = 0, plan.largest_margin + 1
     while failed - passed > 1:

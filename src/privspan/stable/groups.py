@@ -7,16 +7,18 @@ record version with items of k columns. Proofs: ``docs/explanation/stable-levera
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy import Budget, Part
 from privspan.privacy.randomness import Streams
-from privspan.stable.leverage import GRID, block_norms, exact_gram
-from privspan.stable.plan import GROUP_STRENGTH, GROUPS, override, plan_group_split, plan_levels
+from privspan.stable.leverage import GRID, block_norms, combination, diagonal_blocks, exact_gram
+from privspan.stable.plan import GROUP_STRENGTH, GROUPS, group_shares, override, plan_levels
 from privspan.stable.release import certified_release, each_alone, released_tail
 from privspan.subspace import Subspace
 
@@ -28,44 +30,14 @@ _BINS_PER_OCTAVE = 3
 
 
 def stable_group_step(
-    bases: Array,
-    votes: NDArray[np.bool_],
-    *,
-    budget: Budget,
-    streams: Streams,
-    full_level: int | None = None,
-    ramp: int | None = None,
-    movers: int | None = None,
-    signal: float | None = None,
-    spread: float | None = None,
-    ridge: float | None = None,
-    split: Mapping[str, float] | None = None,
+    bases: Array, votes: NDArray[np.bool_], *, budget: Budget, streams: Streams, **options: Any
 ) -> tuple[Subspace | None, dict[str, object], tuple[Part, ...]]:
     """Release the subspace that most groups agree on, or abstain.
 
-    Parameters
-    ----------
-    bases : (t, d, k) array
-        One orthonormal basis per group.
-    votes : (t,) bool array
-        False for groups without a basis; whatever their slot holds is ignored.
-    budget : Budget
-        Spent in full, whatever the outcome.
-    streams : Streams
-        Sources of randomness.
-    full_level, ramp, movers, signal, spread, ridge : optional
-        Override numbers of the plan, as for :func:`privspan.stable_subspace`.
-    split : mapping, optional
-        Override weights of the steps ``tail``, ``test``, ``noise``, and the share ``delta_test`` of delta.
-
-    Returns
-    -------
-    subspace : Subspace or None
-        None after an abstention.
-    parameters : dict
-        Public and released numbers.
-    parts : tuple of Part
-        What each step may have spent.
+    There is one orthonormal basis per group, (t, d, k); whatever the slot of a group holds that does not vote is
+    ignored. `options` are `STABLE_OPTIONS`, of which `split` knows the steps ``tail``, ``test`` and ``noise`` here.
+    Returned are the subspace, None after an abstention; public and released numbers; and what each step may have
+    spent, which is the budget in full whatever the outcome.
 
     Guarantee
     ---------
@@ -74,24 +46,17 @@ def stable_group_step(
     all contents of the arrays. Proof: ``docs/explanation/stable-leverage.md``.
     """
     t, d, k = bases.shape
-    planned = plan_group_split(t, k, budget.epsilon, budget.delta)
-    shares = planned.overridden(split or {}).budget(budget.epsilon, budget.delta)
+    shares = group_shares(t, k, budget, options.get("split"))
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
     tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise, _BINS_PER_OCTAVE)
-    plan = override(
-        plan_levels(t, d, GROUP_STRENGTH * t, tail, shares.margins, GROUPS, width=k),
-        {
-            "full_level": full_level, "ramp": ramp, "movers": movers,
-            "signal": signal, "spread": spread, "ridge": ridge,
-        },
-        width=k,
-    )  # fmt: skip
+    plan = override(plan_levels(t, d, GROUP_STRENGTH * t, tail, shares.margins, GROUPS, width=k), options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}
     if plan is None:
         return None, parameters, shares.parts()
-    subspace = certified_release(gram, k, items.combine, plan, k, shares, streams)
+    pull = partial(combination, items.column_slices)
+    subspace = certified_release(gram, k, pull, plan, k, shares, streams)
     return subspace, parameters | asdict(plan), shares.parts()
 
 
@@ -121,19 +86,10 @@ class _GridBases:
         gram[rows] = 0.0
         gram[:, rows] = 0.0
 
-    def combine(self, coefficients: Array) -> Array:
-        """Combination (d, k) of all columns with the given coefficients (tk, k)."""
-        return np.vstack([part.T @ coefficients for part in self.column_slices()])
-
-
-def _own_blocks(gram: Array, k: int) -> Array:
-    t = len(gram) // k
-    return np.asarray(gram.reshape(t, k, t, k)[np.arange(t), :, np.arange(t), :])  # (t, k, k)
-
 
 def _too_long(gram: Array, k: int) -> NDArray[np.bool_]:
     """Groups whose basis is longer than 1 in some direction: not what a block hands in, so no vote."""
-    own = _own_blocks(gram, k)
+    own = diagonal_blocks(gram, k)  # (t, k, k)
     traces = np.einsum("tii->t", own)
     own[~(traces <= 2 * k)] = 2 * np.eye(k)
     return block_norms(own) > 1 - _SHRINK / 4
@@ -142,11 +98,10 @@ def _too_long(gram: Array, k: int) -> NDArray[np.bool_]:
 def _pair_distances(gram: Array, k: int) -> Array:
     """Half the squared sine of the largest angle between the groups 2j and 2j + 1; NaN without two bases."""
     pairs = len(gram) // k // 2
-    own = _own_blocks(gram, k)
+    own = diagonal_blocks(gram, k)
     first, second = own[0 : 2 * pairs : 2], own[1 : 2 * pairs : 2]  # (pairs, k, k)
     j = 2 * np.arange(pairs)
-    blocks = gram.reshape(len(gram) // k, k, -1, k)
-    across = blocks[j, :, j + 1, :]  # (pairs, k, k)
+    across = gram.reshape(len(gram) // k, k, -1, k)[j, :, j + 1, :]  # (pairs, k, k)
     return each_alone(_half_squared_sines, first, second, across)
 
 

@@ -13,7 +13,7 @@ is private; the algorithms that read it are. Proofs: ``docs/explanation/stable-l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +30,13 @@ Mask = NDArray[np.bool_]
 GRID = 2.0**-26
 """Spacing of the entries of an item: products lie on 2⁻⁵² and sums of them below 2 are exact in float64."""
 
-_FINE_GRIDS = 2.0**-40, 2.0**-52
+_FINE_GRID, _FINEST_GRID = 2.0**-40, 2.0**-52
 _DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k before the inverse is given up
 _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
 _SQUARINGS = 45
 _NORM_ERROR = 2.0**-40  # of `block_norms`, relative
+_SMALLEST_CORE = 1e-3  # eigenvalue of Woodbury's unit-free core; with a smaller one the bound would be of no use
 
 
 def exact_gram(columns: Iterable[Array], size: int) -> Array:
@@ -48,6 +49,11 @@ def exact_gram(columns: Iterable[Array], size: int) -> Array:
     for part in columns:  # (size, some columns)
         gram += part @ part.T
     return gram
+
+
+def combination(columns: Callable[[], Iterable[Array]], coefficients: Array) -> Array:
+    """Add up rows that are given, each time anew, in slices of columns, with coefficients (size, k), to (d, k)."""
+    return np.vstack([part.T @ coefficients for part in columns()])
 
 
 def top_factor(gram: Array, rank: int) -> Array:
@@ -73,9 +79,8 @@ def split_gram(gram: Array, factor: Array) -> tuple[Array, Array]:
     factor = np.clip(np.nan_to_num(factor), -1.0, 1.0)
     factor = factor / np.maximum(1.0, np.linalg.norm(factor, axis=1))[:, None]
     coarse = np.rint(factor / GRID) * GRID
-    fine, finest = np.zeros_like(factor), np.zeros_like(factor)
-    for part, grid in zip((fine, finest), _FINE_GRIDS, strict=True):
-        part += np.rint((factor - coarse - fine) / grid) * grid
+    fine = np.rint((factor - coarse) / _FINE_GRID) * _FINE_GRID
+    finest = np.rint((factor - coarse - fine) / _FINEST_GRID) * _FINEST_GRID
     tail = gram - coarse @ coarse.T
     tail -= _symmetric(coarse @ fine.T)
     tail -= _symmetric(coarse @ finest.T) + fine @ fine.T
@@ -119,15 +124,16 @@ class _Base:
     condition: float  # at least ‖inverse‖ ‖inverse⁻¹‖
 
 
-def _rows(items: NDArray[np.intp], width: int) -> NDArray[np.intp]:
-    return (items[:, None] * width + np.arange(width)).ravel()
+def gram_of(items: NDArray[np.intp], gram: Array, width: int) -> Array:
+    """Gram matrix (N, N) of the columns of some items, out of that of all."""
+    rows = (items[:, None] * width + np.arange(width)).ravel()
+    return np.asarray(gram[np.ix_(rows, rows)])
 
 
 def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: float, rank: int) -> _Base | None:
     """Invert the tail of the given items and bound the error from the residual; None if it is not small."""
-    rows = _rows(items, width)
-    size = len(rows)
-    own = gram[np.ix_(rows, rows)]
+    own = gram_of(items, gram, width)
+    size = len(own)
     factor, shifted = split_gram(own, top_factor(own, min(rank, size)))
     del own  # matrices this large are let go as soon as they have done their part
     shifted.ravel()[:: size + 1] += ridge  # T + λI, (N, N)
@@ -162,17 +168,18 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
     Deletion is a Schur complement of the inverse; the deflated columns F come back by Woodbury's identity.
     """
     width, size, ridge = base.width, len(base.inverse), base.ridge
+    nothing = np.ones(len(keep)), np.inf  # known of any leverage: the caller starts afresh
     row_kept = np.repeat(keep, width)
     gone = np.flatnonzero(~row_kept)
     factor = base.factor * row_kept[:, None]  # (N, r), deleted rows are zero
     pulled = base.inverse @ factor
-    blocks = _diagonal_blocks(base.inverse, width)  # (t, w, w)
+    blocks = diagonal_blocks(base.inverse, width)  # (t, w, w)
     reach = reach_max = 0.0
     if len(gone):
         columns = base.inverse[:, gone]
         lower, failed = lapack.dpotrf(columns[gone], lower=1, clean=1)
         if failed:
-            return np.ones(len(keep)), np.inf
+            return nothing
         towards = solve_triangular(lower, columns.T, lower=True, check_finite=False) * row_kept  # (m, N)
         pulled -= towards.T @ (towards @ factor)
         per_item = towards.reshape(len(gone), -1, width)
@@ -186,9 +193,9 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
         smallest = 0.99 * float(np.linalg.eigvalsh(core)[0])
         lower = np.linalg.cholesky(core)
     except np.linalg.LinAlgError:
-        return np.ones(len(keep)), np.inf
-    if not smallest > 1e-3:
-        return np.ones(len(keep)), np.inf
+        return nothing
+    if not smallest > _SMALLEST_CORE:
+        return nothing
     half = solve_triangular(lower, (pulled / scale).T, lower=True, check_finite=False)  # (r, N)
     per_item = half.reshape(half.shape[0], -1, width)
     blocks = np.eye(width) - blocks + np.einsum("rta,rtb->tab", per_item, per_item, optimize=True)
@@ -207,11 +214,10 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
     return values, width * float(per_entry)
 
 
-def _diagonal_blocks(matrix: Array, width: int) -> Array:
+def diagonal_blocks(matrix: Array, width: int) -> Array:
     """View the (t, w, w) blocks on the diagonal of a (tw, tw) matrix."""
     size = len(matrix) // width
-    blocks = matrix.reshape(size, width, size, width)
-    return np.asarray(blocks[np.arange(size), :, np.arange(size), :])
+    return np.asarray(matrix.reshape(size, width, size, width)[np.arange(size), :, np.arange(size), :])
 
 
 def level_error(highest: int) -> float:
@@ -233,26 +239,15 @@ def level_thresholds(highest: int) -> Array:
 
 
 class LeverageFilter:
-    """The sets S_H of one data set, for growing H.
+    """The sets S_H of one data set, for growing H up to `highest`.
 
-    Parameters
-    ----------
-    gram : (t * width, t * width) array
-        From `exact_gram`.
-    width : int
-        Columns per item.
-    ridge : float
-        λ > 0.
-    dimension : int
-        k, the number of large eigenvalues to expect (a hint for speed, not a promise).
-    highest : int
-        The last level that will be asked for.
+    `gram` is from `exact_gram`, with `width` columns per item; `dimension` is the number of large eigenvalues to
+    expect, k: a hint for speed, not a promise.
     """
 
     def __init__(self, gram: Array, width: int, ridge: float, dimension: int, highest: int) -> None:
         self._gram, self._width, self._ridge, self._dimension = gram, width, ridge, dimension
-        self._thresholds = level_thresholds(highest)
-        self._error = level_error(highest)
+        self._thresholds, self._error = level_thresholds(highest), level_error(highest)
         self.kept: Mask = np.ones(len(gram) // width, dtype=bool)
         self._base: _Base | None = None
         self._values: Array | None = None
@@ -300,8 +295,7 @@ class LeverageFilter:
                     return items, values
         # Rare: see the proof page. Giving up would be an abstention that the proof does not cover.
         self._base = None
-        rows = _rows(items, self._width)
-        own = self._gram[np.ix_(rows, rows)]
+        own = gram_of(items, self._gram, self._width)
         return items, block_norms(ball_leverage_blocks(own, self._width, self._ridge, self._error))
 
     def _drop_obvious(self, threshold: float) -> None:

@@ -7,11 +7,12 @@ abstention, never privacy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import chdtr, chdtrc, chdtri, ndtri
@@ -26,24 +27,12 @@ STABLE_PRESETS: tuple[StablePreset, ...] = ("auto", "tight", "robust")
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the plan leaves room for.
+    """What the plan leaves room for."""
 
-    Attributes
-    ----------
-    movers : float
-        Share of the items that may lie on the ramp.
-    tail_factor : float
-        The tail may be this much longer than the released scale.
-    tail_spectrum : float
-        λ_{k+1} that may occur beyond that of a normal tail, in units of the ridge.
-    signal_margin : float
-        Share of the items by which λ_k may fall short.
-    """
-
-    movers: float
-    tail_factor: float
-    tail_spectrum: float
-    signal_margin: float
+    movers: float  # share of the items that may lie on the ramp
+    tail_factor: float  # the tail may be this much longer than the released scale
+    tail_spectrum: float  # λ_{k+1} that may occur beyond that of a normal tail, in units of the ridge
+    signal_margin: float  # share of the items by which λ_k may fall short
 
 
 TIGHT = Allowance(movers=0.004, tail_factor=1.12, tail_spectrum=0.03, signal_margin=0.01)
@@ -76,16 +65,7 @@ _TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
 class StableBudget:
     """Shares of one budget, for the steps in their order.
 
-    Attributes
-    ----------
-    mu_scale, mu_tail, mu_long, mu_signal, mu_test, mu_noise : float
-        Gaussian-DP shares; their squares add up to at most the square of the whole. Zero for a step that is left out.
-    delta_test : float
-        Chance to go on at margin 1, charged to delta beside the Gaussian steps.
-    delta_rotation : float
-        Chance that the random rotation is less exact than charged.
-    norm_quantile : float
-        Quantile of the norms that becomes the scale of a record.
+    The squares of the Gaussian-DP shares add up to at most the square of the whole; zero for a step that is left out.
     """
 
     mu_scale: float
@@ -94,9 +74,9 @@ class StableBudget:
     mu_signal: float
     mu_test: float
     mu_noise: float
-    delta_test: float
-    delta_rotation: float
-    norm_quantile: float
+    delta_test: float  # chance to go on at margin 1, charged to delta beside the Gaussian steps
+    delta_rotation: float  # chance that the random rotation is less exact than charged
+    norm_quantile: float  # of the norms, that becomes the scale of a record
 
     def parts(self) -> tuple[Part, ...]:
         """Name the steps and what each may spend."""
@@ -110,51 +90,43 @@ class StableBudget:
     @property
     def margins(self) -> tuple[int, int]:
         """Margins at which the test goes on with probability Φ(2) and Φ(3)."""
-        return _margins(float(ndtri(self.delta_test)), self.mu_test)
+        return margins_to_reach(self.delta_test, self.mu_test)
+
+
+def margins_to_reach(delta_test: float, mu_test: float) -> tuple[int, int]:
+    """Margins at which a test goes on with probability Φ(2) and Φ(3)."""
+    first = float(ndtri(delta_test))
+    return 1 + math.ceil((2.0 - first) / mu_test), 1 + math.ceil((3.0 - first) / mu_test)
 
 
 @lru_cache(maxsize=256)
-def _normal_scales(k: int, quantile: float) -> tuple[float, float]:
-    """That quantile of the norms of normal records, and λ_k / n after division by max(norm, quantile)."""
-    square = chdtri(k, 1.0 - quantile)
-    share = (k * chdtr(k + 2, square) + square * chdtrc(k, square)) / square / k
-    return float(np.sqrt(square)), float(share)
+def normal_scales(k: int, quantile: float, tail: float = 0.0) -> tuple[float, float]:
+    """That quantile of the norms of normal records with a tail of that length, and λ_k / n after division by it.
+
+    More exactly after division by max(norm, quantile), which leaves λ_k to the records that are shorter.
+    """
+    square = float(chdtri(k, 1.0 - quantile))  # of the squared length, in the subspace
+    share = (k * chdtr(k + 2, square) + square * chdtrc(k, square)) / (square + tail**2) / k
+    return math.sqrt(square + tail**2), float(share)
 
 
 @dataclass(frozen=True)
 class StableSplit:
-    """How one budget is shared out.
+    """How one budget is shared out: weights of the Gaussian steps are shares of mu², in proportion."""
 
-    Attributes
-    ----------
-    scale, tail, long, signal, test, noise : float
-        Weights of the Gaussian steps: shares of mu², in proportion. Zero leaves a step out.
-    delta_test : float
-        Share of delta that the test may go on with at margin 1.
-    norm_quantile : float
-        Quantile of the norms that becomes the scale of a record.
-    """
-
-    scale: float
+    scale: float  # zero leaves a step out
     tail: float
     long: float
     signal: float
     test: float
     noise: float
-    delta_test: float
-    norm_quantile: float
+    delta_test: float  # share of delta that the test may go on with at margin 1
+    norm_quantile: float  # of the norms, that becomes the scale of a record
 
     def overridden(self, changes: Mapping[str, float]) -> StableSplit:
         """Replace what the caller fixed; a step that is left out stays out."""
-        if not isinstance(changes, Mapping):
-            raise TypeError(f"`split` must be a mapping; got an object of type {type(changes).__name__}.")
-        for name, value in changes.items():
-            checks.one_of([field.name for field in fields(self)], split=name)
-            if name in ("delta_test", "norm_quantile"):
-                checks.probability(**{name: value})
-            else:
-                checks.positive(**{name: value})
-        return replace(self, **{name: float(value) for name, value in changes.items() if getattr(self, name) > 0})
+        settings = checks.settings(_SPLIT_CHECKS, "split", changes)
+        return replace(self, **{name: float(value) for name, value in settings.items() if getattr(self, name) > 0})
 
     def budget(self, epsilon: float, delta: float) -> StableBudget:
         """Share the budget exactly: delta by sums of fractions, mu² by weights."""
@@ -176,53 +148,57 @@ def scale_weights(n: int, k: int, mu: float) -> tuple[float, float, float]:
     return scale, tail, min(_MOST_LONG, ((k + 1) / (mu * _LONG_ERROR * n)) ** 2)
 
 
+def group_tail_weight(groups: int, mu: float) -> float:
+    """Weight of the only scale that the group version releases."""
+    return min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
+
+
 @lru_cache(maxsize=256)
 def plan_stable_split(n: int, k: int, epsilon: float, delta: float, *, counts_long: bool = True) -> StableSplit:
     """Split the budget so that normal records with equal signal eigenvalues get the least noise."""
-    best, least = (
-        StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, 0.1, 0.45),
-        np.inf,
-    )  # for too few records, which abstain
-    for test_share in (0.1, 0.3):
-        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), ndtri(test_share * delta)
+    best = StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, 0.1, 0.45)  # for too few records, which abstain
+    least = math.inf
+    for test_share, mu in _test_shares(epsilon, delta):
         scale, tail, long = scale_weights(n, k, mu)
         long = long if counts_long else 0.0
-        for quantile, signal, test in product(_QUANTILES, _SIGNAL_WEIGHTS, _TEST_WEIGHTS):
-            noise = 1 - scale - tail - long - signal - test
-            if noise < 0.1:
-                continue
-            scale_norm, share = _normal_scales(k, quantile)
-            strength = n * share - SIGNAL_QUANTILE * 1.1 / (mu * np.sqrt(signal))
-            plan = plan_levels(n, n, strength, 1e-3 / scale_norm, _margins(first, mu * np.sqrt(test)), TIGHT)
-            error = np.inf if plan is None else plan.sensitivity() / (mu * np.sqrt(noise))
+        for quantile, signal in product(_QUANTILES, _SIGNAL_WEIGHTS):
+            scale_norm, share = normal_scales(k, quantile)
+            strength = usual_strength(n, share, mu, signal)
+            levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=TIGHT)
+            left = 1 - scale - tail - long - signal
+            error, test, noise, _ = least_noise(left, mu, test_share * delta, levels, _TEST_WEIGHTS)
             if error < least:
                 best, least = StableSplit(scale, tail, long, signal, test, noise, test_share, quantile), error
     return best
 
 
+def usual_strength(n: int, share: float, mu: float, signal: float) -> float:
+    """Signal strength to expect of a release with a share `signal` of mu², when λ_k is that share of n."""
+    return n * share - SIGNAL_QUANTILE * 1.1 / (mu * math.sqrt(signal))
+
+
 @lru_cache(maxsize=256)
 def plan_group_split(groups: int, k: int, epsilon: float, delta: float) -> StableSplit:
     """Split the budget of the group version, which needs neither norm scale nor signal strength."""
-    best, least = StableSplit(0.0, 0.2, 0.0, 0.0, 0.4, 0.4, 0.1, 1.0), np.inf
-    for test_share in (0.1, 0.3):
-        mu, first = mu_from_budget(epsilon, delta * (1 - test_share)), ndtri(test_share * delta)
-        tail = min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
-        for test in _TEST_WEIGHTS:
-            noise = 1 - tail - test
-            if noise < 0.08:
-                continue
-            strength = GROUP_STRENGTH * groups
-            margins = _margins(first, mu * np.sqrt(test))
-            plan = plan_levels(groups, groups, strength, 1e-3, margins, GROUPS, width=k)
-            error = np.inf if plan is None else plan.sensitivity() / (mu * np.sqrt(noise))
-            if error < least:
-                best, least = StableSplit(0.0, tail, 0.0, 0.0, test, noise, test_share, 1.0), error
+    best, least = StableSplit(0.0, 0.2, 0.0, 0.0, 0.4, 0.4, 0.1, 1.0), math.inf
+    levels = partial(plan_levels, groups, groups, GROUP_STRENGTH * groups, 1e-3, allowance=GROUPS, width=k)
+    for test_share, mu in _test_shares(epsilon, delta):
+        tail = group_tail_weight(groups, mu)
+        error, test, noise, _ = least_noise(1 - tail, mu, test_share * delta, levels, _TEST_WEIGHTS, 0.08)
+        if error < least:
+            best, least = StableSplit(0.0, tail, 0.0, 0.0, test, noise, test_share, 1.0), error
     return best
 
 
-def _margins(first: float, mu: float) -> tuple[int, int]:
-    """Margins at which the test goes on with probability Φ(2) and Φ(3)."""
-    return 1 + int(np.ceil((2.0 - first) / mu)), 1 + int(np.ceil((3.0 - first) / mu))
+def group_shares(groups: int, k: int, budget: Budget, split: Mapping[str, float] | None) -> StableBudget:
+    """Share out the budget of the group version, as planned but for what the caller fixed."""
+    planned = plan_group_split(groups, k, budget.epsilon, budget.delta)
+    return planned.overridden(split or {}).budget(budget.epsilon, budget.delta)
+
+
+def _test_shares(epsilon: float, delta: float) -> list[tuple[float, float]]:
+    """Shares of delta for the test, and the mu that the rest of delta leaves beside each."""
+    return [(share, mu_from_budget(epsilon, delta * (1 - share))) for share in (0.1, 0.3)]
 
 
 def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
@@ -233,37 +209,36 @@ def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
     return TIGHT if preset == "tight" else ROBUST
 
 
+Levels = Callable[[tuple[int, int]], LeveragePlan | None]
+"""`plan_levels` of everything but the margins."""
+
+
+def least_noise(
+    left: float, mu: float, delta_test: float, levels: Levels, tests: Sequence[float], smallest: float = 0.1
+) -> tuple[float, float, float, float]:
+    """Divide what is left of mu² between test and noise, which gets the `smallest` weight at least.
+
+    Returns the error, which is sensitivity over mu √noise and infinite if there is no plan; the weights of test and
+    noise; and the sensitivity, for items of width 1.
+    """
+    best = math.inf, 0.0, 1.0, math.inf
+    for test in tests:
+        noise = left - test
+        plan = levels(margins_to_reach(delta_test, mu * math.sqrt(test))) if noise >= smallest else None
+        if plan is not None:
+            sensitivity = plan.sensitivity()
+            best = min(best, (sensitivity / (mu * math.sqrt(noise)), test, noise, sensitivity))
+    return best
+
+
 def plan_levels(
-    n: int,
-    d: int,
-    strength: float,
-    tail: float,
-    margins: tuple[int, int],
-    allowance: Allowance,
-    *,
-    width: int = 1,
+    n: int, d: int, strength: float, tail: float, margins: tuple[int, int], allowance: Allowance, *, width: int = 1
 ) -> LeveragePlan | None:
     """Choose levels, ramp, ridge and bars with the least sensitivity at which typical data reach the target margin.
 
-    Parameters
-    ----------
-    n, d : int
-        Number of items and of coordinates.
-    strength : float
-        Lower estimate of λ_k of all items.
-    tail : float
-        Length of the part of a typical item outside the top-k space.
-    margins : pair of int
-        Margin that typical data should reach, and margin at which to stop counting.
-    allowance : Allowance
-        Room to leave.
-    width : int
-        Columns per item.
-
-    Returns
-    -------
-    LeveragePlan or None
-        None if there is no plan with a useful bound.
+    There are n items of `width` columns in d coordinates; λ_k of all of them is estimated to be at least `strength`,
+    and `tail` is how long the part of a typical item outside the top-k space is. `margins` are the one that typical
+    data should reach and the one at which to stop counting. None if there is no plan with a useful bound.
     """
     target, largest = margins
     if not strength > target + 10:
@@ -286,36 +261,35 @@ def plan_levels(
     if not np.isfinite(bound[row, column]):
         return None
     full_level, chosen_ramp = int(full[row, 0]), int(ramp[0, column])
-    return LeveragePlan(
-        full_level=full_level,
-        ramp=chosen_ramp,
-        movers=movers,
-        signal=float(signal),
-        spread=float(spread[row, column]),
-        ridge=float(ridge[row, 0]),
-        largest_margin=min(largest, full_level - chosen_ramp - 2),
-    )
+    margin = min(largest, full_level - chosen_ramp - 2)
+    bounds = float(signal), float(spread[row, column]), float(ridge[row, 0])
+    return LeveragePlan(full_level, chosen_ramp, movers, *bounds, margin)
 
 
-def check_overrides(changes: Mapping[str, object]) -> None:
-    """Refuse, before anything is read, levels and bounds that no plan could have."""
-    for name in ("full_level", "ramp", "movers"):
-        if changes.get(name) is not None:
-            checks.integer_at_least(1, **{name: changes[name]})
-            if int(changes[name]) > _HIGHEST_LEVEL:  # type: ignore[call-overload]
-                raise ValueError(f"`{name}` must be at most 2**40.")
-    for name in ("signal", "spread", "ridge"):
-        if changes.get(name) is not None:
-            checks.moderate(**{name: changes[name]})
+def _level(**parameters: Any) -> None:
+    checks.integer_at_least(1, **parameters)
+    for name, value in parameters.items():
+        if int(value) > _HIGHEST_LEVEL:
+            raise ValueError(f"`{name}` must be at most 2**40.")
 
 
-def override(
-    plan: LeveragePlan | None, changes: Mapping[str, float | int | None], *, width: int = 1
-) -> LeveragePlan | None:
+_SPLIT_CHECKS: checks.Checks = {
+    **{field.name: checks.positive for field in fields(StableSplit)},
+    **dict.fromkeys(("delta_test", "norm_quantile"), checks.probability),
+}
+STABLE_OPTIONS: checks.Checks = {
+    **dict.fromkeys(("full_level", "ramp", "movers"), _level),
+    **dict.fromkeys(("signal", "spread", "ridge"), checks.moderate),
+    "split": lambda split: checks.settings(_SPLIT_CHECKS, "split", split),
+}
+"""Expert settings of stable leverage: numbers of a `LeveragePlan`, and `split` with those of a `StableSplit`."""
+
+
+def override(plan: LeveragePlan | None, changes: Mapping[str, Any], *, width: int = 1) -> LeveragePlan | None:
     """Replace the numbers that the caller fixed; None if what results has no useful bound."""
     if plan is None:
         return None
-    plan = replace(plan, **{name: value for name, value in changes.items() if value is not None})  # type: ignore[arg-type]
+    plan = replace(plan, **{name: value for name, value in changes.items() if name != "split"})
     plan = replace(plan, largest_margin=min(plan.largest_margin, plan.empty_level - 2))
     usable = plan.largest_margin >= 1 and plan.movers >= 1 and plan.sensitivity() * np.sqrt(width) < 0.5
     usable = usable and plan.tail <= plan.signal / 4  # a clear gap: power steps find the space within a few steps

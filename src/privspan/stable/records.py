@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,27 +24,10 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.unit import as_rows_input
+from privspan.stable import plan as stable_plan
 from privspan.stable.certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
-from privspan.stable.leverage import GRID, exact_gram
-from privspan.stable.plan import (
-    LONG_TAIL,
-    SIGNAL_QUANTILE,
-    STABLE_PRESETS,
-    StableBudget,
-    StablePreset,
-    allowance_for,
-    check_overrides,
-    override,
-    plan_levels,
-    plan_stable_split,
-)
-from privspan.stable.release import (
-    certified_release,
-    each_alone,
-    noisy_histogram,
-    released_share,
-    released_tail,
-)
+from privspan.stable.leverage import GRID, combination, exact_gram
+from privspan.stable.release import certified_release, each_alone, noisy_histogram, released_share, released_tail
 
 Array = NDArray[np.float64]
 
@@ -60,15 +45,10 @@ def stable_subspace(
     *,
     epsilon: float,
     delta: float,
-    preset: StablePreset = "auto",
-    split: Mapping[str, float] | None = None,
-    full_level: int | None = None,
-    ramp: int | None = None,
-    movers: int | None = None,
-    signal: float | None = None,
-    spread: float | None = None,
-    ridge: float | None = None,
+    preset: stable_plan.StablePreset = "auto",
+    options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
+    **settings: Any,
 ) -> Release:
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
 
@@ -89,15 +69,14 @@ def stable_subspace(
         the budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most
         accurate when all tails are about equally long, and abstains on heavy ones; ``"robust"`` bears those at about
         two and a half times its error.
-    split : mapping, optional
-        Override how the budget is shared out, by the names of `privspan.stable.plan.StableSplit`: weights of the
-        steps ``scale``, ``tail``, ``long``, ``signal``, ``test``, ``noise``, and ``delta_test``, ``norm_quantile``.
-    full_level, ramp, movers : int, optional
-        Override the plan's levels: weight 1 from `full_level`, weight 0 up to ``full_level - ramp``, fewer than
-        `movers` records in between.
-    signal, spread, ridge : float, optional
-        Override the plan's certified bounds and the ridge of the leverages. They must not be chosen by looking
-        at the data. A ridge below 2**-36, or a `signal` less than 1 above the tail's bound, leads to an abstention.
+    options : mapping, optional
+        Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
+        ``full_level``, ``ramp``, ``movers`` (int): weight 1 from `full_level`, weight 0 up to ``full_level - ramp``,
+        fewer than `movers` records in between. ``signal``, ``spread``, ``ridge`` (float): certified bounds, and the
+        ridge of the leverages; a ridge below 2**-36, or a `signal` less than 1 above the tail's bound, leads to an
+        abstention. ``split`` (mapping): how the budget is shared out, by the names of
+        `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
+        ``noise``, and ``delta_test``, ``norm_quantile``.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 
@@ -126,19 +105,16 @@ def stable_subspace(
     >>> found.subspace is None or found.subspace.ambient_dimension
     50
     """
-    checks.budget(epsilon, delta)
-    checks.one_of(STABLE_PRESETS, preset=preset)
+    budget = Budget(epsilon, delta)
+    checks.one_of(stable_plan.STABLE_PRESETS, preset=preset)
+    expert = checks.options(stable_plan.STABLE_OPTIONS, options, settings)
     table = as_rows_input(X, accept_sparse=False)
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
     k = int(k)
-    changes = {
-        "full_level": full_level, "ramp": ramp, "movers": movers, "signal": signal, "spread": spread, "ridge": ridge,
-    }  # fmt: skip
-    check_overrides(changes)
     streams = open_streams(rng)
-    planned = plan_stable_split(n, k, float(epsilon), float(delta), counts_long=preset == "auto")
-    shares = planned.overridden(split or {}).budget(epsilon, delta)
+    planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
+    shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
     rows = _ScaledRows(table)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
@@ -149,19 +125,14 @@ def stable_subspace(
     strength = _signal_strength(gram, k, shares, streams.noise)  # (3)
     released |= {"log2_norm_scale": log_scale, "tail_length": tail, "signal_strength": strength}
     released |= {"long_share": long_share} if shares.mu_long else {}
-    room = allowance_for(preset, long_share)
-    plan = override(plan_levels(n, d, strength, tail, shares.margins, room), changes)  # (4)
+    room = stable_plan.allowance_for(preset, long_share)
+    plan = stable_plan.override(stable_plan.plan_levels(n, d, strength, tail, shares.margins, room), expert)  # (4)
     subspace = None
     if plan is not None:
-        subspace = certified_release(gram, 1, rows.combine, plan, k, shares, streams)  # (5)-(7)
+        pull = partial(combination, rows.column_slices)
+        subspace = certified_release(gram, 1, pull, plan, k, shares, streams)  # (5)-(7)
         released |= asdict(plan)
-    return Release(
-        subspace=subspace,
-        cost=Budget(epsilon, delta).cost(*shares.parts()),
-        method="stable",
-        parameters=released,
-        private=streams.private,
-    )
+    return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
 
 
 class _ScaledRows:
@@ -223,20 +194,14 @@ class _ScaledRows:
         n, d = self._table.shape
         wide = max(1, _READ_BYTES // (n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME)) * _COLUMNS_AT_A_TIME
         for first in range(0, d, wide):
-            columns = slice(first, min(first + wide, d))
-            read = (
-                self._table.take_columns(columns) if isinstance(self._table, RowSource) else self._table[:, columns]
-            )
+            columns, table = slice(first, min(first + wide, d)), self._table
+            read = table.take_columns(columns) if isinstance(table, RowSource) else table[:, columns]
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
         rows_seen(n)
 
-    def combine(self, coefficients: Array) -> Array:
-        """Combination (d, k) of the scaled records with the given coefficients (n, k)."""
-        return np.vstack([part.T @ coefficients for part in self.column_slices()])
 
-
-def _norm_scale(rows: _ScaledRows, shares: StableBudget, bits: BitSource) -> float:
+def _norm_scale(rows: _ScaledRows, shares: stable_plan.StableBudget, bits: BitSource) -> float:
     """Step 1: release the logarithm of a low quantile of the norms, from their noisy log-histogram."""
     size = _NORM_BINS_PER_OCTAVE * (_NORM_OCTAVES[1] - _NORM_OCTAVES[0])
     counts = noisy_histogram(rows.norm_bins(), size, shares.mu_scale, bits)
@@ -248,7 +213,7 @@ def _norm_scale(rows: _ScaledRows, shares: StableBudget, bits: BitSource) -> flo
     return (last + 1) / _NORM_BINS_PER_OCTAVE + _NORM_OCTAVES[0] - 1
 
 
-def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) -> tuple[float, float]:
+def _tail_length(gram: Array, k: int, shares: stable_plan.StableBudget, streams: Streams) -> tuple[float, float]:
     """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records.
 
     With a share of the budget for it, also release how many groups are clearly longer than that.
@@ -260,12 +225,12 @@ def _tail_length(gram: Array, k: int, shares: StableBudget, streams: Streams) ->
     tail = released_tail(squares, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
     if not shares.mu_long:
         return tail, 0.0
-    long = int(np.count_nonzero(squares > (LONG_TAIL * tail) ** 2))
+    long = int(np.count_nonzero(squares > (stable_plan.LONG_TAIL * tail) ** 2))
     return tail, released_share(long, len(squares), shares.mu_long, streams.noise)
 
 
-def _signal_strength(gram: Array, k: int, shares: StableBudget, bits: BitSource) -> float:
+def _signal_strength(gram: Array, k: int, shares: stable_plan.StableBudget, bits: BitSource) -> float:
     """Step 3: release the k-th eigenvalue, which one record moves by at most 1, less a margin for the noise."""
     sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / shares.mu_signal
     noisy = add_gaussian(np.array([kth_eigenvalue(gram, k)]), sigma, bits)
-    return float(noisy[0]) - SIGNAL_QUANTILE * sigma
+    return float(noisy[0]) - stable_plan.SIGNAL_QUANTILE * sigma

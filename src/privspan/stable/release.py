@@ -25,6 +25,7 @@ from privspan.stable.plan import StableBudget
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
+Pull = Callable[[Array], Array]  # from coefficients (N, k) to the combination (d, k) of all columns
 
 _TEST_BITS = 96
 _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
@@ -97,32 +98,12 @@ def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
 
 
 def certified_release(
-    gram: Array,
-    width: int,
-    pull: Callable[[Array], Array],
-    plan: LeveragePlan,
-    k: int,
-    budget: StableBudget,
-    streams: Streams,
+    gram: Array, width: int, pull: Pull, plan: LeveragePlan, k: int, budget: StableBudget, streams: Streams
 ) -> Subspace | None:
     """Release the top-k space of the weighted items, or abstain.
 
-    Parameters
-    ----------
-    gram : (t * width, t * width) array
-        Exact Gram matrix of the columns of all items.
-    width : int
-        Columns per item; the items must have norm at most 1.
-    pull : callable
-        Maps coefficients (t * width, k) to the combination (d, k) of all columns.
-    plan : LeveragePlan
-        Made of public and released numbers.
-    k : int
-        Dimension.
-    budget : StableBudget
-        Of which mu_test, mu_noise and delta_test are spent.
-    streams : Streams
-        Sources of randomness.
+    `gram` is the exact Gram matrix (tw, tw) of the columns of t items, which have norm at most 1; `plan` is made
+    of public and released numbers. Of the budget, mu_test, mu_noise, delta_test and delta_rotation are spent.
 
     Guarantee
     ---------
@@ -182,9 +163,7 @@ def random_rotation(k: int, failure: float, bits: BitSource) -> tuple[Array, flo
     return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * UNIT_ROUNDOFF)
 
 
-def _weighted_basis(
-    gram: Array, weights: Array, pull: Callable[[Array], Array], plan: LeveragePlan, k: int
-) -> tuple[Array, float]:
+def _weighted_basis(gram: Array, weights: Array, pull: Pull, plan: LeveragePlan, k: int) -> tuple[Array, float]:
     """Orthonormal basis (d, k) of the top-k space of Σ w Y Yᵀ, and a public bound on its error.
 
     Once the margin is at least 1, the k-th eigenvalue is at least G and the next at most E. A guess is good if its
@@ -201,9 +180,7 @@ def _weighted_basis(
         residual = float(np.linalg.norm(image - coefficients @ ritz))
         if residual <= allowed / 2 and lapack.dpotrf(above, lower=1)[1] == 0:
             break
-    scaled = solve_triangular(
-        np.linalg.cholesky(ritz), coefficients.T, lower=True
-    ).T  # its pull is nearly orthonormal
+    scaled = solve_triangular(np.linalg.cholesky(ritz), coefficients.T, lower=True).T  # (N, k)
     basis = np.linalg.qr(pull(root[:, None] * scaled))[0]  # (d, k), of columns that are nearly orthonormal
     tilt = np.sqrt(size) * allowed / (0.49 * (plan.signal - plan.tail))
     summing = 2 * gamma(size + 8) * np.sqrt(size * k)

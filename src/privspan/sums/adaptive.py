@@ -10,7 +10,10 @@ above one.  Proofs: docs/explanation/everyday-pca.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +62,7 @@ _ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are 
 # energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
 _WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
 _MOST_LOOKS = 3
+_OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 _LEAST_OFF = 0.02
 
 
@@ -70,9 +74,9 @@ def adaptive_subspace(
     epsilon: float,
     delta: float,
     robust: bool = True,
+    options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
-    first_share: float | None = None,
-    most_rounds: int = planner.MOST_ROUNDS,
+    **settings: Any,
 ) -> Release:
     """Learn the leading k-dimensional subspace of the rows of X.
 
@@ -90,12 +94,12 @@ def adaptive_subspace(
         Privacy budget.
     robust : bool, default=True
         Whether rows may be weighted.
+    options : mapping, optional
+        Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
+        ``first_share`` (float): share of mu² for the first look.  ``most_rounds`` (int, 5 by default): most localised
+        rounds.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
-    first_share : float, optional
-        Share of mu² for the first look; from the planner if omitted.
-    most_rounds : int, default=5
-        Most localised rounds.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def adaptive_subspace(
     >>> release.subspace.distance(truth) < 0.02
     True
     """
-    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, first_share, most_rounds)
+    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, options, settings)
 
 
 def adaptive_within(
@@ -127,15 +131,13 @@ def adaptive_within(
     k: int,
     rng: RandomLike,
     robust: bool = True,
-    first_share: float | None = None,
-    most_rounds: int = planner.MOST_ROUNDS,
+    options: Mapping[str, object] | None = None,
+    keywords: Mapping[str, object] | None = None,
 ) -> Release:
     """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
-    checks.integer_at_least(1, most_rounds=most_rounds)
-    if first_share is not None:
-        checks.probability(first_share=first_share)
+    expert = checks.options(_OPTIONS, options, keywords)
     source = as_rows_input(X, accept_partitions=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
@@ -143,8 +145,9 @@ def adaptive_within(
     if k == d:
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, int(most_rounds))
-        outcome = run.adaptively(first_share) if robust else run.plainly()
+        most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds)
+        outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
         "d": d,
