@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from privspan import pca
 from privspan.datasets import gaussian_subspace
 from privspan.estimators import (
     AbstentionWarning,
@@ -21,11 +23,9 @@ from privspan.estimators import (
     BoostedSubspace,
     NotPrivateWarning,
     PrivatePCA,
-    _pca_steps,
-    pca,
 )
 from privspan.privacy import Budget, compose_mu
-from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
+from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import partition_rows
 from privspan.subspace import Subspace
 
@@ -132,9 +132,10 @@ def test_steps_do_not_share_noise(table, monkeypatch):
         return lambda *args: (seen.append(args[-1]), original(*args))[1]
 
     for name in ("mean_within", "variance_within"):
-        monkeypatch.setattr(_pca_steps, name, spied(getattr(_pca_steps, name)))
-    for method, original in GAUSSIAN_METHODS.items():
-        monkeypatch.setitem(GAUSSIAN_METHODS, method, spied(original))
+        monkeypatch.setattr(pca, name, spied(getattr(pca, name)))
+    for name in ("adaptive", "analyze-gauss"):
+        spying = replace(ALGORITHMS[name], within=spied(ALGORITHMS[name].within))
+        monkeypatch.setitem(ALGORITHMS, name, spying)
     fitted(X)
     assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
     seen.clear()
@@ -237,7 +238,7 @@ def test_warnings(table):
 
 
 def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
-    monkeypatch.setattr(_pca_steps.PCASteps, "run", lambda *_: pytest.fail("the private steps were run"))
+    monkeypatch.setattr(pca.PCASettings, "_run", lambda *_: pytest.fail("the private steps were run"))
     X = np.random.default_rng(0).normal(size=(60, 6))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -295,11 +296,11 @@ def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, o
     def refused(*_, **__):
         pytest.fail("a private step was made")
 
-    for name in ("mean_within", "variance_within", "private_subspace"):
-        monkeypatch.setattr(_pca_steps, name, refused)
-    for method in GAUSSIAN_METHODS:
-        monkeypatch.setitem(GAUSSIAN_METHODS, method, refused)
-    monkeypatch.setattr(pca, "choose_dimension", refused)
+    for name in ("mean_within", "variance_within", "choose_dimension"):
+        monkeypatch.setattr(pca, name, refused)
+    for name, method in ALGORITHMS.items():
+        within = None if method.within is None else refused
+        monkeypatch.setitem(ALGORITHMS, name, replace(method, function=refused, within=within))
     model = PrivatePCA(k, **(BUDGET | options))
     for refuse in (model.check_table, model.fit):
         with pytest.raises(ValueError, match=message):

@@ -101,7 +101,7 @@ def section(subject: Subject) -> Html:
     about = about_method(subject.release.method)
     pieces = [
         element("h2", "What was released"),
-        element("p", f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"),
+        element("p", f"Method: {about.title} (in the code: {subject.release.method}). {about.how}"),
     ]
     if subject.release.abstained:
         pieces.append(element("p", _after_abstention(subject)))
