@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from privspan import report as report
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
-    from privspan.estimators import (
-        AbstentionWarning,
-        ApproximateSubspace,
-        BoostedSubspace,
-        ExactSubspace,
-        NotPrivateWarning,
-        PrivatePCA,
-    )
+    from privspan.estimators import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA
     from privspan.exact.exact import exact_subspace
+    from privspan.pca import private_pca
     from privspan.planner import Plan, plan
-    from privspan.privacy import Budget, Part, PrivacyCost, Release, WeakPrivacyWarning
+    from privspan.privacy import (
+        AbstentionWarning,
+        Budget,
+        NotPrivateWarning,
+        Part,
+        PrivacyCost,
+        Release,
+        WeakPrivacyWarning,
+    )
     from privspan.private import UselessPlanWarning, private_subspace
     from privspan.stable.records import stable_subspace
     from privspan.subspace import Subspace
@@ -37,13 +39,13 @@ if TYPE_CHECKING:
     from privspan.sums.regression import PrivateRegression, private_regression
 
 _HOMES = {
-    "AbstentionWarning": "privspan.estimators",
+    "AbstentionWarning": "privspan.privacy",
     "ApproximateSubspace": "privspan.estimators",
     "BoostedSubspace": "privspan.estimators",
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
     "ExactSubspace": "privspan.estimators",
-    "NotPrivateWarning": "privspan.estimators",
+    "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",
     "PrivacyCost": "privspan.privacy",
@@ -60,6 +62,7 @@ _HOMES = {
     "exact_subspace": "privspan.exact.exact",
     "plan": "privspan.planner",
     "private_mean": "privspan.sums.mean",
+    "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
     "private_subspace": "privspan.private",
     "stable_subspace": "privspan.stable.records",
@@ -92,6 +95,7 @@ __all__ = [
     "exact_subspace",
     "plan",
     "private_mean",
+    "private_pca",
     "private_regression",
     "private_subspace",
     "stable_subspace",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import privspan as ps
 from privspan.exact.plan import plan_exact
+from privspan.pca import PCASettings
 from privspan.report import write_report
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -102,22 +103,24 @@ def many_columns(voice: Voice, folder: Path) -> Path:
 
 
 def everyday_pca(voice: Voice, folder: Path) -> Path:
-    """Run a PCA as scikit-learn users know it."""
+    """Run a PCA: components, variances and a mean."""
     names = [name for habit in HABITS for name in habit]
     voice.heading(f"3. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
     X, truth = households()
-    with voice.waiting("fitting PrivatePCA"):
-        model = ps.PrivatePCA(len(HABITS), **BUDGET).fit(X)
-    voice.line(f"Planned error {model.plan_.error:.3f}, actual error {model.subspace_.distance(truth):.3f}.")
+    with voice.waiting("running private_pca"):
+        release, plan = PCASettings(len(HABITS), **BUDGET).learn(X)
+    assert release.subspace is not None  # the adaptive method never abstains
+    voice.line(f"Planned error {plan.error:.3f}, actual error {release.subspace.distance(truth):.3f}.")
+    shares: Any = release.extras["explained_variance_ratio"]
     rows = [
         (f"{share:.0%}", ", ".join(names[i] for i in np.argsort(-np.abs(component))[:5]))
-        for share, component in zip(model.explained_variance_ratio_, model.components_, strict=True)
+        for share, component in zip(shares, release.subspace.basis.T, strict=True)
     ]
     voice.table(("variance", "largest loadings"), rows)
     voice.line("Components, variances and mean are all private, and no bound on the values was asked for.")
     path = folder / "households.html"
-    told = {"title": "What households spend on", "source": f"{HOUSEHOLDS:,} generated households"}
-    write_report(path, model.release_, plan=model.plan_, columns=names, **told)  # type: ignore[arg-type]
+    about = f"{HOUSEHOLDS:,} generated households"
+    write_report(path, release, plan=plan, title="What households spend on", columns=names, source=about)
     return path
 
 

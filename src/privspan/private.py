@@ -7,14 +7,16 @@ nothing, and the guarantee is that of the method taken.  Proof: docs/explanation
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.entry import entry, outside
 from privspan.approximate import approximate_subspace
+from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
+from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.planner import METHODS, plan_within
 from privspan.privacy import Budget, Release
 from privspan.privacy.randomness import RandomLike
@@ -25,32 +27,143 @@ from privspan.sums.adaptive import adaptive_subspace, adaptive_within
 from privspan.sums.analyze_gauss import analyze_gauss, analyze_gauss_within
 
 PrivateMethod = Literal["auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"]
+PRIVATE_METHODS: tuple[PrivateMethod, ...] = get_args(PrivateMethod)
 
-PRIVATE_METHODS: tuple[PrivateMethod, ...] = (
-    "auto",
-    "adaptive",
-    "stable",
+
+@dataclass(frozen=True)
+class Method:
+    """What the package knows of a method, in one place, so that nobody has to take its name apart."""
+
+    name: str  # what the parameter `method` of `private_subspace` takes, where it takes this one
+    function: Callable[..., Release]  # of X, k, epsilon, delta, rng
+
+    # For people: what it is called, what it does, when it is accurate, and the page that proves it private.
+    title: str
+    how: str
+    accuracy: str
+    page: str
+
+    # Of ledger, X, k, rng: the same, mu-GDP with the mu of a `MuLedger`.  Such steps compose in mu; the others get
+    # shares of epsilon and delta, which add up.
+    within: Callable[..., Release] | None = None
+    sparse: bool = False  # whether it takes sparse tables,
+    partitions: bool = False  # works where the partitions of a table are,
+    gamma: bool = False  # and has a parameter `gamma`
+    passes: float | None = None  # rows looked at per row, as measured, if it passes over them evenly in time
+
+    labels: tuple[str, ...] = ()  # what `Release.method` may say; by default the name
+    call: str | None = "private_subspace"  # what runs it again, in `privspan`
+    options: Mapping[str, str] | None = None  # the arguments that choose it there; by default its name as `method`
+    repeats: tuple[str, ...] = ()  # and those to be taken over from the parameters of a release
+    command: str | None = None  # the options that choose it in ``privspan fit``
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            object.__setattr__(self, "labels", (self.name,))
+
+    def takes(self, source: object) -> bool:
+        """Tell whether the method works on a table of this kind as it is."""
+        if is_sparse(source):
+            return self.sparse
+        return self.partitions or not isinstance(source, PartitionedTable)
+
+
+_GROUPS = Method(
     "approximate",
-    "analyze-gauss",
-    "exact",
+    approximate_subspace,
+    "stable groups",
+    "The rows are divided into blocks at random. Every block has its own subspace, and stable leverage combines "
+    "them.",
+    "The subspaces of small blocks must already agree; otherwise it abstains.",
+    "approximate-case",
+    partitions=True,
+    gamma=True,
+    labels=("approximate (stable)", "approximate (stable), dimension chosen"),
+    call="approximate_subspace",
+    options={"aggregate": "stable"},
+    repeats=("max_components",),
 )
 
-GAUSSIAN_METHODS: dict[str, Callable[..., Release]] = {
-    "adaptive": adaptive_within,
-    "analyze-gauss": analyze_gauss_within,
-}
-"""Methods that are mu-GDP with the mu of a `MuLedger`, which they take first; they also take sparse tables."""
+_EVERYDAY = (
+    Method(
+        "adaptive",
+        adaptive_subspace,
+        "adaptive noisy PCA",
+        "A first noisy look at the sum of squares finds the rough directions; rounds of ever less noise refine them. "
+        "Records are scaled one by one, so no bound on the values is needed.",
+        "The more rows per dimension, the better. Directions of much less variance than the first take more rows, "
+        "and records far off the subspace count less than in ordinary PCA.",
+        "everyday-pca",
+        within=adaptive_within,
+        sparse=True,
+        partitions=True,
+        passes=8.0,
+    ),
+    Method(
+        "stable",
+        stable_subspace,
+        "stable leverage",
+        "Records that a direction depends on alone are left out, a private test makes sure that they are few, and "
+        "the noise is scaled to the little that one record can still do, whatever the number of columns.",
+        "Records must lie very close to a subspace and be alike in how far off they are; otherwise it abstains.",
+        "stable-leverage",
+    ),
+    _GROUPS,
+    Method(
+        "analyze-gauss",
+        analyze_gauss,
+        "Analyze Gauss",
+        "Gaussian noise is added to the sum of squares of unit-length records.",
+        "The noise grows with the number of columns; it takes many rows to outweigh it.",
+        "baselines",
+        within=analyze_gauss_within,
+        sparse=True,
+        partitions=True,
+        passes=4.0,
+    ),
+    Method(
+        "exact",
+        exact_subspace,
+        "exact subspace",
+        "The subspace that holds the most records is found in exact arithmetic. It is released as it is, without "
+        "noise, if it leads by enough; a private decision says whether.",
+        "Nearly all records must lie in the subspace with no error at all; otherwise it abstains.",
+        "exact-case",
+        labels=tuple(f"exact/{one}" for one in EXACT_METHODS if one != "auto"),
+        call="exact_subspace",
+        options={},
+        repeats=("affine", "decimals"),
+        command="--exact",
+    ),
+)
 
-PARTITION_METHODS = ("adaptive", "analyze-gauss", "approximate")
-"""Methods that work on tables in partitions."""
+ALGORITHMS = {method.name: method for method in _EVERYDAY}
+"""The methods of `private_subspace`, by their names."""
 
-_ALGORITHMS: dict[str, Callable[..., Release]] = {
-    "adaptive": adaptive_subspace,
-    "stable": stable_subspace,
-    "approximate": approximate_subspace,
-    "analyze-gauss": analyze_gauss,
-    "exact": exact_subspace,
-}
+BESIDES = (
+    replace(
+        _GROUPS,
+        title="cells of a histogram",
+        how="The rows are divided into blocks at random. Every block votes for a cell of a random grid, and a cell "
+        "with a clear majority is released.",
+        accuracy="Records must lie extremely close to a subspace; otherwise it abstains.",
+        labels=("approximate (histogram)", "approximate (histogram), dimension chosen"),
+        options={"aggregate": "histogram"},
+    ),
+    Method(
+        "boosted",
+        boosted_subspace,
+        "boosted subspace",
+        "Many runs on disjoint rows each learn a subspace; one that most of the others lie near is released.",
+        "More than half of the runs must succeed; otherwise it abstains.",
+        "boosted",
+        labels=("boosted (stable)", "boosted (histogram)"),
+        call="boosted_subspace",
+        options={},
+        repeats=("alpha", "beta"),
+    ),
+)
+"""Methods that `private_subspace` does not take."""
 
 
 class UselessPlanWarning(UserWarning):
@@ -122,8 +235,8 @@ def private_subspace(
     if method != "auto":
         if gamma is not None:
             checks.probability(gamma=gamma)
-            options = {**options, "gamma": gamma} if method == "approximate" else options
-        return _ALGORITHMS[method](X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
+            options = {**options, "gamma": gamma} if ALGORITHMS[method].gamma else options
+        return ALGORITHMS[method].function(X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
     source = as_rows_input(X, accept_partitions=True)
@@ -131,14 +244,12 @@ def private_subspace(
     checks.dimension(k=k, d=d, n=n)
     choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))
     if not choice.useful:
-        warnings.warn(choice.reason, UselessPlanWarning, stacklevel=2)
+        warnings.warn(choice.reason, UselessPlanWarning, stacklevel=outside())
     release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]
     told = {**release.parameters, "predicted_error": choice.error, "reason": choice.reason}
     return replace(release, parameters=told)
 
 
 def methods_for(source: object) -> tuple[str, ...]:
-    """Return the methods that take a table of this kind."""
-    if is_sparse(source):
-        return tuple(GAUSSIAN_METHODS)
-    return PARTITION_METHODS if isinstance(source, PartitionedTable) else METHODS
+    """Return the planned methods that take a table of this kind."""
+    return tuple(name for name in METHODS if ALGORITHMS[name].takes(source))

@@ -38,6 +38,8 @@ CALLS: dict[str, Any] = {
     "adaptive_subspace": lambda X, **b: privspan.private_subspace(X, 2, method="adaptive", **b),
     "private_subspace": lambda X, **b: privspan.private_subspace(X, 2, **b),
     "private_mean": lambda X, **b: privspan.private_mean(X, **b),
+    "private_pca": lambda X, **b: privspan.private_pca(X, 2, **b),
+    "private_pca, any k": lambda X, **b: privspan.private_pca(X, "auto", **b),
     "private_regression": lambda X, **b: privspan.private_regression(
         X, X[:, 0], norm_bound=2.0, target_bound=2.0, **b
     ),

@@ -46,6 +46,7 @@ AUDITED_ELSEWHERE = {
     "ExactSubspace": "releases what exact_subspace returns, bit for bit",
     "ApproximateSubspace": "releases what approximate_subspace returns, bit for bit",
     "BoostedSubspace": "releases what boosted_subspace returns, bit for bit",
+    "PrivatePCA": "releases what private_pca returns, bit for bit",
     "private_pair_distance": "a step of approximate_subspace (histogram, side chosen)",
 }
 # Work on numbers that a table has been turned into: audited by enumeration, or against their law.
@@ -213,6 +214,9 @@ def test_every_public_algorithm_and_baseline_is_audited():
         ("ExactSubspace", "exact_subspace", {"affine": True}),
         ("ApproximateSubspace", "approximate_subspace", {"block_size": 1}),
         ("BoostedSubspace", "boosted_subspace", {"alpha": 0.9, "beta": 0.3, "block_size": 1}),
+        ("PrivatePCA", "private_pca", {}),
+        ("PrivatePCA", "private_pca", {"center": False, "method": "stable"}),
+        ("PrivatePCA", "private_pca", {"norm_bound": 2.0}),
     ],
 )
 def test_an_estimator_without_an_audit_releases_what_its_audited_function_does(estimator, function, options):

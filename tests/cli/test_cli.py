@@ -267,13 +267,70 @@ def test_foreign_messages_are_not_repeated_as_they_may_quote_a_cell(folder: Path
 
 
 def test_a_missing_package_is_named_before_anything_is_spent(folder: Path) -> None:
-    code = "import sys; sys.modules['sklearn'] = None; from privspan.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; sys.modules['pyarrow'] = None; from privspan.cli import main; sys.exit(main(sys.argv[1:]))"
     run = in_process(code, *FIT, "--ledger", "budget.json")
     said = run.communicate()[1]
     assert run.returncode == ExitCode.FAILED
-    assert "pip install 'privspan[sklearn]'" in said
+    assert "pip install 'privspan[files]'" in said
     assert "Traceback" not in said
     assert Ledger("budget.json").accounts() == {}
+
+
+WITHOUT_SCIKIT_LEARN = """
+    import sys
+    from privspan.cli import main
+
+    class Blocker:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == "sklearn":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Blocker())
+    assert not [name for name in sys.modules if name.startswith("sklearn")]
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["fit", "people.csv", "--k", "2", "-o", "x.npz", "--report", "r.html"], {"x.npz", "r.html"}),
+        (["fit", "people.npy", "--k", "auto", "--seed", "1", "-o", "x.npz"], {"x.npz"}),
+        (["fit", "people.npy", "--k", "1", "--method", "approximate", "-o", "x.npz", "--no-center"], None),
+        (["fit", "money.csv", "--k", "2", "--exact", "--decimals", "2", "-o", "x.npz", "--report", "r.html"], None),
+        (["plan", "--n", "10_000", "--d", "200", "--k", "3"], set()),
+    ],
+)
+def test_scikit_learn_is_not_needed(folder: Path, arguments: list[str], left: set[str] | None) -> None:
+    run = in_process(WITHOUT_SCIKIT_LEARN, *arguments, *BUDGET)
+    said = run.communicate()[1]
+    assert run.returncode in (ExitCode.OK, ExitCode.ABSTAINED), said
+    assert left is None or left_behind(folder) == left
+    if "r.html" in left_behind(folder):
+        assert "<!DOCTYPE html>" in Path("r.html").read_text("utf-8")
+
+
+def test_nor_for_the_demo_and_the_names_that_have_nothing_to_do_with_it(folder: Path) -> None:
+    code = """
+        import sys
+        from pathlib import Path
+
+        sys.modules["sklearn"] = None
+        import privspan as ps
+        from privspan import demo
+
+        ps.NotPrivateWarning, ps.AbstentionWarning, ps.private_pca
+        demo.everyday_pca(demo.best_voice(), Path())
+        try:
+            ps.PrivatePCA
+        except ImportError as missing:
+            print(missing)
+    """
+    run = in_process(code)
+    out, said = run.communicate()
+    assert run.returncode == 0, said
+    assert "pip install 'privspan[sklearn]'" in out
+    assert left_behind(folder) == {"households.html"}
 
 
 # --- plan ------------------------------------------------------------------------------------------------

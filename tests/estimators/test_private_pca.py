@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from privspan import pca, private_pca, private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.estimators import (
     AbstentionWarning,
@@ -21,12 +23,10 @@ from privspan.estimators import (
     BoostedSubspace,
     NotPrivateWarning,
     PrivatePCA,
-    _pca_steps,
-    pca,
 )
 from privspan.privacy import Budget, compose_mu
-from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
-from privspan.rows import partition_rows
+from privspan.private import ALGORITHMS, UselessPlanWarning
+from privspan.rows import open_rows, partition_rows
 from privspan.subspace import Subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -132,9 +132,10 @@ def test_steps_do_not_share_noise(table, monkeypatch):
         return lambda *args: (seen.append(args[-1]), original(*args))[1]
 
     for name in ("mean_within", "variance_within"):
-        monkeypatch.setattr(_pca_steps, name, spied(getattr(_pca_steps, name)))
-    for method, original in GAUSSIAN_METHODS.items():
-        monkeypatch.setitem(GAUSSIAN_METHODS, method, spied(original))
+        monkeypatch.setattr(pca, name, spied(getattr(pca, name)))
+    for name in ("adaptive", "analyze-gauss"):
+        spying = replace(ALGORITHMS[name], within=spied(ALGORITHMS[name].within))
+        monkeypatch.setitem(ALGORITHMS, name, spying)
     fitted(X)
     assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
     seen.clear()
@@ -237,7 +238,7 @@ def test_warnings(table):
 
 
 def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
-    monkeypatch.setattr(_pca_steps.PCASteps, "run", lambda *_: pytest.fail("the private steps were run"))
+    monkeypatch.setattr(pca.PCASettings, "_run", lambda *_: pytest.fail("the private steps were run"))
     X = np.random.default_rng(0).normal(size=(60, 6))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -273,6 +274,52 @@ def test_wrong_parameters_are_named(table, change):
         PrivatePCA(**({"n_components": 2} | BUDGET | change)).fit(table[0])
 
 
+@pytest.mark.parametrize(
+    ("change", "named", "not_named"),
+    [
+        ({"n_components": 13}, "`n_components` must be at most", "`k`"),
+        ({"n_components": 2.5}, "`n_components` must be an integer", "`k`"),
+        ({"max_components": 3}, 'only with `n_components="auto"`', "`k"),
+        ({"random_state": "seed"}, "`random_state` must be None, an integer", "`rng`"),
+        ({"random_state": -1}, "`random_state` must be at least 0", "`rng`"),
+    ],
+)
+def test_refusals_name_parameters_as_whoever_called_knows_them(table, change, named, not_named):
+    with pytest.raises((ValueError, TypeError)) as refused:
+        PrivatePCA(**({"n_components": 2} | BUDGET | change)).fit(table[0])
+    assert named in str(refused.value)
+    assert not_named not in str(refused.value)
+    spelt = {"n_components": "k", "random_state": "rng"}
+    options = {spelt.get(name, name): value for name, value in ({"n_components": 2} | BUDGET | change).items()}
+    with pytest.raises((ValueError, TypeError)) as refused:
+        private_pca(table[0], **options)
+    assert not_named in str(refused.value)
+
+
+def test_warnings_point_at_the_line_that_fits(table):
+    for warning, fit in (
+        (NotPrivateWarning, lambda X: PrivatePCA(2, **BUDGET, random_state=1).fit(X)),
+        (UselessPlanWarning, lambda X: PrivatePCA(2, **BUDGET).fit(X[:60])),
+        (UselessPlanWarning, lambda X: private_pca(X[:60], 2, **BUDGET)),
+        (UselessPlanWarning, lambda X: private_subspace(X[:40], 2, **BUDGET)),
+    ):
+        with pytest.warns(warning) as told:
+            fit(table[0])
+        assert [one.filename for one in told] == [__file__]
+
+
+def test_the_function_knows_the_names_of_a_source(table, tmp_path):
+    X = table[0][:500]
+    names = [f"c{i}" for i in range(12)]
+    pytest.importorskip("pyarrow")
+    (tmp_path / "rows.csv").write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in X)]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UselessPlanWarning)
+        release = private_pca(open_rows(tmp_path / "rows.csv"), 2, **BUDGET)
+        assert private_pca(X, 2, **BUDGET).subspace.names is None
+    assert release.subspace.names == tuple(names)
+
+
 def rows_in_partitions(n, d, length):
     return partition_rows(np.zeros((n, d)), [length] * (n // length))
 
@@ -295,11 +342,11 @@ def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, o
     def refused(*_, **__):
         pytest.fail("a private step was made")
 
-    for name in ("mean_within", "variance_within", "private_subspace"):
-        monkeypatch.setattr(_pca_steps, name, refused)
-    for method in GAUSSIAN_METHODS:
-        monkeypatch.setitem(GAUSSIAN_METHODS, method, refused)
-    monkeypatch.setattr(pca, "choose_dimension", refused)
+    for name in ("mean_within", "variance_within", "choose_dimension"):
+        monkeypatch.setattr(pca, name, refused)
+    for name, method in ALGORITHMS.items():
+        within = None if method.within is None else refused
+        monkeypatch.setitem(ALGORITHMS, name, replace(method, function=refused, within=within))
     model = PrivatePCA(k, **(BUDGET | options))
     for refuse in (model.check_table, model.fit):
         with pytest.raises(ValueError, match=message):

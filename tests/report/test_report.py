@@ -12,11 +12,11 @@ import pytest
 
 import privspan as ps
 from privspan.datasets import gaussian_subspace
+from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import Part, PrivacyCost
 from privspan.report import report_html, write_report
 from privspan.report.markup import Html, element, shortened
 from privspan.report.words import (
-    ABOUT_METHODS,
     about_method,
     chance_of_harm,
     chance_to_guess,
@@ -166,7 +166,7 @@ def test_every_algorithm_can_be_reported(method: str) -> None:
     release = algorithm(X, 2, **BUDGET)
     text = Reader(report_html(release)).text
     assert release.method in text
-    assert about_method(release.method).name in text
+    assert about_method(release.method).title in text
 
 
 def test_a_method_of_the_future_is_reported_too() -> None:
@@ -175,7 +175,7 @@ def test_a_method_of_the_future_is_reported_too() -> None:
 
 def test_the_proofs_that_are_named_exist() -> None:
     folder = Path(__file__).parents[2] / "docs" / "explanation"
-    assert [about.page for about in ABOUT_METHODS.values() if not (folder / f"{about.page}.md").exists()] == []
+    assert [about.page for about in KNOWN_METHODS.values() if not (folder / f"{about.page}.md").exists()] == []
 
 
 # --- Numbers in words ----------------------------------------------------------------------------------

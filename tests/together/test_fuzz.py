@@ -197,6 +197,12 @@ BOOSTED = {
     "block_size": small,
     "aggregate": st.sampled_from(["stable", "histogram"]),
 }
+PCA = {
+    "center": st.booleans(),
+    "method": st.sampled_from(PRIVATE_METHODS),
+    "gamma": share,
+    "norm_bound": length,
+}
 AUTO = {"max_components": mostly(st.integers(1, 4), 12, 0, None)}
 
 
@@ -245,13 +251,9 @@ TARGETS: dict[str, Any] = {
     ),
     "pair_differences": without_dimension(lambda X, epsilon, delta, rng: pair_differences(X, rng)),
     "Subspace arithmetic": with_subspace(on_subspace),
-    "PrivatePCA": fitted(
-        PrivatePCA,
-        center=st.booleans(),
-        method=st.sampled_from(PRIVATE_METHODS),
-        gamma=share,
-        norm_bound=length,
-    ),
+    "private_pca": given_options(privspan.private_pca, **PCA),
+    "private_pca, any k": given_options(chosen(privspan.private_pca), **AUTO),
+    "PrivatePCA": fitted(PrivatePCA, **PCA),
     "PrivatePCA, any k": given_options(chosen(lambda X, k, **more: run_pca(X, k, **more)), **AUTO),
     "ExactSubspace": fitted(ExactSubspace, **EXACT),
     "ApproximateSubspace": fitted(ApproximateSubspace, **BLOCKS, aggregate=st.sampled_from(["stable", "histogram"])),
@@ -275,6 +277,8 @@ for name in baselines.__all__:
 
 # Cases in the long run of what takes a tenth of a second and more; the others have 700.
 COSTLY = {
+    "private_pca": 250,
+    "private_pca, any k": 200,
     "PrivatePCA": 250,
     "PrivatePCA, any k": 200,
     "ExactSubspace": 350,

@@ -129,7 +129,7 @@ def rows_known(n: int) -> None:
     told = weakness(n, *call.untold)
     call.untold = None  # whatever follows works with shares of the budget, or with parts of the rows
     if told is not None:
-        warnings.warn(told, WeakPrivacyWarning, stacklevel=_outside())
+        warnings.warn(told, WeakPrivacyWarning, stacklevel=outside())
 
 
 def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:
@@ -150,7 +150,7 @@ def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:
     return f"This budget promises little: {'; '.join(reasons)}. {usual}."
 
 
-def _outside() -> int:
+def outside() -> int:
     """Return the level of the first frame outside this package, to which a warning is attributed."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

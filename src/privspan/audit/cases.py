@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from privspan.audit.tables import (
 from privspan.blocks.rank import choose_dimension
 from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
+from privspan.pca import private_pca
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import private_subspace
@@ -183,14 +184,8 @@ _add("private_regression", _regressed, regression_pairs())
 _add("private_regression (in a subspace)", _regressed, regression_pairs(), _FIRST_AXIS)
 
 
-def _fitted(table: NDArray[Any], n_components: int | Literal["auto"], *, rng: RandomLike, **options: Any) -> Release:
-    from privspan.estimators import PrivatePCA  # scikit-learn is an extra
-
-    return PrivatePCA(n_components, random_state=rng, **options).fit(table).release_
-
-
-_add("PrivatePCA", _fitted, moment_pairs(padding=5), 1, share=0.25)
-_add("PrivatePCA (not centred)", _fitted, moment_pairs(), 1, share=0.25, center=False)
+_add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
+_add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.
 _pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}
-_add("PrivatePCA (k chosen)", _fitted, _pairs, "auto", share=0.5, **_options)
+_add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options)

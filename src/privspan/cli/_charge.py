@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
-from privspan.cli._options import check_target
-from privspan.cli._table import STDIN
+from privspan.cli._options import STDIN, check_target
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:

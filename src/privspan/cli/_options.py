@@ -14,8 +14,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from privspan.cli._table import STDIN
 from privspan.cli.exits import Complaint
+
+STDIN = Path("-")
 
 Result = TypeVar("Result")
 

@@ -33,9 +33,8 @@ _FLAGS = {
     "X": "the table",
     "center": "--no-center",
     "max_components": "--max-k",
-    "n_components": "--k",
     "name": "NAME",
-    "random_state": "--seed",
+    "rng": "--seed",
 }
 
 

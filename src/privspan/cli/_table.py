@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privspan.cli import _console
+from privspan.cli._options import STDIN
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
 
-STDIN = Path("-")
 _NAMED = 8  # columns that a notice lists by name
 _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
 

@@ -18,14 +18,13 @@ from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.exact.plan import plan_exact
-from privspan.planner import METHODS, Plan
+from privspan.pca import PCA_METHODS, PCASettings, takes_sparse
+from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release
-from privspan.private import GAUSSIAN_METHODS, UselessPlanWarning
+from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import RowSource
 
-# Rows looked at per row of the table, as measured; only for the methods that pass over the rows evenly in time.
-_PASSES = {"adaptive": 8.0, "analyze-gauss": 4.0}
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
 
 
@@ -40,7 +39,7 @@ class Task(Learning):
 
     def check_options(self) -> None:
         """Refuse options that do not go together."""
-        known = EXACT_METHODS if self.exact else ("auto", *METHODS)
+        known = EXACT_METHODS if self.exact else PCA_METHODS
         if self.method not in known:
             wants_exact = not self.exact and self.method in ("exact", *EXACT_METHODS)
             hint = " (for exact relations: --exact)" if wants_exact else ""
@@ -69,15 +68,15 @@ class Task(Learning):
         if self.k != "auto" and self.k > min(usable, d):
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
-        if source.is_sparse and (self.exact or self.method not in ("auto", *GAUSSIAN_METHODS)):
-            known = ", ".join(GAUSSIAN_METHODS)
-            raise Complaint(f"a sparse table takes --method auto, {known}; no --exact.")
+        if source.is_sparse and (self.exact or not takes_sparse(self.method)):
+            known = ", ".join(filter(takes_sparse, PCA_METHODS))
+            raise Complaint(f"a sparse table takes --method {known}; no --exact.")
         if self.exact:
             plan_exact(n, int(self.k) + self.affine, **self._budget(), method=self.method)  # type: ignore[arg-type]
             return
         if self.k == "auto":
             self._check_auto(usable, d)
-        self._model().check_table(source)
+        self._settings().check(source)
         if self.k != "auto":
             _warn_if_useless(predict(usable, d, self.k, **self._budget(), gamma=self.gamma), n // usable)
 
@@ -90,23 +89,21 @@ class Task(Learning):
 
     def rows_to_see(self, source: RowSource) -> float | None:
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
-        passes = None if self.exact else _PASSES.get("adaptive" if self.method == "auto" else self.method)
+        passes = None if self.exact else ALGORITHMS["adaptive" if self.method == "auto" else self.method].passes
         return None if passes is None else passes * source.shape[0]
 
     def run(self, source: RowSource) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            release, plan = self._exact(source) if self.exact else self._pca(source)
+            release, plan = self._exact(source) if self.exact else self._settings().learn(source, self.seed)
+        told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
         for warning in caught:
-            if issubclass(warning.category, UserWarning) and not _told_elsewhere(warning.category):
+            if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
                 _console.warn(str(warning.message))
         # What was run costs no more than the decimals that were typed; those are what people want to read.
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
-        release = replace(release, cost=cost)
-        if release.subspace is not None and release.subspace.names is None and source.names is not None:
-            release = replace(release, subspace=replace(release.subspace, names=source.names))
-        return release, plan
+        return replace(release, cost=cost), plan
 
     def _budget(self) -> dict[str, float]:
         return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}
@@ -117,31 +114,10 @@ class Task(Learning):
         release = exact_subspace(source, int(self.k), **self._budget(), **options, names=names, rng=self.seed)  # type: ignore[arg-type]
         return release, None
 
-    def _pca(self, source: RowSource) -> tuple[Release, Plan]:
-        model = self._model().fit(source)
-        return model.release_, model.plan_
-
-    def _model(self) -> Any:
-        """Return the estimator, or complain that scikit-learn is missing while nothing has been spent."""
-        from privspan.estimators import PrivatePCA
-
-        return PrivatePCA(
-            self.k,
-            **self._budget(),
-            center=self.center,
-            method=self.method,  # type: ignore[arg-type]
-            gamma=self.gamma,
-            norm_bound=self.norm_bound,
-            max_components=self.max_k,
-            random_state=self.seed,
-        )
-
-
-def _told_elsewhere(category: type[Warning]) -> bool:
-    """Tell whether the command itself says what this warning would, at a better moment."""
-    from privspan.estimators import AbstentionWarning, NotPrivateWarning
-
-    return issubclass(category, AbstentionWarning | NotPrivateWarning | UselessPlanWarning | WeakPrivacyWarning)
+    def _settings(self) -> PCASettings:
+        public: Any = {"gamma": self.gamma, "norm_bound": self.norm_bound, "max_components": self.max_k}
+        public |= self._budget()
+        return PCASettings(self.k, center=self.center, method=self.method, **public)
 
 
 def _warn_if_useless(plan: Plan, rows_each: int) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from privspan.cli import _console
 from privspan.cli._groups import Reading
-from privspan.cli._options import Json, Overwrite, TableFile, check_target, grouped, output_to
+from privspan.cli._options import STDIN, Json, Overwrite, TableFile, check_target, grouped, output_to
 from privspan.cli._progress import activity
-from privspan.cli._table import STDIN, open_table
+from privspan.cli._table import open_table
 from privspan.cli.exits import Complaint
 from privspan.cli.read import SubspaceFile, load
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +22,8 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
-from privspan._lib.entry import entry, rows_known
-from privspan.privacy import Release
+from privspan._lib.entry import entry, outside, rows_known
+from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows
@@ -27,23 +31,23 @@ from privspan.rows.unit import as_rows_input, piece_rows
 from privspan.subspace import Subspace
 
 
-class AbstentionWarning(UserWarning):
-    """The private step abstained: the fitted subspace is a placeholder that does not depend on the data."""
-
-
-class NotPrivateWarning(UserWarning):
-    """A seed was given, so the noise can be repeated and the result is not private."""
-
-
+@dataclass(eq=False, repr=False)
 class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators that learn one subspace."""
+    """Base of the estimators that learn one subspace; their parameters are the fields of a dataclass."""
 
     n_components: Any
-    random_state: RandomLike
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    random_state: RandomLike = None
 
     @abstractmethod
-    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
+    def _release(self, X: Any, names: list[str] | None) -> Release:
         """Run the algorithm on validated rows."""
+
+    def _options(self) -> dict[str, Any]:
+        """Return the parameters under the names that they have in the functions."""
+        return {_IN_FUNCTIONS.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
 
     @entry
     def fit(self, X: Any, y: object = None) -> Self:
@@ -73,9 +77,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             X = X if issparse(X) else mapped_rows(X)
         rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)
-        self.release_ = self._release(X, None if names is None else [str(name) for name in names])
+        with parameters_named_as_here():
+            self.release_ = self._release(X, None if names is None else [str(name) for name in names])
         self.succeeded_ = not self.release_.abstained
-        self.subspace_ = self.release_.subspace or first_axes(X.shape[1], self._dimension(self.release_))
+        k: Any = self.release_.extras.get("n_components", self.n_components)  # chosen privately, or asked for
+        self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
         self._set_further_attributes()
@@ -97,21 +103,16 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _set_further_attributes(self) -> None:
         """Set what an estimator has beyond the subspace, from `release_`."""
 
-    def _dimension(self, release: Release) -> int:
-        """Dimension that was asked for, or that was chosen privately."""
-        chosen: Any = release.extras.get("n_components", self.n_components)
-        return int(chosen)
-
     def _warn(self) -> None:
         if not self.release_.private:
             message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
-            warnings.warn(message, NotPrivateWarning, stacklevel=3)
+            warnings.warn(message, NotPrivateWarning, stacklevel=outside())
         if not self.succeeded_:
             message = (
                 "The private step abstained and its budget is spent. `components_` are the first coordinate axes, "
                 "not a result; check `succeeded_`."
             )
-            warnings.warn(message, AbstentionWarning, stacklevel=3)
+            warnings.warn(message, AbstentionWarning, stacklevel=outside())
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Coordinates of rows in the learnt subspace. Not private when the rows are.
@@ -205,20 +206,17 @@ def _numbers(X: Any) -> Any:
     return table
 
 
-def independent_seeds(random_state: RandomLike, count: int) -> list[RandomLike]:
-    """Give every private step its own randomness, so that no two steps share noise.
-
-    None stays None: each step then draws from the operating system. A Generator or RandomState is advanced by each
-    step that uses it. From a fixed seed one child per step is derived, always the same ones.
-    """
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        random_state = np.random.SeedSequence(int(random_state))
-    if not isinstance(random_state, np.random.SeedSequence):
-        return [random_state] * count
-    key = random_state.spawn_key  # not `spawn`, which would change the sequence of the caller
-    return [np.random.SeedSequence(random_state.entropy, spawn_key=(*key, index)) for index in range(count)]
+_IN_FUNCTIONS = {"n_components": "k", "random_state": "rng"}
 
 
-def first_axes(d: int, k: int) -> Subspace:
-    """A subspace that depends on public numbers only."""
-    return Subspace(np.eye(d, k))
+@contextmanager
+def parameters_named_as_here() -> Iterator[None]:
+    """Let refusals of the functions speak of the parameters by the names that they have in estimators."""
+    try:
+        yield
+    except (TypeError, ValueError) as refusal:
+        for here, there in _IN_FUNCTIONS.items():
+            refusal.args = tuple(
+                re.sub(rf"`{there}\b", f"`{here}", said) if isinstance(said, str) else said for said in refusal.args
+            )
+        raise

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
-
-from numpy.typing import NDArray
 
 from privspan.approximate import Aggregate, approximate_subspace
 from privspan.estimators._base import SubspaceEstimator
 from privspan.privacy import Release
-from privspan.privacy.randomness import RandomLike
 
 
+@dataclass(eq=False, repr=False)
 class ApproximateSubspace(SubspaceEstimator):
     """The subspace that the records lie near, learnt privately from blocks of records.
 
@@ -25,18 +24,8 @@ class ApproximateSubspace(SubspaceEstimator):
         Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
     epsilon, delta : float
         The guarantee.
-    gamma : float, optional
-        Upper bound on the standard deviation of the tail over that of the signal, used by ``aggregate="histogram"``.
-    aggregate : {"stable", "histogram"}, default="stable"
-        Stable leverage of groups, or the paper's vote of cells.
-    max_components : int, optional
-        Largest dimension considered; required with ``n_components="auto"`` and refused otherwise.
-    block_size : int, optional
-        Records per block.
-    shuffle : bool, default=True
-        Whether the rows are dealt into blocks by a random order.
-    options : mapping, optional
-        Expert settings of the aggregate, by name.
+    gamma, aggregate, max_components, block_size, shuffle, options
+        As for :func:`privspan.approximate_subspace`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
 
@@ -54,7 +43,7 @@ class ApproximateSubspace(SubspaceEstimator):
 
     See Also
     --------
-    privspan.approximate_subspace : the function behind it.
+    privspan.approximate_subspace : the function behind it, with all parameters explained.
 
     Guarantee
     ---------
@@ -75,42 +64,14 @@ class ApproximateSubspace(SubspaceEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | Literal["auto"],
-        *,
-        epsilon: float,
-        delta: float,
-        gamma: float | None = None,
-        aggregate: Aggregate = "stable",
-        max_components: int | None = None,
-        block_size: int | None = None,
-        shuffle: bool = True,
-        options: Mapping[str, object] | None = None,
-        random_state: RandomLike = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.gamma = gamma
-        self.aggregate = aggregate
-        self.max_components = max_components
-        self.block_size = block_size
-        self.shuffle = shuffle
-        self.options = options
-        self.random_state = random_state
+    n_components: int | Literal["auto"]
+    _: KW_ONLY
+    gamma: float | None = None
+    aggregate: Aggregate = "stable"
+    max_components: int | None = None
+    block_size: int | None = None
+    shuffle: bool = True
+    options: Mapping[str, object] | None = None
 
-    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
-        return approximate_subspace(
-            X,
-            self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            gamma=self.gamma,
-            aggregate=self.aggregate,
-            max_components=self.max_components,
-            block_size=self.block_size,
-            shuffle=self.shuffle,
-            options=self.options,
-            rng=self.random_state,
-        )
+    def _release(self, X: Any, names: list[str] | None) -> Release:
+        return approximate_subspace(X, **self._options())

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
-
-from numpy.typing import NDArray
 
 from privspan.approximate import Aggregate
 from privspan.boosted import boosted_subspace
 from privspan.estimators._base import SubspaceEstimator
 from privspan.privacy import Release
-from privspan.privacy.randomness import RandomLike
 
 
+@dataclass(eq=False, repr=False)
 class BoostedSubspace(SubspaceEstimator):
     """A subspace within `alpha` of the true one with probability 1 − `beta`, learnt privately.
 
@@ -58,42 +57,14 @@ class BoostedSubspace(SubspaceEstimator):
     ``docs/explanation/planning.md``.
     """
 
-    def __init__(
-        self,
-        n_components: int,
-        *,
-        epsilon: float,
-        delta: float,
-        alpha: float,
-        beta: float,
-        gamma: float | None = None,
-        aggregate: Aggregate = "stable",
-        block_size: int | None = None,
-        options: Mapping[str, object] | None = None,
-        random_state: RandomLike = None,
-    ) -> None:
-        self.n_components: int = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.aggregate = aggregate
-        self.block_size = block_size
-        self.options = options
-        self.random_state = random_state
+    n_components: int
+    _: KW_ONLY
+    alpha: float
+    beta: float
+    gamma: float | None = None
+    aggregate: Aggregate = "stable"
+    block_size: int | None = None
+    options: Mapping[str, object] | None = None
 
-    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
-        return boosted_subspace(
-            X,
-            self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            alpha=self.alpha,
-            beta=self.beta,
-            gamma=self.gamma,
-            aggregate=self.aggregate,
-            block_size=self.block_size,
-            options=self.options,
-            rng=self.random_state,
-        )
+    def _release(self, X: Any, names: list[str] | None) -> Release:
+        return boosted_subspace(X, **self._options())

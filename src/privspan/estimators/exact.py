@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
-
-from numpy.typing import NDArray
 
 from privspan.estimators._base import SubspaceEstimator
 from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import DEFAULT_MAX_WORK, ExactMethod, ExactRule
 from privspan.privacy import Release
-from privspan.privacy.randomness import RandomLike
 from privspan.privacy.selection import ReleaseRule
 
 
+@dataclass(eq=False, repr=False)
 class ExactSubspace(SubspaceEstimator):
     """The subspace that holds the records exactly, learnt privately.
 
@@ -27,17 +26,8 @@ class ExactSubspace(SubspaceEstimator):
         Dimension of the subspace.
     epsilon, delta : float
         The guarantee.
-    method : {"auto", "gap-max", "votes"}, default="auto"
-    rule : {"majority", "gap"}, default="majority"
-    release : {"optimal", "truncated-laplace"}, default="optimal"
-    affine : bool, default=False
-        Whether the subspace may miss the origin.
-    decimals : int, optional
-        Round values to that many decimals and treat them as exact.
-    block_size : int, optional
-        Records per block of the votes.
-    max_work : int
-        Refuse a search that looks at more points than this.
+    method, rule, release, affine, decimals, block_size, max_work
+        As for :func:`privspan.exact_subspace`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
 
@@ -79,46 +69,15 @@ class ExactSubspace(SubspaceEstimator):
     ['x2 = x0 + x1']
     """
 
-    def __init__(
-        self,
-        n_components: int,
-        *,
-        epsilon: float,
-        delta: float,
-        method: ExactMethod = "auto",
-        rule: ExactRule = "majority",
-        release: ReleaseRule = "optimal",
-        affine: bool = False,
-        decimals: int | None = None,
-        block_size: int | None = None,
-        max_work: int = DEFAULT_MAX_WORK,
-        random_state: RandomLike = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.rule = rule
-        self.release = release
-        self.affine = affine
-        self.decimals = decimals
-        self.block_size = block_size
-        self.max_work = max_work
-        self.random_state = random_state
+    n_components: int
+    _: KW_ONLY
+    method: ExactMethod = "auto"
+    rule: ExactRule = "majority"
+    release: ReleaseRule = "optimal"
+    affine: bool = False
+    decimals: int | None = None
+    block_size: int | None = None
+    max_work: int = DEFAULT_MAX_WORK
 
-    def _release(self, X: NDArray[Any], names: list[str] | None) -> Release:
-        return exact_subspace(
-            X,
-            self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            method=self.method,
-            rule=self.rule,
-            release=self.release,
-            affine=self.affine,
-            decimals=self.decimals,
-            block_size=self.block_size,
-            max_work=self.max_work,
-            names=names,
-            rng=self.random_state,
-        )
+    def _release(self, X: Any, names: list[str] | None) -> Release:
+        return exact_subspace(X, names=names, **self._options())

@@ -17,28 +17,45 @@ import numpy as np
 from privspan import baselines
 from privspan._lib.frozen import plain
 from privspan._lib.strict_json import Kind, fields, flag, listed, mapping, number, one_of, optional, text, whole
-from privspan.approximate import AGGREGATES
-from privspan.exact.plan import METHODS as EXACT_METHODS
+from privspan.pca import BY_PCA
 from privspan.planner import METHODS, Plan
 from privspan.privacy import NEIGHBOURS, PrivacyCost, Release
-from privspan.private import GAUSSIAN_METHODS
+from privspan.private import ALGORITHMS, BESIDES, Method
 from privspan.subspace import Subspace
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
+from privspan.sums.variance import explained_variance
 
 
-def _known_methods() -> frozenset[str]:
-    """Return what a release of this package says of how it was made."""
-    blocks = [f"approximate ({one}){more}" for one in AGGREGATES for more in ("", ", dimension chosen")]
-    subspaces = [*GAUSSIAN_METHODS, "stable", *blocks]
-    boosted = [f"boosted ({one})" for one in AGGREGATES]
-    exact = [f"exact/{one}" for one in EXACT_METHODS if one != "auto"]
-    rivals = [f"baseline/{one}" for one in baselines.__all__]
-    pcas = [f"private PCA ({one})" for one in subspaces]
-    return frozenset([*subspaces, *boosted, *exact, *rivals, *pcas, "explained-variance"])
+def _rival(name: str) -> Method:
+    return Method(
+        f"baseline/{name}",
+        getattr(baselines, name),
+        "a prior system, for comparison",
+        "A published method, calibrated anew for the same promise.",
+        "See the page on baselines.",
+        "baselines",
+        call=f"baselines.{name}",
+        options={},
+    )
 
 
-KNOWN_METHODS = _known_methods()
+_VARIANCES = Method(
+    "explained-variance",
+    explained_variance,
+    "variances along a subspace",
+    "Noise is added to the squared lengths of records along the directions of a given subspace.",
+    "The more rows, the better; records that are much longer than most are shortened.",
+    "everyday-pca",
+    call=None,
+)
+
+KNOWN_METHODS = {
+    label: method
+    for method in (*ALGORITHMS.values(), *BESIDES, *BY_PCA, *map(_rival, baselines.__all__), _VARIANCES)
+    for label in method.labels
+}
+"""What a release of this package may say of how it was made, and what that means."""
 
 _PARAMETERS: dict[str, Kind] = {
     "n": whole(1),

@@ -1,13 +1,23 @@
 """Budgets, costs and releases; Gaussian noise, private selection and the randomness behind both."""
 
 from privspan._lib.entry import WeakPrivacyWarning
-from privspan.privacy.cost import NEIGHBOURS, Budget, Part, PrivacyCost, Release
+from privspan.privacy.cost import (
+    NEIGHBOURS,
+    AbstentionWarning,
+    Budget,
+    NotPrivateWarning,
+    Part,
+    PrivacyCost,
+    Release,
+)
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [
     "NEIGHBOURS",
+    "AbstentionWarning",
     "Budget",
+    "NotPrivateWarning",
     "Part",
     "PrivacyCost",
     "Release",

@@ -32,6 +32,14 @@ NEIGHBOURS = "replace-one"
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
 
 
+class AbstentionWarning(UserWarning):
+    """The private step abstained: the fitted subspace is a placeholder that does not depend on the data."""
+
+
+class NotPrivateWarning(UserWarning):
+    """A seed was given, so the noise can be repeated and the result is not private."""
+
+
 @dataclass(frozen=True)
 class Part:
     """The share of one step of an algorithm.

@@ -97,7 +97,7 @@ def facts(subject: Subject) -> Html:
 def section(subject: Subject) -> Html:
     """Describe what was released; what follows is all there is."""
     about = about_method(subject.release.method)
-    method = f"Method: {about.name} (in the code: {subject.release.method}). {about.how}"
+    method = f"Method: {about.title} (in the code: {subject.release.method}). {about.how}"
     pieces = [element("h2", "What was released"), element("p", method)]
     subspace = subject.release.subspace
     if subspace is None:

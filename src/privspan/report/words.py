@@ -8,87 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PrivacyCost, Release
+from privspan.private import Method
+
+_UNKNOWN = Method(
+    "", Release, "this method", "See the documentation of the method.", "See its documentation.", "index", call=None
+)  # made by whoever made the release
 
 
-@dataclass(frozen=True)
-class About:
-    """A method for people: its name, what it does, when it is accurate, and the page that proves it private."""
-
-    name: str
-    how: str
-    accuracy: str
-    page: str
-
-
-ABOUT_METHODS = {
-    "adaptive": About(
-        "adaptive noisy PCA",
-        "A first noisy look at the sum of squares finds the rough directions; rounds of ever less noise refine them. "
-        "Records are scaled one by one, so no bound on the values is needed.",
-        "The more rows per dimension, the better. Directions of much less variance than the first take more rows, "
-        "and records far off the subspace count less than in ordinary PCA.",
-        "everyday-pca",
-    ),
-    "analyze-gauss": About(
-        "Analyze Gauss",
-        "Gaussian noise is added to the sum of squares of unit-length records.",
-        "The noise grows with the number of columns; it takes many rows to outweigh it.",
-        "baselines",
-    ),
-    "stable": About(
-        "stable leverage",
-        "Records that a direction depends on alone are left out, a private test makes sure that they are few, and "
-        "the noise is scaled to the little that one record can still do, whatever the number of columns.",
-        "Records must lie very close to a subspace and be alike in how far off they are; otherwise it abstains.",
-        "stable-leverage",
-    ),
-    "approximate (stable)": About(
-        "stable groups",
-        "The rows are divided into blocks at random. Every block has its own subspace, and stable leverage combines "
-        "them.",
-        "The subspaces of small blocks must already agree; otherwise it abstains.",
-        "approximate-case",
-    ),
-    "approximate (histogram)": About(
-        "cells of a histogram",
-        "The rows are divided into blocks at random. Every block votes for a cell of a random grid, and a cell with "
-        "a clear majority is released.",
-        "Records must lie extremely close to a subspace; otherwise it abstains.",
-        "approximate-case",
-    ),
-    "boosted": About(
-        "boosted subspace",
-        "Many runs on disjoint rows each learn a subspace; one that most of the others lie near is released.",
-        "More than half of the runs must succeed; otherwise it abstains.",
-        "boosted",
-    ),
-    "exact": About(
-        "exact subspace",
-        "The subspace that holds the most records is found in exact arithmetic. It is released as it is, without "
-        "noise, if it leads by enough; a private decision says whether.",
-        "Nearly all records must lie in the subspace with no error at all; otherwise it abstains.",
-        "exact-case",
-    ),
-    "baseline": About(
-        "a prior system, for comparison",
-        "A published method, calibrated anew for the same promise.",
-        "See the page on baselines.",
-        "baselines",
-    ),
-}
-
-_UNKNOWN = About("this method", "See the documentation of the method.", "See its documentation.", "index")
-
-
-def about_method(method: str) -> About:
+def about_method(method: str) -> Method:
     """Return what is to be said about a method; of a private PCA, about how it found the subspace."""
-    inner = re.sub(r"^private PCA \((.*)\)$", r"\1", method)
-    fitting = [key for key in ABOUT_METHODS if inner == key or inner.startswith((f"{key}/", f"{key} ("))]
-    return ABOUT_METHODS[fitting[0]] if fitting else _UNKNOWN
+    return KNOWN_METHODS.get(method, _UNKNOWN)
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -153,65 +85,41 @@ def strength(epsilon: float) -> str:
 
 def program(release: Release, k: int | None) -> str | None:
     """Return Python code that runs the method again; None for a method that this package does not have."""
-    if release.method not in KNOWN_METHODS:
+    method = about_method(release.method)
+    if method.call is None:
         return None
-    call, result = _call(release, "k" if k is None else str(k))
-    write = f'ps.report.write_report("report.html", {result}, columns=names)'
+    chosen = '"auto"' if "n_components" in release.extras else "k" if k is None else str(k)
+    options = {"method": method.name} if method.options is None else method.options
+    arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
+    if release.parameters.get("centring") == "none":
+        arguments["center"] = False
+    written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
+    call = f"release = ps.{method.call}(table, {chosen}, {written})"
+    write = 'ps.report.write_report("report.html", release, columns=names)'
     return "\n".join(["import privspan as ps", "", call, write])
 
 
 def command(release: Release, k: int | None) -> str | None:
     """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
-    public = release.parameters
-    if release.method not in KNOWN_METHODS:
+    method = about_method(release.method)
+    if method.command is None:
         return None
-    if release.method.startswith("exact/"):
-        options = ["--exact", *(["--affine"] if public.get("affine") is True else [])]
-        if isinstance(public.get("decimals"), int):  # text would be pasted into a shell
-            options.append(f"--decimals {public['decimals']:d}")
-    elif release.method.startswith("private PCA ("):
-        options = [f"--method {_pca_method(release)}"]
-        options += ["--no-center"] if public.get("centring") == "none" else []
-    else:
-        return None
-    dimension = "auto" if "n_components" in release.extras else "K" if k is None else str(k)
+    chosen = "auto" if "n_components" in release.extras else "K" if k is None else str(k)
     budget = f"--epsilon {release.cost.epsilon:.12g} --delta {release.cost.delta:.12g}"
-    parts = ["privspan fit table.csv", f"--k {dimension}", budget, *options]
+    options = [
+        f"--{name}" if value is True else f"--{name} {value}" for name, value in _given(release, method).items()
+    ]
+    if release.parameters.get("centring") == "none":
+        options.append("--no-center")
+    parts = ["privspan fit table.csv", f"--k {chosen}", budget, method.command, *options]
     return " ".join([*parts, "\\\n    -o subspace.npz --report report.html"])
 
 
-def _pca_method(release: Release) -> str:
-    """Return the method that the subspace of a private PCA was learnt with, as its parameter is spelt."""
-    return release.method.removeprefix("private PCA (").removesuffix(")").split(" ")[0]
+def _given(release: Release, method: Method) -> dict[str, bool | int | float]:
+    """Return the arguments to repeat: numbers and switches only, as text would be pasted into code or a shell."""
+    public = {name: release.parameters.get(name) for name in method.repeats}
+    return {name: value for name, value in public.items() if isinstance(value, int | float) and value is not False}
 
 
-def _call(release: Release, k: str) -> tuple[str, str]:
-    """Return the statement that fits, and the expression that holds its release."""
-    budget = f"epsilon={release.cost.epsilon!r}, delta={release.cost.delta!r}"
-    if release.method.startswith("private PCA ("):
-        components = '"auto"' if "n_components" in release.extras else k
-        centring = ", center=False" if release.parameters.get("centring") == "none" else ""
-        made = f'ps.PrivatePCA({components}, {budget}, method="{_pca_method(release)}"{centring})'
-        return f"model = {made}.fit(table)", "model.release_"
-    function, options = _function(release)
-    return f"release = ps.{function}(table, {k}, {budget}{options})", "release"
-
-
-def _function(release: Release) -> tuple[str, str]:
-    family, _, kind = release.method.partition("/") if "/" in release.method else release.method.partition(" ")
-    public = release.parameters
-    if family == "exact":
-        return "exact_subspace", "".join(_given(release, name) for name in ("affine", "decimals") if public.get(name))
-    if family == "baseline":
-        return f"baselines.{kind}", ""
-    if family == "boosted":
-        return "boosted_subspace", _given(release, "alpha") + _given(release, "beta")
-    if family == "approximate":
-        return "approximate_subspace", f", aggregate={kind.strip('()')!r}"
-    return "private_subspace", f', method="{family}"'
-
-
-def _given(release: Release, name: str) -> str:
-    """Return the argument, if it is a number or a truth value: anything else is not pasted into code."""
-    value = release.parameters.get(name)
-    return f", {name}={value!r}" if isinstance(value, bool | int | float) else ""
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
