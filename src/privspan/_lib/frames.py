@@ -26,18 +26,10 @@ _WORDS = {"True": 1.0, "False": 0.0}
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column's type declares.
+    """What a column's type declares."""
 
-    Attributes
-    ----------
-    other : str or None
-        None for numbers, else what the column holds instead.
-    narrow : bool
-        Whether the numbers are float32.
-    """
-
-    other: str | None
-    narrow: bool = False
+    other: str | None  # None for numbers, else what the column holds instead
+    narrow: bool = False  # whether the numbers are float32
 
 
 @dataclass(frozen=True)
@@ -48,25 +40,10 @@ class _Column:
 
 
 def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
-    """Return a table, or a column, of another package as floats.
+    """Return a table, (n, d), or a column, (n,), of another package as floats; None if it is none of theirs.
 
-    Parameters
-    ----------
-    X
-        Of pandas, polars or pyarrow, or anything that offers an Arrow stream; a list or a tuple, whose cells have no
-        declared type, so that every one is read on its own.
-    name : str
-        The parameter's name in messages.
-
-    Returns
-    -------
-    (n, d) or (n,) array, or None
-        None if `X` is of none of these kinds.
-
-    Raises
-    ------
-    TypeError
-        If the type of a column is not one of numbers.
+    They are of pandas, polars or pyarrow, or anything that offers an Arrow stream; of a list or a tuple, whose cells
+    have no declared type, every cell is read on its own.  ``TypeError`` for a column whose type is not of numbers.
     """
     if isinstance(X, list | tuple):
         return _listed(X)
@@ -82,25 +59,19 @@ def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(kind.narrow for kind in kinds) else np.float64)
 
 
-def _table(columns: Sequence[_Column], rows: int, name: str) -> NDArray[Any]:
-    dtype = _agreed(columns, name)
-    table = np.empty((rows, len(columns)), dtype=dtype, order="F")
-    for index, column in enumerate(columns):
-        table[:, index] = column.read(dtype)
-    return table
-
-
-def _alone(column: _Column, name: str) -> NDArray[Any]:
-    return column.read(_agreed([column], name))
-
-
-def _agreed(columns: Sequence[_Column], name: str) -> np.dtype[Any]:
-    """Return the dtype of the result, or refuse the first column that does not hold numbers."""
+def _read(columns: Sequence[_Column], rows: int | None, name: str) -> NDArray[Any]:
+    """Return a table of so many rows, or a single column alone; refuse the first that does not hold numbers."""
     for column in columns:
         if column.kind.other is not None:
             which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
             raise TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
-    return float_type(column.kind for column in columns)
+    dtype = float_type(column.kind for column in columns)
+    if rows is None:
+        return columns[0].read(dtype)
+    table = np.empty((rows, len(columns)), dtype=dtype, order="F")
+    for index, column in enumerate(columns):
+        table[:, index] = column.read(dtype)
+    return table
 
 
 # ---- pandas --------------------------------------------------------------------------------------------------------
@@ -108,13 +79,11 @@ def _agreed(columns: Sequence[_Column], name: str) -> np.dtype[Any]:
 
 def _pandas(X: Any, name: str) -> NDArray[Any] | None:
     if hasattr(X, "iloc") and X.ndim == 2:
-        types = {*X.dtypes}
-        if types in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
+        if {*X.dtypes} in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
             return np.asarray(X)  # a view where there can be one
-        columns = [_pandas_column(label, X.iloc[:, index]) for index, label in enumerate(X.columns)]
-        return _table(columns, len(X), name)
+        return _read([_pandas_column(label, X.iloc[:, j]) for j, label in enumerate(X.columns)], len(X), name)
     if hasattr(X, "dtype") and hasattr(X, "to_numpy"):  # a series, an index or an array
-        return _alone(_pandas_column(getattr(X, "name", None), X), name)
+        return _read([_pandas_column(getattr(X, "name", None), X)], None, name)
     return None
 
 
@@ -153,8 +122,8 @@ def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _polars(X: Any, name: str) -> NDArray[Any] | None:
     if hasattr(X, "get_columns"):
-        return _table([_polars_column(column) for column in X.get_columns()], len(X), name)
-    return _alone(_polars_column(X), name) if hasattr(X, "to_numpy") else None
+        return _read([_polars_column(column) for column in X.get_columns()], len(X), name)
+    return _read([_polars_column(X)], None, name) if hasattr(X, "to_numpy") else None
 
 
 def _polars_column(series: Any) -> _Column:
@@ -174,9 +143,8 @@ def _polars_column(series: Any) -> _Column:
 
 def _arrow(X: Any, name: str) -> NDArray[Any] | None:
     if hasattr(X, "schema") and hasattr(X, "columns"):
-        columns = [_arrow_column(field.name, column) for field, column in zip(X.schema, X.columns, strict=True)]
-        return _table(columns, X.num_rows, name)
-    return _alone(_arrow_column(None, X), name) if hasattr(X, "type") and hasattr(X, "cast") else None
+        return _read(list(map(_arrow_column, X.schema.names, X.columns)), X.num_rows, name)
+    return _read([_arrow_column(None, X)], None, name) if hasattr(X, "type") and hasattr(X, "cast") else None
 
 
 def _from_stream(X: Any) -> Any:
@@ -207,14 +175,7 @@ def arrow_kind(kind: Any) -> Kind:
 
 
 def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an Arrow column of numbers in a type of floats; a null is NaN.
-
-    Parameters
-    ----------
-    values : pyarrow.Array or pyarrow.ChunkedArray
-    dtype : numpy.dtype
-        float32 or float64.
-    """
+    """Return an Arrow column of numbers, chunked or not, in a type of floats; a null is NaN."""
     wanted = import_module("pyarrow").from_numpy_dtype(dtype)
     return np.asarray(values.cast(wanted, safe=False).to_numpy(zero_copy_only=False))
 
@@ -240,14 +201,7 @@ def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array in a type of floats, every cell on its own; what is not a real number becomes NaN.
 
     For cells that are not of the type that was declared: one of them must neither raise nor warn, nor change what is
-    made of another.
-
-    Parameters
-    ----------
-    cells : array
-        Of any dtype; masked cells count as missing.
-    dtype : numpy.dtype
-        float32 or float64.
+    made of another.  Masked cells count as missing.
     """
     hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
     cells = np.asarray(cells)

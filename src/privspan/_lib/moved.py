@@ -7,20 +7,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 # Where modules went: new name = old name, in `privspan`; ~ stands for the folder `algorithms.` of that time.
-_PLACES = """
-_lib.frozen=_frozen  approximate=~approximate  blocks.histogram=~histogram  blocks.kernels=block_kernels
-blocks.plan=planner_blocks  blocks.rank=~rank  boosted=~boosted  exact.arithmetic=exact_arithmetic
-exact.enumeration=~exact_enumeration  exact.exact=~exact  exact.hyperplane=~exact_hyperplane
+_PLACES = """_lib.frozen=_frozen  approximate=~approximate  blocks.histogram=~histogram  blocks.rank=~rank
+boosted=~boosted  exact.enumeration=~exact_enumeration  exact.exact=~exact  exact.hyperplane=~exact_hyperplane
 exact.plan=planner_exact  exact.search=~exact_search  exact.votes=~exact_votes  ledger.release_file=release_file
 privacy.gdp=gdp  privacy.mu_ledger=~ledger  privacy.noise=noise  privacy.randomness=randomness
 privacy.selection=selection  privacy.zcdp=zcdp  private=~private  rows.dealing=dealing
 rows.partitioned_rows=partitioned_rows  rows.unit=unit_rows  stable.balls=leverage_balls
 stable.certificate=leverage_certificate  stable.groups=~stable_groups  stable.leverage=leverage
-stable.plan=planner_stable  stable.records=~stable  stable.release=~stable_release  subspace.relations=relations
-sums.adaptive=~adaptive  sums.analyze_gauss=baselines.analyze_gauss  sums.estimate=~estimate  sums.krylov=~krylov
-sums.lazy_gauss=~lazy_gauss  sums.localised=~localised  sums.mean=~mean  sums.plan=planner_adaptive
-sums.preconditioned=~preconditioned  sums.regression=~regression  sums.variance=~spectrum
-"""
+stable.records=~stable  stable.release=~stable_release  subspace.relations=relations  sums.adaptive=~adaptive
+sums.analyze_gauss=baselines.analyze_gauss  sums.estimate=~estimate  sums.krylov=~krylov  sums.lazy_gauss=~lazy_gauss
+sums.localised=~localised  sums.mean=~mean  sums.plan=planner_adaptive  sums.preconditioned=~preconditioned
+sums.regression=~regression  sums.variance=~spectrum"""
 _PAIRS = (pair.split("=") for pair in _PLACES.replace("~", "algorithms.").split())
 _HOMES = {f"privspan.{old}": f"privspan.{new}" for new, old in _PAIRS}
 
