@@ -5,9 +5,11 @@ Names are imported when they are first used, so that ``import privspan`` costs n
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from privspan._lib import moved as _moved
 from privspan._lib.version import __version__
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ _HOMES = {
 }
 
 _MODULES = ("audit", "baselines", "datasets", "ledger", "report", "rows")
+
+sys.meta_path.append(_moved.finder)  # asked last; after a reload, twice, to the same end
 
 __all__ = [
     "AbstentionWarning",

@@ -26,33 +26,23 @@ _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
 
 
 def positive(**parameters: object) -> None:
-    """Refuse every keyword argument that is not a finite number above zero.
-
-    Parameters
-    ----------
-    **parameters
-        Parameter values by name, as in ``positive(epsilon=epsilon)``.
-    """
-    for name, value in parameters.items():
-        _finite_number(name, value, "a positive finite number", lambda number: number > 0)
+    """Refuse every keyword argument that is not a finite number above zero, as in ``positive(epsilon=epsilon)``."""
+    _finite_numbers(parameters, "a positive finite number", lambda number: number > 0)
 
 
 def moderate(**parameters: object) -> None:
     """Refuse every keyword argument that is not a number whose square, and quotients with others, stay in range."""
-    for name, value in parameters.items():
-        _finite_number(name, value, "between 2**-500 and 2**500", lambda number: 2.0**-500 <= number <= 2.0**500)
+    _finite_numbers(parameters, "between 2**-500 and 2**500", lambda number: 2.0**-500 <= number <= 2.0**500)
 
 
 def non_negative(**parameters: object) -> None:
     """Refuse every keyword argument that is not a finite number, zero or above."""
-    for name, value in parameters.items():
-        _finite_number(name, value, "a finite number, zero or above", lambda number: number >= 0)
+    _finite_numbers(parameters, "a finite number, zero or above", lambda number: number >= 0)
 
 
 def probability(**parameters: object) -> None:
     """Refuse every keyword argument that is not a number strictly between 0 and 1."""
-    for name, value in parameters.items():
-        _finite_number(name, value, "a number strictly between 0 and 1", lambda number: 0 < number < 1)
+    _finite_numbers(parameters, "a number strictly between 0 and 1", lambda number: 0 < number < 1)
 
 
 def budget(epsilon: object, delta: object) -> None:
@@ -72,17 +62,7 @@ def integer_at_least(minimum: int, /, **parameters: object) -> None:
 
 
 def dimension(*, k: object, d: int, n: int | None = None) -> None:
-    """Refuse a subspace dimension that the shape of the data rules out.
-
-    Parameters
-    ----------
-    k
-        The wanted dimension.
-    d
-        The number of columns.
-    n : optional
-        The number of rows, where at least k of them are needed.
-    """
+    """Refuse a subspace dimension k above the number d of columns, or of rows where n, their number, is given."""
     integer_at_least(1, k=k)
     assert _is_integer(k)
     if k > d:
@@ -95,8 +75,7 @@ def one_of(options: Collection[object], /, **parameters: object) -> None:
     """Refuse every keyword argument that is not one of `options` (compared with type, so 1 is not True)."""
     for name, value in parameters.items():
         if not any(isinstance(value, type(option)) and value == option for option in options):
-            what = "one of " + ", ".join(repr(option) for option in options)
-            raise ValueError(_message(name, what, value))
+            raise ValueError(_message(name, f"one of {', '.join(map(repr, options))}", value))
 
 
 Checks = Mapping[str, Callable[..., object]]
@@ -134,28 +113,9 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     is NaN.  (A list of lists has no declared type and becomes float64; one whose rows differ in length is refused,
     which one row can bring about.  Pass an array.)
 
-    Parameters
-    ----------
-    X
-        One row per person; boolean, integer or floating point up to 64 bits.  Frames and tables of pandas, polars and
-        Arrow, also with decimals or gaps: see `privspan._lib.frames`.
-    name
-        The parameter's name in messages.
-    min_rows
-        The least number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        An array in the dtype that it came with.  A frame or table as float32 if all its columns are, else as float64.
-
-    Raises
-    ------
-    TypeError
-        For a sparse or masked matrix, for a column whose type is not one of numbers, and for object, text, date,
-        complex or extended-precision entries.
-    ValueError
-        For anything that is not two-dimensional or has too few rows or no column.
+    An array keeps its dtype; a frame or table of pandas, polars or Arrow, also with decimals or gaps, becomes float32
+    if all its columns are, else float64 (`privspan._lib.frames`).  ``TypeError`` for a sparse or masked matrix and
+    for entries that are not real numbers of at most 64 bits by their type, ``ValueError`` for the wrong shape.
     """
     array = _plain(X, name)
     if array.ndim != 2:
@@ -206,11 +166,12 @@ def as_array(X: object, name: str) -> NDArray[Any]:
         raise TypeError(f"`{name}` must be {what}; got {_describe(X)} that NumPy cannot convert.") from None
 
 
-def _finite_number(name: str, value: object, what: str, accepts: Any) -> None:
-    if not (_is_integer(value) or isinstance(value, float | np.floating)):
-        raise TypeError(_message(name, what, value))
-    if not (_is_finite(value) and accepts(value)):
-        raise ValueError(_message(name, what, value))
+def _finite_numbers(parameters: Mapping[str, object], what: str, accepts: Callable[[Any], bool]) -> None:
+    for name, value in parameters.items():
+        if not (_is_integer(value) or isinstance(value, float | np.floating)):
+            raise TypeError(_message(name, what, value))
+        if not (_is_finite(value) and accepts(value)):
+            raise ValueError(_message(name, what, value))
 
 
 def _is_integer(value: object) -> TypeGuard[int]:

@@ -18,8 +18,7 @@ import inspect
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -48,14 +47,10 @@ class WeakPrivacyWarning(UserWarning):
     """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
 
 
-class _Call:
-    """What is known of the outermost call: its budget, until the caller has been told of it."""
+_Budgets = list[tuple[float, float | None]]
 
-    def __init__(self, budget: tuple[float, float | None] | None) -> None:
-        self.untold = budget
-
-
-_call: ContextVar[_Call | None] = ContextVar("privspan_call", default=None)  # every thread has its own
+# The budget of the outermost call, until the caller has been told of it; None outside.  Every thread has its own.
+_untold: ContextVar[_Budgets | None] = ContextVar("privspan_untold", default=None)
 
 
 def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -67,10 +62,14 @@ def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
 
     @wraps(function)
     def door(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        if _call.get() is not None:
+        if _untold.get() is not None:
             return function(*args, **kwargs)
-        with quiet_numpy(), _opened(_budget_of(signature, args, kwargs)):
-            return function(*args, **kwargs)
+        with quiet_numpy():
+            token = _untold.set(_budget_of(signature, args, kwargs))
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _untold.reset(token)
 
     return door
 
@@ -80,55 +79,38 @@ def quiet_numpy() -> Any:
     return np.errstate(all="ignore")
 
 
-def _budget_of(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[float, float | None] | None:
-    """Return the budget among the arguments of a call, checked; None if there is none, or no such call."""
+def _budget_of(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Budgets:
+    """Return the budget among the arguments of a call, checked; nothing if there is none, or no such call."""
     try:
         given: Mapping[str, Any] = signature.bind(*args, **kwargs).arguments
     except TypeError:  # which the call itself will raise
-        return None
-    if "self" in given:
-        given = vars(given["self"])
+        return []
+    given = vars(given["self"]) if "self" in given else given
     if "epsilon" not in given:
-        return None
-    spendable(given["epsilon"], given.get("delta"))
-    return float(given["epsilon"]), None if given.get("delta") is None else float(given["delta"])
+        return []
+    epsilon, delta = given["epsilon"], given.get("delta")
+    spendable(epsilon, delta)
+    return [(float(epsilon), None if delta is None else float(delta))]
 
 
-@contextmanager
-def _opened(budget: tuple[float, float | None] | None) -> Iterator[None]:
-    token = _call.set(_Call(budget))
-    try:
-        yield
-    finally:
-        _call.reset(token)
-
-
-def spendable(epsilon: object, delta: object = None) -> None:
+def spendable(epsilon: Any, delta: Any = None) -> None:
     """Refuse an epsilon, or an (epsilon, delta), that no algorithm could spend."""
     checks.positive(epsilon=epsilon)
     low, high = EPSILONS
-    number: Any = epsilon
-    if not low <= number <= high:
-        raise ValueError(f"`epsilon` must be between {low:g} and {high:g}; got {float(number):.12g}.")
-    if delta is None:
-        return
-    checks.probability(delta=delta)
-    number = delta
-    if number < SMALLEST_DELTA:
-        what = "at least 2**-100, or nothing would ever be released"
-        raise ValueError(f"`delta` must be {what}; got {float(number):.12g}.")
+    if not low <= epsilon <= high:
+        raise ValueError(f"`epsilon` must be between {low:g} and {high:g}; got {float(epsilon):.12g}.")
+    if delta is not None:
+        checks.probability(delta=delta)
+        if delta < SMALLEST_DELTA:
+            what = "at least 2**-100, or nothing would ever be released"
+            raise ValueError(f"`delta` must be {what}; got {float(delta):.12g}.")
 
 
 def rows_known(n: int) -> None:
     """Tell the caller, if the call that is under way has not yet, of a budget that promises little for n rows."""
-    call = _call.get()
-    if call is None or call.untold is None:
-        return
-    told = weakness(n, *call.untold)
-    call.untold = None  # whatever follows works with shares of the budget, or with parts of the rows
-    if told is not None:
+    untold = _untold.get()
+    # Taken out: whatever follows works with shares of the budget, or with parts of the rows.
+    if untold and (told := weakness(n, *untold.pop())):
         warnings.warn(told, WeakPrivacyWarning, stacklevel=outside())
 
 

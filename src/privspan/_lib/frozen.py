@@ -12,13 +12,8 @@ import numpy as np
 class FrozenMapping(Mapping[str, object]):
     """A read-only copy of a mapping.
 
-    Arrays are copied and made read-only, lists become tuples, mappings inside become frozen too.  Two of
-    them are equal when they hold equal values, arrays compared as a whole.
-
-    Parameters
-    ----------
-    values
-        The mapping to copy.
+    Arrays are copied and made read-only, lists become tuples, mappings inside become frozen too.  Two of them are
+    equal when they hold equal values, arrays compared as a whole.
     """
 
     __slots__ = ("_values",)

@@ -22,12 +22,7 @@ class Note(str):
 def readable(text: str, *, keep: str = "") -> str:
     """Return the text with a mark in the place of every character that is obeyed rather than read.
 
-    Parameters
-    ----------
-    text : str
-        Of any origin.
-    keep : str, default=""
-        Characters to let through all the same, such as newlines where there is a block of text.
+    Those to `keep` are let through all the same, such as newlines where there is a block of text.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -36,9 +31,7 @@ def readable(text: str, *, keep: str = "") -> str:
 
 def escaped_json(document: str) -> str:
     r"""Return a JSON document that says the same with ``\u`` in the place of such characters; newlines stay."""
-    return "".join(
-        _escape(character) if character != "\n" and _disturbs(character) else character for character in document
-    )
+    return "".join(_escape(each) if each != "\n" and _disturbs(each) else each for each in document)
 
 
 def _escape(character: str) -> str:

@@ -67,15 +67,8 @@ def _sqrt_bracket(value: Fraction) -> tuple[Fraction, Fraction]:
 def tighten(passes: Callable[[float], bool], good: float, bad: float) -> float:
     """Move `good` towards `bad` by bisection, keeping it on the passing side.
 
-    The returned number passed the test itself (or is the `good` given), so that safety never rests on the
-    test being monotone; only tightness does.
-
-    Parameters
-    ----------
-    passes
-        The test.
-    good, bad
-        Positive numbers, in either order, where the test is known to pass and to fail.
+    Both are positive, in either order.  The returned number passed the test itself (or is the `good` given), so that
+    safety never rests on the test being monotone; only tightness does.
     """
     while abs(bad - good) > _TIGHT * good:
         middle = math.sqrt(good) * math.sqrt(bad)

@@ -48,30 +48,17 @@ def fields(values: object, /, **kinds: Kind) -> dict[str, Any]:
     return values
 
 
-def text(value: object) -> bool:
-    """Tell whether it is text."""
-    return isinstance(value, str)
+def _of(kind: type) -> Kind:
+    return lambda value: isinstance(value, kind)
 
 
-def flag(value: object) -> bool:
-    """Tell whether it is true or false, and no number or text that would pass for one."""
-    return isinstance(value, bool)
-
-
-def mapping(value: object) -> bool:
-    """Tell whether it is an object."""
-    return isinstance(value, dict)
+text, flag, mapping = _of(str), _of(bool), _of(dict)  # a flag is no number or text that would pass for one
 
 
 def number(least: float = -math.inf, most: float = math.inf) -> Kind:
     """Return the check for a finite number in a range."""
-
-    def check(value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return abs(value) <= sys.float_info.max and least <= value <= most
-
-    return check
+    least, most = max(least, -sys.float_info.max), min(most, sys.float_info.max)
+    return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 def whole(least: int) -> Kind:

@@ -17,14 +17,8 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Itera
 
     Until then a file of that name keeps its content.  What has moved is on the disk, not only on its way there: a
     crash of the machine leaves the old file or the new one.  The permissions of a file that is replaced are kept.
-    A link of that name is replaced, never followed: what it points to stays as it is.
-
-    Parameters
-    ----------
-    path
-        Where the file belongs; its folder must exist.
-    overwrite : bool, default=True
-        Whether to replace what has that name by then; ``FileExistsError`` if not.
+    A link of that name is replaced, never followed: what it points to stays as it is.  Without `overwrite`, whatever
+    has the name by then stays too: ``FileExistsError``.
     """
     target = Path(path)
     beside = _beside(target)
@@ -33,12 +27,9 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Itera
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        if not overwrite:
-            _publish_new(beside, target)
-        else:
-            if target.is_file() and not target.is_symlink():
-                shutil.copymode(target, beside)
-            os.replace(beside, target)
+        if overwrite and target.is_file() and not target.is_symlink():
+            shutil.copymode(target, beside)
+        (os.replace if overwrite else _publish_new)(beside, target)
         _sync_folder(target.parent)
     finally:
         beside.unlink(missing_ok=True)

@@ -12,11 +12,13 @@ counts. The answers are therefore exact whatever primes are drawn. See ``docs/ex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import flint
 import numpy as np
@@ -32,25 +34,24 @@ PRIMES_TO_CHOOSE_FROM = 50_697_537
 _CELLS_PER_CHUNK = 1 << 22
 _LIMB = 16  # residues are split into 16-bit limbs, whose products add up exactly in float64
 _COLUMNS_PER_PRODUCT = 1 << 20  # 2**20 products of at most 2**32 stay below 2**53
+_MAX_PRIMES = 40  # unlucky ones in a row before the slow way is taken; a random prime is rarely unlucky
+
+_Split = tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.uint16]]  # magnitude, sign and shift
+_Result = TypeVar("_Result")
+
+
+class UnluckyPrime(Exception):
+    """The prime hides the structure of the rows; another one is drawn."""
 
 
 @dataclass(frozen=True)
 class IntegerRows:
-    """Integer rows: entry (i, j) is ``(-1)**negative * magnitude * 2**shift``.
+    """Integer rows: entry (i, j) is ``(-1)**negative * magnitude * 2**shift``."""
 
-    Attributes
-    ----------
-    magnitude : (n, d) array of uint64
-    negative : (n, d) array of bool
-    shift : (n, d) array of uint16
-    homogeneous : bool
-        Whether the last column is the constant of an affine problem.
-    """
-
-    magnitude: NDArray[np.uint64]
+    magnitude: NDArray[np.uint64]  # (n, d), as the next two
     negative: NDArray[np.bool_]
     shift: NDArray[np.uint16]
-    homogeneous: bool = False
+    homogeneous: bool = False  # whether the last column is the constant of an affine problem
 
     def __len__(self) -> int:
         return int(self.magnitude.shape[0])
@@ -76,40 +77,31 @@ class IntegerRows:
         """The named rows as a table of their own."""
         return IntegerRows(self.magnitude[indices], self.negative[indices], self.shift[indices], self.homogeneous)
 
+    def form(self, indices: Sequence[int] | NDArray[np.intp]) -> ExactForm:
+        """The span of the named rows."""
+        return rational_form(self.integers(indices), homogeneous=self.homogeneous)
+
     @property
     def bits(self) -> int:
         """How many bits the longest entry has, at most."""
-        longest = int(self.magnitude.max(initial=0)).bit_length()
-        return longest + int(self.shift.max(initial=0))
+        return int(self.magnitude.max(initial=0)).bit_length() + int(self.shift.max(initial=0))
 
     def residues(self, prime: int) -> NDArray[np.int64]:
         """Every entry modulo a prime below 2**31, (n, d)."""
         longest = int(self.shift.max(initial=0))
         powers = np.array([pow(2, s, prime) for s in range(longest + 1)], dtype=np.int64)
-        out = (self.magnitude % np.uint64(prime)).astype(np.int64)
-        out = out * powers[self.shift] % prime
+        out = (self.magnitude % np.uint64(prime)).astype(np.int64) * powers[self.shift] % prime
         return np.where(self.negative, (prime - out) % prime, out)
 
 
 def integer_rows(
     X: NDArray[Any], *, decimals: int | None = None, homogeneous: bool = False, max_bits: int = 256
 ) -> IntegerRows:
-    """Scale every row to integers, each on its own.
+    """Scale every row of real numbers (n, d) to integers, each on its own.
 
-    Parameters
-    ----------
-    X : (n, d) array of real numbers
-    decimals : int, optional
-        Round every value to that many decimals first: the rows are then those of ``round(x * 10**decimals)``.
-    homogeneous : bool, default=False
-        Append the constant one (in the units of the data) as a last column, for affine subspaces.
-    max_bits : int, default=256
-        A row with a longer integer, or with a value that is not finite, becomes the zero row.
-
-    Returns
-    -------
-    IntegerRows
-        Row i depends on row i of `X` and on the public arguments only.
+    Row i of the result depends on row i of `X` and on the public arguments only. With `decimals` the rows are those
+    of ``round(x * 10**decimals)``. `homogeneous` appends the constant one (in units of the data) as a last column,
+    for affine subspaces. A row with an integer longer than `max_bits`, or a value that is not finite, becomes zero.
     """
     width = X.shape[1] + homogeneous
     shape = (X.shape[0], width)
@@ -117,27 +109,19 @@ def integer_rows(
     whole = X.dtype.kind in "iub"
     one = 1.0 if whole or decimals is None else float(10**decimals)
     for part in _chunks(X.shape[0], width):
-        if whole:
-            magnitude, negative = _split_whole(X[part], homogeneous)
-            shift: NDArray[np.uint16] | int = 0
-        else:
-            values = _rounded(X[part], decimals)
-            if homogeneous:
-                values = np.column_stack([values, np.full(len(values), one)])
-            magnitude, negative, shift = _split_float(values, max_bits)
-        rows.magnitude[part], rows.negative[part], rows.shift[part] = magnitude, negative, shift
+        values = X[part] if whole else _rounded(X[part], decimals)
+        if homogeneous:
+            values = np.column_stack([values, np.full(len(values), one, values.dtype)])
+        split = _split_whole(values) if whole else _split_float(values, max_bits)
+        rows.magnitude[part], rows.negative[part], rows.shift[part] = split
     return rows
 
 
-def _split_whole(part: NDArray[Any], homogeneous: bool) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Sign and magnitude of a chunk of booleans or integers of any width; int64 never travels through a float."""
-    negative = part < 0
-    bits = part.astype(np.int64 if part.dtype.kind == "i" else np.uint64).view(np.uint64)
-    magnitude = np.where(negative, ~bits + np.uint64(1), bits)
-    if homogeneous:
-        ones = np.ones((len(part), 1), np.uint64)
-        return np.hstack([magnitude, ones]), np.hstack([negative, np.zeros((len(part), 1), np.bool_)])
-    return magnitude, negative
+def _split_whole(values: NDArray[Any]) -> _Split:
+    """The same for booleans or integers of any width, without a shift; int64 never travels through a float."""
+    negative = values < 0
+    bits = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
+    return np.where(negative, ~bits + np.uint64(1), bits), negative, np.zeros(values.shape, np.uint16)
 
 
 def _rounded(part: NDArray[Any], decimals: int | None) -> NDArray[np.float64]:
@@ -146,9 +130,7 @@ def _rounded(part: NDArray[Any], decimals: int | None) -> NDArray[np.float64]:
         return values if decimals is None else np.rint(values * float(10**decimals))
 
 
-def _split_float(
-    values: NDArray[np.float64], max_bits: int
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.uint16]]:
+def _split_float(values: NDArray[np.float64], max_bits: int) -> _Split:
     """Odd magnitude, sign and shift of every entry, the row scaled so that its smallest shift is zero."""
     values = np.where(np.isfinite(values).all(axis=1, keepdims=True), values, 0.0)
     fraction, exponent = np.frexp(np.abs(values))
@@ -174,6 +156,14 @@ def random_prime(bits: BitSource) -> int:
         candidate = (1 << (PRIME_BITS - 1)) + bits.below(1 << (PRIME_BITS - 1))
         if flint.fmpz(candidate).is_prime():
             return candidate
+
+
+def with_lucky_prime(attempt: Callable[[], _Result], otherwise: Callable[[], _Result]) -> _Result:
+    """What the attempt, which draws a prime, gives with the first that is not unlucky; else the slow, sure answer."""
+    for _ in range(_MAX_PRIMES):
+        with suppress(UnluckyPrime):
+            return attempt()
+    return otherwise()
 
 
 def uniform_residues(count: int, prime: int, bits: BitSource) -> NDArray[np.int64]:
@@ -309,13 +299,8 @@ class ExactSpan:
 @cache
 def _fixed_primes(count: int) -> tuple[int, ...]:
     """The largest primes below 2**31; each exceeds 2**30."""
-    primes: list[int] = []
-    candidate = (1 << PRIME_BITS) - 1
-    while len(primes) < count:
-        if flint.fmpz(candidate).is_prime():
-            primes.append(candidate)
-        candidate -= 2
-    return tuple(primes)
+    odd = range((1 << PRIME_BITS) - 1, 1 << (PRIME_BITS - 1), -2)
+    return tuple(islice((candidate for candidate in odd if flint.fmpz(candidate).is_prime()), count))
 
 
 def exact_rank(rows: Sequence[Sequence[int]]) -> int:
@@ -325,15 +310,17 @@ def exact_rank(rows: Sequence[Sequence[int]]) -> int:
 
 def leading_independent(residues: NDArray[np.int64], prime: int, limit: int) -> list[int]:
     """Indices of the first independent rows modulo the prime, at most `limit` of them."""
-    rest = residues.copy()
+    return reduced(residues, prime, limit)[0]
+
+
+def reduced(residues: NDArray[np.int64], prime: int, limit: int) -> tuple[list[int], NDArray[np.int64]]:
+    """Indices of the first independent rows modulo the prime, at most `limit`, and all rows modulo their span."""
+    rest = residues
     chosen: list[int] = []
-    while len(chosen) < limit:
-        nonzero = np.flatnonzero(rest.any(axis=1))
-        if not nonzero.size:
-            break
+    while len(chosen) < limit and (nonzero := np.flatnonzero(rest.any(axis=1))).size:
         chosen.append(int(nonzero[0]))
         rest = eliminate(rest, rest[nonzero[0]], prime)
-    return chosen
+    return chosen, rest
 
 
 def eliminate(points: NDArray[np.int64], pivot: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
@@ -365,10 +352,8 @@ def span_of_rank(
     if len(independent) == rank and guess is not None and guess.contains(block).all():
         return guess
     if independent:
-        span = ExactSpan(rational_form(block.integers(independent), homogeneous=rows.homogeneous))
+        span = ExactSpan(block.form(independent))
         if span.contains(block).all():
             return span if span.form.rank == rank else None
-    everything = block.integers(range(len(block)))
-    if exact_rank(everything) != rank:
-        return None
-    return ExactSpan(rational_form(everything, homogeneous=rows.homogeneous))
+    everything = range(len(block))
+    return ExactSpan(block.form(everything)) if exact_rank(block.integers(everything)) == rank else None

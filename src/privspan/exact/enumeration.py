@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privspan.exact.arithmetic import (
     ExactSpan,
     IntegerRows,
+    UnluckyPrime,
     eliminate,
     exact_rank,
     hashed_rows,
@@ -26,18 +27,14 @@ from privspan.exact.arithmetic import (
     leading_independent,
     random_prime,
     rational_form,
+    with_lucky_prime,
 )
 from privspan.exact.search import greedy_span, score_of
 from privspan.privacy.randomness import BitSource
 from privspan.privacy.selection import gap_margin
 from privspan.subspace.relations import ExactForm
 
-_BRUTE_FORCE_RECORDS = 12
-_MAX_PRIMES = 40
-
-
-class _UnluckyPrime(Exception):
-    """A subspace modulo the prime hides many different ones; another prime is drawn."""
+_BRUTE_FORCE_RECORDS = 12  # so few that the prime puts together wrongly are told apart over the rationals
 
 
 def gap_winner(rows: IntegerRows, k: int, bits: BitSource) -> tuple[ExactForm | None, int]:
@@ -45,12 +42,9 @@ def gap_winner(rows: IntegerRows, k: int, bits: BitSource) -> tuple[ExactForm | 
 
     The scores have sensitivity one, so the margin has too (``docs/explanation/exact-case.md``).
     """
-    for _ in range(_MAX_PRIMES):
-        try:
-            return _Ranking(rows, k, bits).from_primes()
-        except _UnluckyPrime:
-            continue
-    return _Ranking(rows, k, bits).from_every_choice()
+    return with_lucky_prime(
+        lambda: _Ranking(rows, k, bits).from_primes(), lambda: _Ranking(rows, k, bits).from_every_choice()
+    )
 
 
 @dataclass
@@ -73,7 +67,7 @@ class _Ranking:
         if len(independent) < self.k:
             if self._span_everything(independent):
                 return None, 0
-            raise _UnluckyPrime
+            raise UnluckyPrime
         for bound, spanning in sorted(self._spanned(hashed, everyone, [], [], prime), key=lambda entry: -entry[0]):
             if bound <= self._second():
                 break
@@ -111,13 +105,11 @@ class _Ranking:
         if not counts.size or len(inside) + counts.max() <= self.k:
             return
         # A proper subspace verified to hold all of `inside` takes that many records off the score.
-        taken = len(inside) if self._share_hyperplane(inside) else self.k - 1
+        shared = len(inside) < self.k or exact_rank(self.rows.integers(inside)) < self.k
+        taken = len(inside) if shared else self.k - 1
         for i, bound in zip(first.tolist(), (len(inside) - taken + counts).tolist(), strict=True):
             if bound >= 2:
                 yield bound, [*fixed, int(ids[i])]
-
-    def _share_hyperplane(self, records: list[int]) -> bool:
-        return len(records) < self.k or exact_rank(self.rows.integers(records)) < self.k
 
     def _span_everything(self, records: list[int]) -> bool:
         """Whether all rows lie in the span of the named ones, over the rationals."""
@@ -131,23 +123,20 @@ class _Ranking:
 
     def _score(self, spanning: list[int], claimed: NDArray[np.intp]) -> None:
         """Score the span of the records; `claimed` share it modulo the prime."""
-        form = self._form(spanning)
+        form = self.rows.form(spanning)
         if ExactSpan(form).contains(self.rows.take(claimed)).all():
             self._add(form, claimed)
         elif len(claimed) <= _BRUTE_FORCE_RECORDS:
             self._score_among(claimed.tolist())
-        else:
-            raise _UnluckyPrime
+        else:  # a subspace modulo the prime hides many different ones
+            raise UnluckyPrime
 
     def _score_among(self, records: Sequence[int]) -> None:
         """Score the span of every k independent ones of the records."""
         for spanning in itertools.combinations(records, self.k):
             if not self._known(spanning) and exact_rank(self.rows.integers(spanning)) == self.k:
-                form = self._form(spanning)
+                form = self.rows.form(spanning)
                 self._add(form, np.flatnonzero(ExactSpan(form).contains(self.rows)))
-
-    def _form(self, spanning: Sequence[int]) -> ExactForm:
-        return rational_form(self.rows.integers(spanning), homogeneous=self.rows.homogeneous)
 
     def _add(self, form: ExactForm, records: NDArray[np.intp]) -> None:
         mask = np.zeros(len(self.rows), dtype=np.bool_)

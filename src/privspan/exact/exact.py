@@ -7,9 +7,10 @@ integer margin of sensitivity one, and nothing else is ever released.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,17 +20,7 @@ from privspan._lib.entry import entry, spendable
 from privspan._lib.watch import rows_seen
 from privspan.exact.arithmetic import IntegerRows, integer_rows
 from privspan.exact.enumeration import gap_winner
-from privspan.exact.plan import (
-    DEFAULT_MAX_BITS,
-    DEFAULT_MAX_WORK,
-    METHODS,
-    RULES,
-    SEARCH_SHARE,
-    ExactMethod,
-    ExactPlan,
-    ExactRule,
-    plan_exact,
-)
+from privspan.exact.plan import DEFAULT_MAX_BITS, DEFAULT_MAX_WORK, ExactMethod, ExactPlan, ExactRule, plan_exact
 from privspan.exact.search import majority_winner
 from privspan.exact.votes import vote_winner
 from privspan.privacy import Budget, Part, Release
@@ -135,7 +126,12 @@ def exact_subspace(
     >>> [relation.describe(["a", "b", "total"]) for relation in found.subspace.relations()]
     ['total = a + b']
     """
-    _check_parameters(epsilon, delta, method, rule, release, decimals, block_size)
+    spendable(epsilon, delta)
+    checks.one_of(get_args(ExactMethod), method=method)
+    checks.one_of(get_args(ExactRule), rule=rule)
+    checks.one_of(RELEASE_RULES, release=release)
+    decimals = None if decimals is None else _whole("decimals", decimals, 0, 300)
+    block_size = None if block_size is None else _whole("block_size", block_size, 1)
     expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
     source = as_rows_input(X, accept_sparse=False)
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
@@ -144,25 +140,16 @@ def exact_subspace(
     names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
-    decimals = None if decimals is None else int(decimals)
-    block_size = None if block_size is None else int(block_size)
-    dimension = k + bool(affine)  # of the linear problem: an affine one gets a constant column
+    rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
+    wish: dict[str, Any] = {"method": method, "rule": rule, "release": release}
     plan = plan_exact(
-        len(table),
-        dimension,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        rule=rule,
-        release=release,
-        max_work=max_work,
-        block_size=block_size,
+        len(table), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
     )
     streams = open_streams(rng)
     rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
     budget = Budget(epsilon, delta)
-    decision, search = budget.reserve_delta(SEARCH_SHARE if _may_miss(plan) else 0.0)
-    winner, margin = _winner(rows, dimension, plan, search / 2, max_bits, streams)
+    decision, search = budget.reserve_delta(plan.search_share)
+    winner, margin = _winner(rows, rank, plan, search / 2, max_bits, streams)
     released = releases(margin, decision.epsilon, decision.delta, streams.noise, release)
     parts = [Part("release or abstain", decision.epsilon, decision.delta)]
     if search:
@@ -176,25 +163,12 @@ def exact_subspace(
     )
 
 
-def _check_parameters(
-    epsilon: float,
-    delta: float,
-    method: str,
-    rule: str,
-    release: str,
-    decimals: int | None,
-    block_size: int | None,
-) -> None:
-    spendable(epsilon, delta)
-    checks.one_of(METHODS, method=method)
-    checks.one_of(RULES, rule=rule)
-    checks.one_of(RELEASE_RULES, release=release)
-    if decimals is not None:
-        checks.integer_at_least(0, decimals=decimals)
-        if decimals > 300:
-            raise ValueError(f"`decimals` must be at most 300; got {decimals!r}.")
-    if block_size is not None:
-        checks.integer_at_least(1, block_size=block_size)
+def _whole(name: str, value: int, least: int, most: float = math.inf) -> int:
+    """Return a parameter, checked, as an integer of Python's: those of NumPy have 64 bits."""
+    checks.integer_at_least(least, **{name: value})
+    if value > most:
+        raise ValueError(f"`{name}` must be at most {most}; got {value!r}.")
+    return int(value)
 
 
 def _column_names(X: object, source: NDArray[np.generic] | RowSource) -> list[str] | None:
@@ -206,10 +180,6 @@ def _checked_names(names: Sequence[str], d: int) -> list[str]:
     if len(names) != d or not all(isinstance(name, str) for name in names):
         raise ValueError(f"`names` must hold {d} strings, one per column; got {len(names)} entries.")
     return list(names)
-
-
-def _may_miss(plan: ExactPlan) -> bool:
-    return plan.method == "gap-max" and plan.rule == "majority"
 
 
 def _winner(
@@ -226,14 +196,8 @@ def _winner(
 def _public_parameters(
     table: NDArray[np.generic], k: int, plan: ExactPlan, release: str, affine: bool, decimals: int | None
 ) -> dict[str, object]:
-    public: dict[str, object] = {
-        "n": table.shape[0],
-        "d": table.shape[1],
-        "k": k,
-        "release": release,
-        "affine": bool(affine),
-        "decimals": decimals,
-    }
+    n, d = table.shape
+    public = {"n": n, "d": d, "k": k, "release": release, "affine": bool(affine), "decimals": decimals}
     if plan.method == "votes":
         return public | {"block_size": plan.block_size, "blocks": plan.blocks}
     return public | {"rule": plan.rule}

@@ -15,45 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.exact.arithmetic import (
+    UnluckyPrime,
     exact_rank,
     inverses_mod,
     leading_independent,
     matmul_mod,
     random_prime,
     uniform_residues,
+    with_lucky_prime,
 )
 from privspan.privacy.randomness import BitSource
 
-_BRUTE_FORCE_POINTS = 12
-_MAX_PRIMES = 40
+_BRUTE_FORCE_POINTS = 12  # so few that the prime puts together wrongly are counted over the rationals at once
 _PAIRS_PER_BATCH = 1 << 21
 
 
-class _UnluckyPrime(Exception):
-    """The prime hides the structure of the points; another one is drawn."""
-
-
 def densest_hyperplane(points: list[list[int]], bits: BitSource) -> int:
-    """Largest number of points in one proper subspace of the k-dimensional space they span.
+    """Largest number of points in one proper subspace of the k-dimensional space they span; exact.
 
-    Parameters
-    ----------
-    points : (N, k) integers
-        Rows of coordinates, of rank k; zero rows and repeated rows are allowed.
-    bits : BitSource
-        Where primes come from. They decide how long the search takes, never what it returns.
-
-    Returns
-    -------
-    int
-        The exact maximum.
+    `points` are rows of coordinates (N, k), of rank k; zero rows and repeated rows are allowed. Primes come from
+    `bits`: they decide how long the search takes, never what it returns.
     """
-    for _ in range(_MAX_PRIMES):
-        try:
-            return _Search(points, bits).run()
-        except _UnluckyPrime:
-            continue
-    return _brute_force(points)
+    return with_lucky_prime(lambda: _Search(points, bits).run(), lambda: _brute_force(points))
 
 
 def _brute_force(points: list[list[int]]) -> int:
@@ -83,7 +66,7 @@ class _Search:
     def run(self) -> int:
         """Visit all hyperplanes; the largest verified count is then the maximum."""
         if len(leading_independent(self.residues, self.prime, self.k)) < self.k:
-            raise _UnluckyPrime  # a class without a basis of its own would never be visited
+            raise UnluckyPrime  # a class without a basis of its own would never be visited
         self._descend(self.residues, np.arange(len(self.points)), [])
         return self.best
 
@@ -109,7 +92,7 @@ class _Search:
     def _normalised(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
         """Scale every point to first coordinate one."""
         if not points[:, 0].all():
-            raise _UnluckyPrime
+            raise UnluckyPrime
         return points * inverses_mod(points[:, 0], self.prime)[:, None] % self.prime
 
     def _visit_pencils(self, points: NDArray[np.int64], ids: NDArray[np.intp], inside: list[int]) -> None:
@@ -139,9 +122,8 @@ class _Search:
                 if not promising.size:
                     break
                 row = int(promising[0])
-                here = keys[row]
-                later = here >= -1
-                self._visit_directions(here[later], ids[start:][later], [*inside, int(ids[start + row])])
+                later = keys[row] >= -1
+                self._visit_directions(keys[row][later], ids[start:][later], [*inside, int(ids[start + row])])
                 rows = rows[rows > row]
 
     def _visit_directions(self, keys: NDArray[np.int64], ids: NDArray[np.intp], inside: list[int]) -> None:
@@ -165,7 +147,7 @@ class _Search:
         elif len(members) <= _BRUTE_FORCE_POINTS:
             self.best = max(self.best, _brute_force(rows))
         else:
-            raise _UnluckyPrime
+            raise UnluckyPrime
 
 
 def _has_run(ordered: NDArray[np.int64], need: int) -> NDArray[np.bool_]:

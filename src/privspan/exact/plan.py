@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from privspan._lib import checks
 from privspan.exact.arithmetic import rank_loss_probability
@@ -13,14 +13,12 @@ from privspan.privacy.selection import ReleaseRule, release_probability
 
 ExactMethod = Literal["auto", "gap-max", "votes"]
 ExactRule = Literal["majority", "gap"]
-METHODS: tuple[ExactMethod, ...] = ("auto", "gap-max", "votes")
-RULES: tuple[ExactRule, ...] = ("majority", "gap")
+METHODS: tuple[ExactMethod, ...] = get_args(ExactMethod)
 DEFAULT_MAX_WORK = 10**8
 """At most about half a minute of searching on one core."""
 
 DEFAULT_MAX_BITS = 256
-SEARCH_SHARE = 1 / 1024
-"""Share of delta that pays for a search that misses the winner."""
+SEARCH_SHARE = 1 / 1024  # of delta
 
 _POINTS_PER_BATCH = 2000  # what the innermost batch of the search costs beside its points
 _POINTS_PER_TRY = 500  # one try costs about as much as looking at so many points
@@ -30,28 +28,19 @@ _COMFORTABLE = 0.999  # release probability that the planner wants for clean dat
 
 @dataclass(frozen=True)
 class ExactPlan:
-    """What :func:`privspan.exact_subspace` will do; data-free.
-
-    Attributes
-    ----------
-    method : {"gap-max", "votes"}
-        The method that runs.
-    rule : {"majority", "gap"}
-        How gap-max turns scores into a margin; block votes always use their lead.
-    work : int
-        Projected points that the search looks at, at most; 0 for votes.
-    block_size, blocks : int
-        Layout of the votes; 0 for gap-max.
-    release_probability : float
-        Chance of an answer when all records lie in one k-dimensional subspace in general position.
-    """
+    """What :func:`privspan.exact_subspace` will do; data-free."""
 
     method: Literal["gap-max", "votes"]
-    rule: ExactRule
-    work: int
-    block_size: int
+    rule: ExactRule  # how gap-max turns scores into a margin; block votes always use their lead
+    work: int  # projected points that the search looks at, at most; 0 for votes
+    block_size: int  # layout of the votes, as the next; 0 for gap-max
     blocks: int
-    release_probability: float
+    release_probability: float  # chance of an answer if all records lie in one such subspace, in general position
+
+    @property
+    def search_share(self) -> float:
+        """Share of delta that pays for a search that may miss the winner."""
+        return SEARCH_SHARE if (self.method, self.rule) == ("gap-max", "majority") else 0.0
 
 
 def plan_exact(

@@ -13,14 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.exact.arithmetic import (
-    ExactSpan,
-    IntegerRows,
-    eliminate,
-    hashed_rows,
-    random_prime,
-    rational_form,
-)
+from privspan.exact.arithmetic import ExactSpan, IntegerRows, hashed_rows, random_prime, reduced
 from privspan.exact.hyperplane import densest_hyperplane
 from privspan.exact.plan import search_plan
 from privspan.privacy.randomness import BitSource
@@ -43,7 +36,7 @@ def majority_winner(
             tuple_ids, claimed = greedy_span(hashed, _permutation(len(rows), bits), k, prime)
             if len(claimed) < heavy:
                 continue
-            form = rational_form(rows.integers(tuple_ids), homogeneous=rows.homogeneous)
+            form = rows.form(tuple_ids)
             inside = claimed[ExactSpan(form).contains(rows.take(claimed))]
             if len(inside) >= heavy:
                 return form, majority_margin(score_of(form, rows, inside, bits), len(rows))
@@ -80,12 +73,6 @@ def greedy_span(
     hashed: NDArray[np.int64], order: NDArray[np.intp], k: int, prime: int
 ) -> tuple[list[int], NDArray[np.intp]]:
     """First k independent records along the order, and every record in their span modulo the prime."""
-    rest = hashed[order]  # (n, k + 1)
-    chosen: list[int] = []
-    for _ in range(k):
-        nonzero = np.flatnonzero(rest.any(axis=1))
-        if not nonzero.size:
-            return chosen, np.empty(0, dtype=np.intp)
-        chosen.append(int(order[nonzero[0]]))
-        rest = eliminate(rest, rest[nonzero[0]], prime)
-    return chosen, np.sort(order[~rest.any(axis=1)])
+    chosen, rest = reduced(hashed[order], prime, k)
+    inside = order[~rest.any(axis=1)] if len(chosen) == k else order[:0]
+    return order[chosen].tolist(), np.sort(inside)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -64,11 +64,10 @@ class Part:
         if not isinstance(self.name, str):
             raise TypeError(f"`name` must be a str; got an object of type {type(self.name).__name__}.")
         _check_cost(self.epsilon, self.delta)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
+        _keep_floats(self, "epsilon", "delta")
         if self.mu is not None:
             checks.positive(mu=self.mu)
-            object.__setattr__(self, "mu", float(self.mu))
+            _keep_floats(self, "mu")
 
     @classmethod
     def gaussian(cls, name: str, mu: float, delta: float) -> Part:
@@ -125,8 +124,7 @@ class PrivacyCost:
         _check_cost(self.epsilon, self.delta)
         if not isinstance(self.neighbours, str):
             raise TypeError(f"`neighbours` must be a str; got an object of type {type(self.neighbours).__name__}.")
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
+        _keep_floats(self, "epsilon", "delta")
         object.__setattr__(self, "parts", tuple(self.parts))
         if not all(isinstance(part, Part) for part in self.parts):
             raise TypeError("`parts` must hold Part objects only.")
@@ -155,10 +153,7 @@ class PrivacyCost:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cost as a dictionary that JSON can hold; `from_dict` reads it back unchanged."""
-        parts = [
-            {"name": part.name, "epsilon": part.epsilon, "delta": part.delta, "mu": part.mu} for part in self.parts
-        ]
-        return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours, "parts": parts}
+        return asdict(self) | {"parts": [asdict(part) for part in self.parts]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyCost:
@@ -188,9 +183,8 @@ class PrivacyCost:
         try:
             from dp_accounting.pld import common, privacy_loss_distribution
         except ImportError:
-            raise ImportError(
-                "PrivacyCost.to_pld needs the package dp-accounting: pip install dp-accounting"
-            ) from None
+            needed = "the package dp-accounting: pip install dp-accounting"
+            raise ImportError(f"PrivacyCost.to_pld needs {needed}") from None
         parameters = common.DifferentialPrivacyParameters(self.epsilon, self.delta)
         return privacy_loss_distribution.from_privacy_parameters(parameters, interval)
 
@@ -226,8 +220,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         checks.budget(self.epsilon, self.delta)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
+        _keep_floats(self, "epsilon", "delta")
 
     @classmethod
     def for_mu(cls, mu: float, delta: float) -> Budget:
@@ -284,9 +277,8 @@ class Budget:
             checks.positive(weights=weight)
         exact = [Fraction(float(weight)) for weight in weights]
         shares = [weight / sum(exact) for weight in exact]
-        return tuple(
-            Budget(down(share * Fraction(self.epsilon)), down(share * Fraction(self.delta))) for share in shares
-        )
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        return tuple(Budget(down(share * epsilon), down(share * delta)) for share in shares)
 
     def cost(self, *parts: Part) -> PrivacyCost:
         """Return the cost of an algorithm that spent this budget in these parts.
@@ -380,6 +372,11 @@ class Release:
 def left_of(total: float, part: float) -> float:
     """Return what is left of an epsilon or delta, rounded down: both never exceed the total as real numbers."""
     return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
+
+
+def _keep_floats(frozen: object, *names: str) -> None:
+    for name in names:
+        object.__setattr__(frozen, name, float(getattr(frozen, name)))
 
 
 def _check_cost(epsilon: float, delta: float) -> None:

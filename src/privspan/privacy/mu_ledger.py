@@ -14,16 +14,9 @@ from privspan.privacy import Budget, Part, PrivacyCost
 
 
 class MuLedger:
-    """What is left of a mu-GDP budget.
+    """What is left of a mu-GDP budget, or of the share `mu` of it if others have the rest.
 
-    Parameters
-    ----------
-    budget : Budget
-        What all steps together may cost.
-    mu : float, optional
-        A share of the mu of the budget, if others have the rest; all of it if omitted.
-    prefix : str, default=""
-        Put before the names of the steps in the cost.
+    `prefix` is put before the names of the steps in the cost.
     """
 
     def __init__(self, budget: Budget, mu: float | None = None, prefix: str = "") -> None:
@@ -50,10 +43,7 @@ class MuLedger:
     def spend(self, name: str, share: float) -> float:
         """Take a share of mu² and return the mu of the step, rounded down.
 
-        Raises
-        ------
-        RuntimeError
-            If the shares would sum above one: a fault of the program, found before anything is released.
+        ``RuntimeError`` if the shares would sum above one: a fault of the program, found before anything is released.
         """
         if not (0.0 < share <= 1.0 and Fraction(share) <= 1 - self._spent):  # also for NaN
             raise RuntimeError(f"The privacy budget does not allow the step {name!r}: its shares would exceed one.")

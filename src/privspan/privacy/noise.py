@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.checks import integer_at_least, positive
+from privspan._lib.rounding import sqrt_up
 from privspan.privacy.randomness import BitSource
 
 _STRIPS_PER_UNIT = 64
@@ -78,10 +79,7 @@ def rounding_charge(dimension: int, grid: float) -> float:
     """
     integer_at_least(1, dimension=dimension)
     _check_grid(grid)
-    root = math.sqrt(dimension)
-    while Fraction(root) ** 2 < dimension:
-        root = math.nextafter(root, math.inf)
-    return root * grid  # exact: the grid is a power of two
+    return sqrt_up(Fraction(dimension)) * grid  # exact: the grid is a power of two
 
 
 def add_gaussian(
@@ -212,10 +210,8 @@ def _propose(
     margin = _taylor_exp(position * (2.0 * strip + position) * 2.0**-_EXPONENT_SHIFT) - height
     shifted = (strip + position) * (scale / _STRIPS_PER_UNIT) + 0.5
     magnitude = np.floor(shifted)
-    round_guard = _ROUND_GUARD * (scale + 1.0)
-
     undecided = np.abs(margin) <= _ACCEPT_GUARD
-    undecided |= np.abs(shifted - magnitude - 0.5) >= 0.5 - round_guard
+    undecided |= np.abs(shifted - magnitude - 0.5) >= 0.5 - _ROUND_GUARD * (scale + 1.0)
     undecided[split] = True
     negative = (first >> np.uint64(63)).astype(np.bool_)
     return np.where(negative, -magnitude, magnitude).astype(np.int64), margin > 0.0, undecided
@@ -339,9 +335,8 @@ def _cumulative_bounds(precision: int) -> tuple[list[int], list[int]]:
         ratio = _multiply(ratio, step, precision)
     # The weights from j on sum to at most w_j (1 + 64² / j), by comparison with an integral.
     whole = total[1] + weight[1] * (2 + _STRIPS_PER_UNIT**2 // (len(sums) - 1))
-    lower = [(low << precision) // whole for low, _ in sums]
     upper = [-((-high << precision) // total[0]) for _, high in sums]
-    return lower, upper
+    return [(low << precision) // whole for low, _ in sums], upper
 
 
 def _multiply(left: tuple[int, int], right: tuple[int, int], precision: int) -> tuple[int, int]:

@@ -41,11 +41,6 @@ class BitSource:
         None reads the operating system's entropy.  A bit generator makes a repeatable stream that is not
         private; it must yield 64-bit words, as all of NumPy's but MT19937 do.
 
-    Attributes
-    ----------
-    private : bool
-        True if and only if the bits come from the operating system.
-
     Notes
     -----
     Secure bits are read when they are asked for and never kept.  A buffer would be copied by ``fork``, by
@@ -59,7 +54,7 @@ class BitSource:
 
     @property
     def private(self) -> bool:
-        """Whether the bits come from the operating system."""
+        """Whether the bits come from the operating system: True if and only if they do."""
         return self._generator is None
 
     def __repr__(self) -> str:
@@ -168,18 +163,10 @@ def open_streams(rng: RandomLike = None) -> Streams:
         public = np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return Streams(noise=BitSource(), public=public, charged=BitSource(), private=True)
     root = _seed_sequence(rng)
-    noise, public_seed, charged = (
-        np.random.SeedSequence(
-            root.entropy, spawn_key=(*root.spawn_key, _SPAWN_DOMAIN, index), pool_size=root.pool_size
-        )
-        for index in range(3)
-    )
-    return Streams(
-        noise=BitSource(np.random.Philox(noise)),
-        public=np.random.Generator(np.random.PCG64DXSM(public_seed)),
-        charged=BitSource(np.random.Philox(charged)),
-        private=False,
-    )
+    keys = [(*root.spawn_key, _SPAWN_DOMAIN, index) for index in range(3)]
+    seeds = [np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size) for key in keys]
+    noise, charged = (BitSource(np.random.Philox(seed)) for seed in seeds[::2])
+    return Streams(noise, np.random.Generator(np.random.PCG64DXSM(seeds[1])), charged, private=False)
 
 
 def _seed_sequence(rng: object) -> np.random.SeedSequence:
@@ -196,6 +183,5 @@ def _seed_sequence(rng: object) -> np.random.SeedSequence:
         if rng < 0:
             raise ValueError(f"`rng` must be at least 0 when it is an integer; got {rng!r}.")
         return np.random.SeedSequence(int(rng))
-    raise TypeError(
-        f"`rng` must be None, an integer, a SeedSequence, a Generator or a RandomState; got {type(rng).__name__}."
-    )
+    what = "None, an integer, a SeedSequence, a Generator or a RandomState"
+    raise TypeError(f"`rng` must be {what}; got {type(rng).__name__}.")

@@ -66,9 +66,9 @@ class _OptimalTable:
         grow_lower, _ = exp_bounds(Fraction(epsilon))
         _, shrink_upper = exp_bounds(-Fraction(epsilon))
         # Floors and ceilings on the grid keep the recursion in integers; both err towards abstaining.
-        self._grow = _floor(grow_lower * _ONE)
-        self._shrink = _ceil(shrink_upper * _ONE)
-        self._delta_floor = _floor(Fraction(delta) * _ONE)
+        self._grow = math.floor(grow_lower * _ONE)
+        self._shrink = math.ceil(shrink_upper * _ONE)
+        self._delta_floor = math.floor(Fraction(delta) * _ONE)
         self._entries: tuple[int, ...] = (0,)
 
     def __call__(self, margin: int) -> int:
@@ -90,14 +90,6 @@ class _OptimalTable:
         unreleased = max(0, _ONE - last - self._delta_floor)
         by_abstention = _ONE + (-self._shrink * unreleased >> GRID_BITS)  # -(x) >> bits is a ceiling of x
         return max(last, min(by_release, by_abstention, _ONE))
-
-
-def _floor(value: Fraction) -> int:
-    return value.numerator // value.denominator
-
-
-def _ceil(value: Fraction) -> int:
-    return -(-value.numerator // value.denominator)
 
 
 class TruncatedLaplace:
@@ -125,11 +117,10 @@ class TruncatedLaplace:
         checks.probability(delta=delta)
         checks.integer_at_least(1, sensitivity=sensitivity)
         if sensitivity / epsilon * -math.log(delta) > _LARGEST_SUPPORT:
-            raise ValueError(
-                f"`epsilon` must be large enough for a support below {_LARGEST_SUPPORT:,} integers; got {epsilon!r}."
-            )
+            what = f"large enough for a support below {_LARGEST_SUPPORT:,} integers"
+            raise ValueError(f"`epsilon` must be {what}; got {epsilon!r}.")
         step, _ = exp_bounds(Fraction(epsilon) / sensitivity)
-        step_floor = _floor(step * _ONE)
+        step_floor = math.floor(step * _ONE)
         # Built from the edge of the support inwards: weights[j] belongs to |z| = bound - j.
         weights = [_LAPLACE_UNIT]
         outside, total = 0, _LAPLACE_UNIT
@@ -157,14 +148,8 @@ class TruncatedLaplace:
         raise AssertionError("the weights sum to the total")
 
 
-@lru_cache(maxsize=32)
-def _optimal_table(epsilon: float, delta: float) -> _OptimalTable:
-    return _OptimalTable(epsilon, delta)
-
-
-@lru_cache(maxsize=32)
-def _laplace_table(epsilon: float, delta: float) -> TruncatedLaplace:
-    return TruncatedLaplace(epsilon, delta)
+_optimal_table = lru_cache(maxsize=32)(_OptimalTable)
+_laplace_table = lru_cache(maxsize=32)(TruncatedLaplace)
 
 
 @entry
@@ -248,19 +233,13 @@ def vote_margin(keys: Sequence[Key | None]) -> tuple[Key | None, int]:
     counts = Counter(key for key in keys if key is not None)
     if not counts:
         return None, 0
-    ranking = counts.most_common(2)
-    second = ranking[1][1] if len(ranking) > 1 else 0
-    winner, top = ranking[0]
+    (winner, top), (_, second) = [*counts.most_common(2), (None, 0)][:2]
     return winner, gap_margin(top, second)
 
 
 @entry
 def stable_vote(
-    keys: Sequence[Key | None],
-    epsilon: float,
-    delta: float,
-    bits: BitSource,
-    release: ReleaseRule = "optimal",
+    keys: Sequence[Key | None], epsilon: float, delta: float, bits: BitSource, release: ReleaseRule = "optimal"
 ) -> Key | None:
     """Release the key that most ballots name, if its lead is large enough; otherwise ``None``.
 

@@ -89,12 +89,7 @@ def _largest_rho(epsilon: float, delta: float) -> float:
 
 def _log_bound(beta: float, rho: float, epsilon: float) -> float:
     """Return the log of the bound at order 1 + beta, rounded up."""
-    terms = (
-        beta * (1 + beta) * rho,
-        -beta * epsilon,
-        -beta * math.log1p(1 / beta),
-        -math.log1p(beta),
-    )
+    terms = (beta * (1 + beta) * rho, -beta * epsilon, -beta * math.log1p(1 / beta), -math.log1p(beta))
     total = math.fsum(terms) + _ROUNDING * math.fsum(abs(term) for term in terms)
     return total if not math.isnan(total) else math.inf  # overflow: no claim
 

@@ -47,8 +47,7 @@ class Problem(Exception):
 def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = True) -> Path:
     """Write the file, whole or not at all; return its path, with the suffix ``.npz`` if it had none."""
     target = Path(path)
-    if not target.suffix:
-        target = target.with_name(target.name + ".npz")
+    target = target if target.suffix else target.with_name(target.name + ".npz")
     description = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -57,14 +56,10 @@ def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = T
         "exact": None if content.exact is None else _exact_to_json(content.exact),
         "made": content.made,
     }
-    arrays: dict[str, NDArray[Any]] = {
-        "description": np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
-        "basis": content.basis,
-    }
-    if content.offset is not None:
-        arrays["offset"] = content.offset
+    written = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+    offset = {} if content.offset is None else {"offset": content.offset}
     with whole_file(target, overwrite=overwrite) as handle:
-        np.savez(handle, allow_pickle=False, **arrays)
+        np.savez(handle, allow_pickle=False, description=written, basis=content.basis, **offset)
     return target
 
 
@@ -75,10 +70,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[Content]:
         try:
             yield _parse(handle)
         except Exception as error:
-            # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps
-            # a reader.
-            known = isinstance(error, Problem)
-            reason = str(error) if known else f"it is damaged ({type(error).__name__})"
+            # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps a reader.
+            reason = str(error) if isinstance(error, Problem) else f"it is damaged ({type(error).__name__})"
             raise ValueError(f"cannot read a subspace from {os.fspath(path)!r}: {reason}.") from None
 
 
@@ -110,15 +103,9 @@ def _description(array: NDArray[Any]) -> dict[str, Any]:
     version = found.get("version")
     if isinstance(version, bool) or version != _VERSION:
         raise Problem(f"its version is {version!r}, and this privspan reads {_VERSION}")
-    return fields(
-        {"made": None, **found},  # absent from files of privspan 0.1
-        format=text,
-        version=whole(1),
-        affine=flag,
-        names=optional(listed(text)),
-        exact=optional(mapping),
-        made=optional(mapping),
-    )
+    found = {"made": None, **found}  # absent from files of privspan 0.1
+    names, told = optional(listed(text)), optional(mapping)
+    return fields(found, format=text, version=whole(1), affine=flag, names=names, exact=told, made=told)
 
 
 def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
@@ -156,13 +143,8 @@ def _exact_to_json(form: ExactForm) -> dict[str, Any]:
 
 
 def _exact_from_json(values: dict[str, Any]) -> ExactForm:
-    fields(
-        values,
-        numerators=listed(listed(_is_hexadecimal)),
-        denominators=listed(_is_hexadecimal),
-        pivots=listed(whole(0)),
-        homogeneous=flag,
-    )
+    integers = listed(_is_hexadecimal)
+    fields(values, numerators=listed(integers), denominators=integers, pivots=listed(whole(0)), homogeneous=flag)
     return ExactForm(
         numerators=tuple(tuple(int(value, 16) for value in row) for row in values["numerators"]),
         denominators=tuple(int(value, 16) for value in values["denominators"]),

@@ -25,22 +25,11 @@ _Integers = NDArray[np.object_]
 def orthonormal_rows(
     rows: Sequence[Sequence[int]], last_divisor: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Run Gram and Schmidt's process on independent integer rows, accurately.
+    """Run Gram and Schmidt's process on independent integer rows (m, d), accurately.
 
-    Parameters
-    ----------
-    rows
-        (m, d), linearly independent; that is the caller's promise.
-    last_divisor
-        A nonzero integer by which `last` is divided.
-
-    Returns
-    -------
-    units : ndarray of shape (m, d)
-        Orthonormal rows; the first i span what the first i given rows span.
-    last : ndarray of shape (d,)
-        What is left of the last row less its projection on the others, divided by `last_divisor` (and
-        saturated at the largest float).
+    That they are independent is the caller's promise.  Returns orthonormal rows (m, d), of which the first i span
+    what the first i given ones span, and (d,) what is left of the last row less its projection on the others, divided
+    by `last_divisor` (not zero) and saturated at the largest float.
     """
     scales = [max(map(abs, row)) for row in rows]
     unit_rows = _as_floats(rows, scales)  # (m, d), entries in [-1, 1]
@@ -50,7 +39,8 @@ def orthonormal_rows(
         return _fixed_point(rows, last_divisor)
     units = q.T * np.sign(np.diag(r))[:, None]
     left = units[-1] * (lengths[-1] * abs(r[-1, -1]))  # (d,), times the scale of the last row
-    return units, np.array([_product(float(value), scales[-1], last_divisor) for value in left])
+    ratios = (float(value).as_integer_ratio() for value in left)
+    return units, np.array([_divide(top * scales[-1], bottom * last_divisor) for top, bottom in ratios])
 
 
 def _fixed_point(rows: Sequence[Sequence[int]], last_divisor: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -108,13 +98,8 @@ def _as_floats(rows: Sequence[Sequence[int] | _Integers], scales: Sequence[int])
     return np.array([[value / scale for value in row] for row, scale in zip(rows, scales, strict=True)])
 
 
-def _product(value: float, numerator: int, denominator: int) -> float:
-    """Return value * numerator / denominator, with integers that may be beyond the range of a float."""
-    top, bottom = value.as_integer_ratio()
-    return _divide(top * numerator, bottom * denominator)
-
-
 def _divide(numerator: int, denominator: int) -> float:
+    """Return the quotient of integers that may be beyond the range of a float."""
     try:
         return numerator / denominator
     except OverflowError:

@@ -208,12 +208,9 @@ class ExactForm:
         point, denominator : list of int, int
             The point ``point / denominator``, zero at the pivots of the directions.
         """
-        base = self._base_row()
-        lead = self.numerators[base]
-        directions = [
-            _eliminated(row, lead, self.columns - 1)[:-1] for i, row in enumerate(self.numerators) if i != base
-        ]
-        return directions, list(lead[:-1]), lead[-1]
+        rows = list(self.numerators)
+        lead = rows.pop(self._base_row())
+        return [_eliminated(row, lead, self.columns - 1)[:-1] for row in rows], list(lead[:-1]), lead[-1]
 
     def relations(self) -> tuple[Relation, ...]:
         """Return independent relations that together say exactly what the subspace says.
@@ -225,15 +222,11 @@ class ExactForm:
         """
         plain = self._plain_relations()
         if _short_relations.is_cheap(len(plain), self.columns):
-            vectors = [self._vector(relation) for relation in plain]
-            plain = [self._relation(vector) for vector in _short_relations.simplified(vectors, self.numerators)]
+            vectors = [[*relation.coefficients, relation.constant][: self.columns] for relation in plain]
+            d = self.columns - self.homogeneous  # what follows in a vector is the constant, if there is one
+            shorter = _short_relations.simplified(vectors, self.numerators)
+            plain = [Relation(vector[:d], *vector[d:]) for vector in shorter]
         return tuple(sorted(plain, key=_simplicity))
-
-    def _vector(self, relation: Relation) -> list[int]:
-        return [*relation.coefficients, relation.constant][: self.columns]
-
-    def _relation(self, vector: Sequence[int]) -> Relation:
-        return Relation(vector[:-1], vector[-1]) if self.homogeneous else Relation(vector)
 
     def _base_row(self) -> int:
         """Return the row that becomes the point of an affine subspace.
@@ -244,14 +237,13 @@ class ExactForm:
 
     def _plain_relations(self) -> list[Relation]:
         """Return one relation per column without a pivot, expressed by the pivots (and a constant)."""
-        if not self.homogeneous:
-            free = sorted(set(range(self.columns)) - set(self.pivots))
-            return [_column_relation(j, self.numerators, self.pivots, self.columns, 0, 1) for j in free]
-        directions, point, denominator = self.directions_and_point()
-        base = self._base_row()
-        pivots = [pivot for i, pivot in enumerate(self.pivots) if i != base]
-        free = sorted(set(range(self.columns - 1)) - set(pivots))
-        return [_column_relation(j, directions, pivots, self.columns - 1, point[j], denominator) for j in free]
+        rows: Sequence[Sequence[int]] = self.numerators
+        pivots, point, denominator = list(self.pivots), [0] * self.columns, 1
+        if self.homogeneous:
+            rows, point, denominator = self.directions_and_point()
+            del pivots[self._base_row()]
+        free = sorted(set(range(len(point))) - set(pivots))
+        return [_column_relation(j, rows, pivots, len(point), point[j], denominator) for j in free]
 
     def _problem(self) -> str | None:
         """Say what is wrong with the form, if anything."""
@@ -270,9 +262,8 @@ class ExactForm:
         return self._row_problem()
 
     def _row_problem(self) -> str | None:
-        for i, (row, denominator, pivot) in enumerate(
-            zip(self.numerators, self.denominators, self.pivots, strict=True)
-        ):
+        for i, (row, pivot) in enumerate(zip(self.numerators, self.pivots, strict=True)):
+            denominator = self.denominators[i]
             if denominator < 1 or row[pivot] != denominator or any(row[:pivot]):
                 return f"row {i} does not lead with a one at its pivot"
             if any(row[other] for other in self.pivots if other != pivot):
@@ -311,12 +302,8 @@ def _primitive(row: list[int]) -> list[int]:
     return [value // divisor for value in row]
 
 
-def _values(relation: Relation) -> list[int]:
-    return [*(value for _, value in relation.terms), relation.constant]
-
-
 def _simplicity(relation: Relation) -> tuple[int, int, list[int], list[int]]:
     """Order relations by how easy they are to read: few columns, small numbers, columns from the left."""
-    values = _values(relation)
+    values = [*(value for _, value in relation.terms), relation.constant]
     nonzeros = sum(1 for value in values if value)
     return nonzeros, sum(map(abs, values)), [column for column, _ in relation.terms], values

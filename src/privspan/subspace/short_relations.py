@@ -24,53 +24,34 @@ def is_cheap(vectors: int, columns: int) -> bool:
 
 
 def simplified(vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return as many independent vectors that annihilate the rows, the simplest that were found.
+    """Return as many independent vectors (m, columns) that annihilate the rows, the simplest that were found.
 
-    Parameters
-    ----------
-    vectors
-        A rational basis of the integer vectors that annihilate the rows, (m, columns).
-    rows
-        Independent integer rows, (columns - m, columns).
-
-    Returns
-    -------
-    list of lists of int
-        (m, columns): fewest nonzeros, then the smallest sum of magnitudes.  The given vectors themselves when
-        python-flint is not installed or the numbers are too long for the reduction.
+    Fewest nonzeros first, then the smallest sum of magnitudes.  `vectors` are a rational basis of those that
+    annihilate the independent `rows` (columns - m, columns), and the result when python-flint is not installed or the
+    numbers are too long for the reduction.
     """
     given = [list(vector) for vector in vectors]
     try:
         import flint
     except ImportError:
         return given
-    lattice = _kernel(flint, rows) if _bits(rows) <= _MOST_ROW_BITS else None
-    if lattice is None or _bits(lattice) > _MOST_LATTICE_BITS:
+    if _bits(rows) > _MOST_ROW_BITS:
+        return given
+    # The Hermite form of the transposed rows is U rows' = [T; 0] with U unimodular, so the last rows of U are a basis
+    # of all integer vectors that annihilate the rows.
+    lattice = _integers(flint.fmpz_mat(rows).transpose().hnf(True)[1])[len(rows) :]
+    if _bits(lattice) > _MOST_LATTICE_BITS:
         return given
     proposed = _integers(flint.fmpz_mat(lattice).lll())
-    pool = sorted(given + proposed, key=_simplicity)
-    kept = _first_independent(flint, pool)
-    if len(kept) < len(given):  # the prime divides too much; settle for the better of the two
-        return min(given, proposed, key=_total)
-    return kept
-
-
-def _kernel(flint: Any, rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return a basis of all integer vectors that annihilate the rows.
-
-    The Hermite form of the transposed rows is U rows' = [T; 0] with U unimodular, so the last rows of U are
-    one.
-    """
-    transform = flint.fmpz_mat(rows).transpose().hnf(transform=True)[1]
-    return _integers(transform)[len(rows) :]
+    kept = _first_independent(flint, sorted(given + proposed, key=_simplicity))
+    # If the prime divides too much, settle for the better of the two.
+    return kept if len(kept) == len(given) else min(given, proposed, key=_total)
 
 
 def _first_independent(flint: Any, vectors: list[list[int]]) -> list[list[int]]:
     """Return every vector that is independent, modulo a prime, of the ones before it."""
-    residues = flint.nmod_mat(flint.fmpz_mat(vectors).transpose(), _PRIME)
-    reduced, rank = residues.rref()
-    leads = [next(j for j, entry in enumerate(row) if int(entry)) for row in reduced.tolist()[:rank]]
-    return [vectors[j] for j in leads]
+    reduced, rank = flint.nmod_mat(flint.fmpz_mat(vectors).transpose(), _PRIME).rref()
+    return [vectors[next(j for j, entry in enumerate(row) if int(entry))] for row in reduced.tolist()[:rank]]
 
 
 def _integers(matrix: Any) -> list[list[int]]:

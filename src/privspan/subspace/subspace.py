@@ -102,7 +102,8 @@ class Subspace:
             raise ValueError("`vectors` must not all be zero.")
         left, values, _ = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), full_matrices=False)
         threshold = values[0] * max(columns.shape) * np.finfo(np.float64).eps
-        return cls(left[:, values > threshold], offset=_optional(offset), names=_optional_names(names))
+        point = None if offset is None else _real_numbers(offset)
+        return cls(left[:, values > threshold], offset=point, names=_optional_names(names))
 
     @classmethod
     def from_exact(cls, form: ExactForm, names: Sequence[str] | None = None) -> Subspace:
@@ -118,18 +119,15 @@ class Subspace:
             Names of the columns (without the constant).
         """
         if not form.homogeneous:
-            units, _ = orthonormal_rows(form.numerators)
-            return cls(units.T, exact=form, names=_optional_names(names))
+            return cls(orthonormal_rows(form.numerators)[0].T, exact=form, names=_optional_names(names))
         directions, point, denominator = form.directions_and_point()
         if not directions:
             raise ValueError("`form` must have a direction; got a single point.")
-        if not any(point):
-            units, offset = orthonormal_rows(directions)[0], np.zeros(len(point))
-        else:
-            # What Gram and Schmidt leave of the point is the point nearest to the origin.
+        if any(point):  # what Gram and Schmidt leave of it is the point nearest to the origin
             units, offset = orthonormal_rows([*directions, point], denominator)
-            units = units[:-1]
-        return cls(units.T, exact=form, offset=offset, names=_optional_names(names))
+        else:
+            units, offset = orthonormal_rows(directions)[0], np.zeros(len(point))
+        return cls(units[: len(directions)].T, exact=form, offset=offset, names=_optional_names(names))
 
     @property
     def dimension(self) -> int:
@@ -162,8 +160,7 @@ class Subspace:
         small, large = sorted((self._frame, other._frame), key=lambda frame: int(frame.shape[1]))
         cosines = np.linalg.svd(large.T @ small, compute_uv=False)  # (k,), descending
         sines = np.linalg.svd(_residual(large, small), compute_uv=False)[::-1]  # (k,), ascending
-        # Each is accurate where its derivative is large: the sine for small angles, the cosine for large
-        # ones.
+        # Each is accurate where its derivative is large: the sine for small angles, the cosine for large ones.
         return np.where(cosines > sines, np.arcsin(np.minimum(sines, 1.0)), np.arccos(np.clip(cosines, 0.0, 1.0)))
 
     def project(self, X: ArrayLike) -> _Array:
@@ -285,9 +282,8 @@ class Subspace:
     def _same_space(self, other: Subspace) -> None:
         if not isinstance(other, Subspace):
             raise TypeError(f"`other` must be a Subspace; got an object of type {type(other).__name__}.")
-        if self.ambient_dimension != other.ambient_dimension:
-            wanted, got = self.ambient_dimension, other.ambient_dimension
-            raise ValueError(f"`other` must lie in a space of dimension {wanted}; got {got}.")
+        if (got := other.ambient_dimension) != self.ambient_dimension:
+            raise ValueError(f"`other` must lie in a space of dimension {self.ambient_dimension}; got {got}.")
 
     def _check_companions(self) -> None:
         d, k = self.basis.shape
@@ -335,10 +331,6 @@ def _real_numbers(offset: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"`offset` must hold real numbers; got dtype {array.dtype.name}.")
     return array
-
-
-def _optional(offset: ArrayLike | None) -> _Array | None:
-    return None if offset is None else _real_numbers(offset).astype(np.float64)
 
 
 def _optional_names(names: Sequence[str] | None) -> tuple[str, ...] | None:

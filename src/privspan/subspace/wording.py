@@ -16,12 +16,7 @@ def equation(terms: Sequence[_Term], constant: int) -> str:
     * Otherwise one column on the left: the one that leaves the fewest minus signs on the right ("total = a + b",
       not "a = total - b"; "2 mean = a + b"), then the smallest coefficient, then the leftmost column.
 
-    Parameters
-    ----------
-    terms
-        Name and nonzero coefficient of every column that takes part, in column order; at least one.
-    constant
-        The constant.
+    `terms` are every column that takes part, at least one, in column order, with its nonzero coefficient.
     """
     signs = {value > 0 for _, value in terms}
     if len(signs) == 1 and constant:
