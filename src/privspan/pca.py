@@ -265,7 +265,8 @@ class PCASettings:
             return "none"
         in_mu = self.method == "auto" or ALGORITHMS[self.method].within is not None
         by_mean = self.norm_bound is not None and in_mu and not is_sparse(source)
-        better = by_mean and mean_is_better(*source.shape, k, budget, self.gamma)
+        n, d = source.shape
+        better = by_mean and mean_is_better(n, d, k, budget, self.gamma)
         return "private mean" if better else "pair differences"
 
     # ---- Private steps ---------------------------------------------------------------------------------------------

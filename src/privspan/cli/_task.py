@@ -129,8 +129,9 @@ class Task:
         return release, None
 
     def _settings(self) -> PCASettings:
-        numbers: Any = {"gamma": self.gamma, "norm_bound": self.norm_bound, "max_components": self.max_k}
-        return PCASettings(self.k, **self._budget(), center=self.center, method=self.method, **numbers)
+        options: dict[str, Any] = {"center": self.center, "method": self.method, "gamma": self.gamma}
+        options |= {"norm_bound": self.norm_bound, "max_components": self.max_k, **self._budget()}
+        return PCASettings(self.k, **options)
 
 
 def _warn_if_useless(plan: Plan, rows_each: int) -> None:
