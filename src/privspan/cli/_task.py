@@ -115,9 +115,9 @@ class Task(Learning):
         return release, None
 
     def _settings(self) -> PCASettings:
-        public: Any = {"gamma": self.gamma, "norm_bound": self.norm_bound, "max_components": self.max_k}
-        public |= self._budget()
-        return PCASettings(self.k, center=self.center, method=self.method, **public)
+        options: dict[str, Any] = {"center": self.center, "method": self.method, "gamma": self.gamma}
+        options |= {"norm_bound": self.norm_bound, "max_components": self.max_k, **self._budget()}
+        return PCASettings(self.k, **options)
 
 
 def _warn_if_useless(plan: Plan, rows_each: int) -> None:
