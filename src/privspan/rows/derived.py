@@ -77,16 +77,8 @@ class DealtRows(WindowedSource):
     """The rows of a dense source in another order: runs of neighbours, dealt at random into windows.
 
     Every window is a random sample of the whole file, however that is sorted, and reading it costs little more than
-    reading consecutive rows.  Blocks and pairs that stay within windows are then nearly as well mixed as if they were
-    drawn from all rows.
-
-    Parameters
-    ----------
-    source : RowSource
-    run : int
-        Rows that are cheap to read together.
-    generator : numpy.random.Generator
-        Public.
+    reading consecutive rows, `run` of which are cheap to read together.  Blocks and pairs that stay within windows
+    are then nearly as well mixed as if they were drawn from all rows.  The generator is public.
     """
 
     def __init__(self, source: RowSource, run: int, generator: np.random.Generator) -> None:

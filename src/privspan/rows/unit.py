@@ -55,25 +55,12 @@ _HOPELESS = -(2**20)  # an exponent that no float64 has
 def as_rows_input(
     X: object, *, min_rows: int = 1, accept_sparse: bool = True, accept_partitions: bool = False
 ) -> Any:
-    """Return `X` as an array, a CSR matrix or a row source, after checks that look at type, dtype and shape only.
+    """Return `X` as an array, a CSR array, a RowSource or a PartitionedTable (n, d), by type, dtype and shape alone.
 
-    Parameters
-    ----------
-    X
-        (n, d): anything NumPy can view as numbers, a memory map, a frame or table of pandas, polars or Arrow, a SciPy
-        sparse matrix or array, a :class:`privspan.rows.RowSource`, a Dask array or dataframe, or a
-        :class:`privspan.rows.PartitionedTable`.
-    min_rows, accept_sparse
-        The least number of rows; whether sparse tables are taken.
-    accept_partitions
-        Whether tables in partitions are taken as they are.  Otherwise they become a source that brings their rows
-        here, one partition at a time.
-
-    Returns
-    -------
-    ndarray, CSR array, RowSource or PartitionedTable
-        Of shape (n, d).  Its dtype follows from the declared types of `X` alone: arrays, sparse tables and sources
-        keep theirs, all else is float32 or float64.  A memory map becomes a source that reads it in pieces.
+    It takes anything NumPy can view as numbers, memory maps (which become sources that are read in pieces), SciPy's
+    sparse tables, sources, and Dask tables.  The dtype follows from the declared types of `X`: arrays, sparse tables
+    and sources keep theirs, all else is float32 or float64.  Without `accept_partitions`, a table in partitions
+    becomes a source that brings its rows here, one partition at a time.
     """
     table: Any = partitioned(X)
     if isinstance(table, PartitionedTable) and not accept_partitions:

@@ -24,21 +24,11 @@ _LOWEST_EIGENVALUE = 0.2  # a new eigenvalue may not fall below this share of th
 
 @dataclass(frozen=True)
 class Estimate:
-    """A subspace found so far.
+    """A subspace found so far."""
 
-    Attributes
-    ----------
-    basis : (d, k) array
-        Orthonormal.
-    precision : (k, k) array
-        Inverse covariance of each row of the basis's error.
-    eigenvalues : (k,) array
-        Mean square of a unit row along each basis vector, estimated.
-    """
-
-    basis: Array
-    precision: Array
-    eigenvalues: Array
+    basis: Array  # (d, k), orthonormal
+    precision: Array  # (k, k), inverse covariance of each row of the basis's error
+    eigenvalues: Array  # (k,), estimated mean square of a unit row along each basis vector
 
     @property
     def error(self) -> float:
@@ -68,30 +58,11 @@ def whitening(eigenvalues: Array, exponent: float) -> Array:
 def local_slope(
     sums: LocalisedSums, estimate: Estimate, scale: Array, n: int, spread: float
 ) -> tuple[Array, Array, Array]:
-    """Estimate the error D of the basis from the sums of a localised round, D = C M⁻¹ B.
+    """Estimate the error D of the basis from the sums of a localised round, D = C M⁻¹ B with B = `scale`.
 
-    M is shrunk towards the shape that the released eigenvalues predict for it, by as much as its noise deserves.
-
-    Parameters
-    ----------
-    sums : LocalisedSums
-    estimate : Estimate
-        Before the round.
-    scale : (k,) array
-        The whitening B.
-    n : int
-        Rows.
-    spread : float
-        Relative error of the prediction of M.
-
-    Returns
-    -------
-    slope : (d, k) array
-        D, columns off the basis.
-    precision : (k, k) array
-        Of its rows, from the noise of C.
-    moment : (k, k) array
-        Mean of z zᵀ over the weighted records, from M.
+    M is shrunk towards the shape that the released eigenvalues predict for it, up to a relative error `spread`, by as
+    much as its noise deserves.  Returns D (d, k), whose columns lie off the basis, the precision (k, k) of its rows
+    from the noise of C, and the mean (k, k) of z zᵀ over the weighted records, from M.
     """
     k = len(scale)
     shape = scale**2 * estimate.eigenvalues * n  # (k,)
@@ -111,17 +82,9 @@ def local_slope(
 
 
 def joined(estimate: Estimate, slope: Array, precision: Array, slope_error: float) -> Estimate:
-    """Move the basis by an estimate of its error, weighted by precision.
+    """Move the basis by an estimate of its error (d, k), weighted by the precision (k, k) of its rows.
 
-    Parameters
-    ----------
-    estimate : Estimate
-    slope : (d, k) array
-        Estimated error of the basis.
-    precision : (k, k) array
-        Of the rows of `slope`.
-    slope_error : float
-        Relative error of M: it leaves that share of the old error behind, which more noise-free C cannot mend.
+    `slope_error` is the relative error of M: it leaves that share of the old error behind, which no C can mend.
     """
     total = estimate.precision + precision
     basis = polar(estimate.basis + slope @ precision @ np.linalg.inv(total))

@@ -36,24 +36,12 @@ _EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and
 
 @dataclass(frozen=True)
 class SumBounds:
-    """What one record can do to a sum, and how far float64 can be off.
+    """What one record can do to a sum, and how far float64 can be off."""
 
-    Attributes
-    ----------
-    sensitivity : float
-        Largest Euclidean change of the sum under replacement, in exact arithmetic.
-    chunk_error : float
-        Bound on the Euclidean norm of the float64 error of one chunk's sum.
-    entries : int
-        Number of coordinates released, over all releases that share the noise level.
-    largest : float
-        Bound on the magnitude of every entry of the whole sum.
-    """
-
-    sensitivity: float
-    chunk_error: float
-    entries: int
-    largest: float
+    sensitivity: float  # largest Euclidean change of the sum under replacement, in exact arithmetic
+    chunk_error: float  # bound on the Euclidean norm of the float64 error of one chunk's sum
+    entries: int  # coordinates released, over all releases that share the noise level
+    largest: float  # bound on the magnitude of every entry of the whole sum
 
 
 @dataclass(frozen=True)
@@ -67,20 +55,8 @@ class NoiseLevel:
 def noise_level(bounds: SumBounds, mu: float, *, grid: float | None = None) -> NoiseLevel:
     """Return the noise that makes a sum with these bounds mu-GDP, rounded up.
 
-    Parameters
-    ----------
-    bounds
-        Public numbers; see `SumBounds`.
-    mu
-        Positive.
-    grid
-        A power of two of the caller's choice, where several levels must share one; by default 2**24 steps or more
-        per standard deviation.
-
-    Returns
-    -------
-    NoiseLevel
-        ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.
+    ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.  `grid` is a power of two
+    where several levels must share one; by default there are 2**24 steps or more per standard deviation.
     """
     grid = grid_for(bounds.sensitivity / mu) / _FINER if grid is None else grid
     # Very many rows or very little noise: a coarser grid keeps the adding exact, and its charge is paid below.
@@ -128,26 +104,9 @@ def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Ar
 def gaussian_sum(
     chunk_sums: ChunkSums, shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
 ) -> tuple[Array, float]:
-    """Release a sum over chunks with Gaussian noise.
+    """Release a sum over chunks with Gaussian noise; also return the noise's standard deviation.
 
-    Parameters
-    ----------
-    chunk_sums
-        One float64 array per chunk of rows, each a function of the rows of that chunk (and of public numbers).
-    shape
-        Shape of those arrays.
-    bounds
-        What a replacement can change.
-    mu
-        Privacy of this release.
-    bits
-        Private noise.
-
-    Returns
-    -------
-    values : ndarray of `shape`
-    sigma : float
-        Standard deviation of the noise in every entry.
+    The chunks are float64 arrays of `shape`, each a function of the rows of that chunk (and of public numbers).
 
     Guarantee
     ---------
@@ -162,17 +121,8 @@ def gaussian_sum(
 def gaussian_symmetric(total: Array, level: NoiseLevel, bits: BitSource) -> Array:
     """Add symmetric noise to a symmetric matrix on the grid: `sigma` off the diagonal, sqrt(2) times it on it.
 
-    With the diagonal divided by sqrt(2) the upper triangle has the Euclidean norm ||matrix||_F / sqrt(2), so `level`
-    is to be made with that sensitivity.
-
-    Parameters
-    ----------
-    total : (m, m) array
-        Only its upper triangle is read.
-
-    Returns
-    -------
-    (m, m) array
+    With the diagonal divided by sqrt(2) the upper triangle, which alone is read, has the Euclidean norm
+    ||matrix||_F / sqrt(2), so `level` is to be made with that sensitivity.
     """
     m = total.shape[0]
     rows, columns = np.triu_indices(m, 1)

@@ -22,27 +22,10 @@ def leading_pairs(
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
 
-    It stops early when what another pass could change is small against the noise and against the gap.
-
-    Parameters
-    ----------
-    lazy : LazyGauss
-        Extended by up to `passes` blocks; what it already revealed is used as well.
-    k : int
-        Number of pairs wanted.
-    block_size : int
-        Directions per pass, at least k.
-    passes : int
-        Most passes over the data.
-    public : numpy.random.Generator
-        First directions.
-
-    Returns
-    -------
-    values : (k + 1,) array
-        Largest first; the last is NaN where only k directions exist.
-    vectors : (d, k) array
-        Orthonormal to working precision.
+    Up to `passes` blocks of `block_size` >= k directions are added to what is known already, the first at random.  It
+    stops early when what another pass could change is small against the noise and against the gap.  Returns k + 1
+    values, largest first, the last NaN where only k directions exist, and the vectors (d, k), orthonormal to working
+    precision.
     """
     d = lazy.basis.shape[0]
     if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:
@@ -82,26 +65,12 @@ def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
 
 
 def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
-    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction.
+    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction; (k,).
 
     Noise turns direction i towards j by noise / (lambda_i - lambda_j).  The d - k others are taken to lie at their
-    mean, and the next one where it shows: a gap of twice the noise is what the noise makes of none.
-
-    Parameters
-    ----------
-    values : (k + 1,) array
-        Eigenvalues of the noisy matrix, largest first.
-    noise : float
-        Standard deviation of an off-diagonal entry.
-    trace : float
-        Bound on the trace of the matrix without noise, from public numbers.
-    d : int
-        Its size, above k.
-
-    Returns
-    -------
-    (k,) array
-        Sines, rising; 1 and more where nothing tells a direction from the rest.
+    mean, which follows from a public bound on the trace, and the next of the k + 1 `values` where it shows: a gap of
+    twice the noise is what the noise makes of none.  Sines, rising; 1 and more where nothing tells a direction from
+    the rest.
     """
     k = len(values) - 1
     inside = float(spiked_eigenvalues(values[:k], noise, d).sum())

@@ -88,25 +88,10 @@ def _dense(gram: Any) -> Array:
 
 
 class LazyGauss:
-    """The matrix A + N, revealed block by block.
+    """The matrix A + N, revealed block by block, for the rows of `source` behind A.
 
-    Parameters
-    ----------
-    source : GramSource
-        The rows behind A.
-    mu : float
-        Privacy of everything this object ever reveals.
-    bits : BitSource
-        Private noise.
-    most_columns, most_passes : int
-        Directions and calls that the float64 part of the sensitivity provides for; further calls are ignored.
-
-    Attributes
-    ----------
-    basis, image : (d, m) arrays
-        Orthonormal directions asked for so far, and (A + N) @ basis.
-    noise : float
-        Standard deviation of the entries of N off the diagonal; sqrt(2) times that on it.
+    `most_columns` and `most_passes` are what the float64 part of the sensitivity provides for; further calls are
+    ignored.
 
     Guarantee
     ---------
@@ -179,18 +164,7 @@ class LazyGauss:
         self._append(np.eye(d), self._whole(self._level))
 
     def extend(self, block: Array) -> bool:
-        """Reveal A + N on the directions of `block` that are new.
-
-        Parameters
-        ----------
-        block : (d, b) array
-            A function of public and revealed values.  It is cut to the room that is left.
-
-        Returns
-        -------
-        bool
-            False if nothing could be revealed.
-        """
+        """Reveal A + N on the directions of `block` (from revealed values) that are new and fit; tell if any did."""
         fresh = self._orthonormal(block[:, : self.room])
         if fresh is None:
             return False

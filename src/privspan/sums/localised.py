@@ -37,34 +37,18 @@ _INWARDS = 1.0 + 2.0**-36  # more than the relative error of a weight, so that t
 
 @dataclass(frozen=True)
 class LocalView:
-    """Every record as seen from a released subspace.
+    """Every record as seen from a released subspace."""
 
-    Attributes
-    ----------
-    basis : (d, k) array
-    coordinates : (n, k) per row
-        z as computed: the sums are defined with these numbers, so no rounding error enters them here.
-    off : (n,) per row
-        Upper bounds on the lengths of the residuals x - basis @ z.
-    """
-
-    basis: Array
-    coordinates: PerRow
-    off: PerRow
+    basis: Array  # (d, k)
+    coordinates: PerRow  # (n, k), z as computed: the sums are defined with these numbers, so rounding enters none
+    off: PerRow  # (n,), upper bounds on the lengths of the residuals x - basis @ z
 
 
 def local_view(rows: AnyRows, basis: Array) -> LocalView:
-    """Compute coordinates and residual lengths of unit rows, in one pass.
+    """Compute coordinates and residual lengths of unit rows, in one pass, for a released orthonormal basis (d, k).
 
     ||x - V z||² = ||x||² - ||z||² + 2 eᵀz + zᵀ(VᵀV - I)z for a computed z = Vᵀx + e.  The last two terms and the
     rounding of the first two are bounded by `residual_slack`, which is added before the root is taken.
-
-    Parameters
-    ----------
-    rows : Rows
-        Unit rows.
-    basis : (d, k) array
-        Orthonormal up to rounding; released.
     """
     slack = residual_slack(basis)
 
@@ -85,19 +69,11 @@ def residual_slack(basis: Array) -> float:
 
 
 def record_weights(off: Array, whitened: Array, clip: float, cap: float, steepness: float = math.inf) -> Array:
-    """Return w = min(2, c / (||r|| ||u||), m / ||u||²) min(1, s ||u|| / ||r||), rounded inwards.
+    """Return w = min(2, c / (||r|| ||u||), m / ||u||²) min(1, s ||u|| / ||r||), rounded inwards; (n,).
 
-    The first factor bounds what one record can do.  The second turns records down that lie nearly across the
-    subspace: they tell little about it, and outliers are among them.
-
-    Parameters
-    ----------
-    off : (n,) array
-        Upper bounds on ||r||, positive.
-    whitened : (n, k) array
-        The rows u.
-    clip, cap, steepness : float
-        c, m and s.
+    `off` are upper bounds on ||r||, `whitened` the rows u.  The first factor bounds what one record can do.  The
+    second turns records down that lie nearly across the subspace: they tell little about it, and outliers are among
+    them.
     """
     squares = np.einsum("ij,ij->i", whitened, whitened) * _INWARDS + 1e-300  # ||u||², never zero
     lengths = np.sqrt(squares)
@@ -107,19 +83,11 @@ def record_weights(off: Array, whitened: Array, clip: float, cap: float, steepne
 
 @dataclass(frozen=True)
 class LocalisedSums:
-    """The noisy sums of one round.
+    """The noisy sums of one round; on the diagonal of M the noise is sqrt(2) times `inner_noise`."""
 
-    Attributes
-    ----------
-    cross : (d, k) array
-        C, with noise `cross_noise` in every entry.
-    inner : (k, k) array
-        M, with noise `inner_noise` off the diagonal and sqrt(2) times that on it.
-    """
-
-    cross: Array
+    cross: Array  # C (d, k)
     cross_noise: float
-    inner: Array
+    inner: Array  # M (k, k)
     inner_noise: float
 
 
@@ -136,22 +104,8 @@ def localised_sums(
 ) -> LocalisedSums:
     """Release C and M for a subspace, a whitening and a clip that depend on public and released values only.
 
-    Parameters
-    ----------
-    rows : Rows
-        Unit rows.
-    view : LocalView
-        `local_view` of the same rows.
-    whitening : (k,) array
-        The diagonal of B, positive.
-    clip : float
-        The bound c on w ||r|| ||u||, at least `smallest_clip`.
-    mu_cross, mu_inner : float
-        Privacy of C and of M.
-    bits : BitSource
-        Private noise.
-    steepness : float
-        Records with ||u|| / ||r|| below its inverse are turned down; see `record_weights`.
+    `whitening` is the diagonal of B, positive; `clip` the bound c on w ||r|| ||u||, at least `smallest_clip`; records
+    with ||u|| / ||r|| below 1 / `steepness` are turned down.
 
     Guarantee
     ---------
@@ -209,21 +163,7 @@ def smallest_clip() -> float:
 def geometric_mean(values: PerRow, low: float, high: float, mu: float, bits: BitSource) -> float:
     """Release the geometric mean of one positive number per record, each clipped to [low, high].
 
-    Parameters
-    ----------
-    values : (n,) per row
-        Entry i is a function of record i (and of released values).
-    low, high : float
-        Public or released, ``0 < low < high``.
-    mu : float
-        Privacy of the answer.
-    bits : BitSource
-        Private noise.
-
-    Returns
-    -------
-    float
-        Within [low, high].
+    Entry i is a function of record i (and of released values); the ends are public or released.
 
     Guarantee
     ---------

@@ -73,28 +73,14 @@ def prior_spread(eigenvalues: Array) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the errors of localised rounds depend on.
+    """What the errors of localised rounds depend on."""
 
-    Attributes
-    ----------
-    noise : float
-        `round_noise`.
-    off : float
-        g, the length of a residual that is due to the data.
-    start : float
-        Error before the first round, as the length it adds to a residual.
-    spread, unit_noise : float
-        Relative error of the guess of M, and of M itself with the whole budget (`prior_spread`, `inner_unit_noise`).
-    pull : float
-        `weight_pull`.
-    """
-
-    noise: float
-    off: float
-    start: float
-    spread: float
-    unit_noise: float
-    pull: float
+    noise: float  # `round_noise`
+    off: float  # g, the length of a residual that is due to the data
+    start: float  # error before the first round, as the length it adds to a residual
+    spread: float  # relative error of the guess of M, `prior_spread`,
+    unit_noise: float  # and of M itself with the whole budget, `inner_unit_noise`
+    pull: float  # `weight_pull`
 
 
 def left_behind(inner_share: float, setting: Setting) -> float:
@@ -138,26 +124,11 @@ class RoundPlan:
 
 
 def plan_rounds(setting: Setting, left: float, probe: float, most_rounds: int) -> RoundPlan:
-    """Choose how many localised rounds to run and how to share `left` among them.
+    """Choose how many localised rounds to run, at most `most_rounds`, and how to share `left` of mu² among them.
 
     A round with share b takes the error e to e' = hypot(2 noise sqrt(off² + e²) / sqrt(b), left_behind(b) e), and
-    before the last one the two are averaged by precision.
-
-    Parameters
-    ----------
-    setting
-        Public and released values.
-    left
-        Share of mu² that may be spent, questions before later rounds included.
-    probe
-        Share of the question before every later round.
-    most_rounds
-        At least 1.
-
-    Returns
-    -------
-    RoundPlan
-        The shares add up to `left` less `probe` for every round after the first.
+    before the last one the two are averaged by precision.  The shares add up to `left` less `probe`, the price of the
+    question, for every round after the first.
     """
     best, best_score = RoundPlan(math.inf, (left,)), math.inf
     for rounds in range(1, most_rounds + 1):
@@ -203,21 +174,10 @@ def inner_unit_noise(n: int, k: int, mu: float, cap: float) -> float:
 
 
 def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
-    """Predict the median error of the adaptive algorithm for equal signal variances and a flat tail.
+    """Predict the median error of the adaptive algorithm for equal signal variances and a flat tail; at most 1.
 
-    Parameters
-    ----------
-    n, d, k
-        Rows, columns, dimension.
-    mu
-        Budget.
-    gamma_w
-        Tail energy against the signal: sqrt(mean ||e||²) where the signal has variance 1 in every direction.
-
-    Returns
-    -------
-    float
-        At most 1.
+    `gamma_w` is the tail energy against the signal: sqrt(mean ||e||²) where the signal has variance 1 in every
+    direction.
 
     Examples
     --------

@@ -41,19 +41,7 @@ def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:
 
 
 class PreconditionedGram:
-    """The second moment of shrunk and clipped rows, as a `GramSource`.
-
-    Parameters
-    ----------
-    rows : Rows
-        Unit rows.
-    view : LocalView
-        Of the same rows.
-    factors : (k,) array
-        f, within (0, 1].
-    clip : float
-        c, at most 1.
-    """
+    """The second moment of unit rows, shrunk by f = `factors` in (0, 1] and clipped to c <= 1, as a `GramSource`."""
 
     def __init__(self, rows: AnyRows, view: LocalView, factors: Array, clip: float) -> None:
         self._rows, self._basis = rows, view.basis
@@ -85,26 +73,13 @@ class PreconditionedGram:
 
 @dataclass(frozen=True)
 class Look:
-    """One preconditioned second moment, seen off the subspace known at the time.
-
-    Attributes
-    ----------
-    lazy : LazyGauss
-    basis : (d, k) array
-        V.
-    mixed : (d, k) array
-        Its part between V and the rest.
-    solved : (k, d) array
-        M⁻¹ mixedᵀ, for the Schur complement.
-    weight : float
-        Mean weight of the records.
-    """
+    """One preconditioned second moment, seen off the subspace known at the time."""
 
     lazy: LazyGauss
-    basis: Array
-    mixed: Array
-    solved: Array
-    weight: float
+    basis: Array  # V (d, k)
+    mixed: Array  # (d, k), its part between V and the rest
+    solved: Array  # (k, d), M⁻¹ mixedᵀ, for the Schur complement
+    weight: float  # mean weight of the records
 
     @property
     def noise(self) -> float:
@@ -123,20 +98,8 @@ def preconditioned_look(
 ) -> tuple[Look, Estimate]:
     """Release a preconditioned second moment (lazily) and improve the known directions with it.
 
-    Parameters
-    ----------
-    rows : Rows
-        Unit rows.
-    estimate : Estimate
-        The directions known so far.
-    off : float
-        Root mean square of the residuals, estimated from released values.
-    mu_probe, mu_gram : float
-        Privacy of the question for the typical length, and of everything the look will ever reveal.
-    bits : BitSource
-        Private noise.
-    columns : int
-        Directions that may be revealed.
+    `off` is the root mean square of the residuals, estimated from released values; `columns` directions may be
+    revealed.
 
     Guarantee
     ---------
@@ -179,26 +142,9 @@ def leading_directions(
 ) -> tuple[Array, Array, float]:
     """Find the leading directions off `basis` in all looks together, averaged by precision.
 
-    Parameters
-    ----------
-    looks : sequence of Look
-    basis : (d, k) array
-        Directions already known.
-    count : int
-        Directions wanted.
-    start : (d, b) array
-        First guess, a function of public and released values.
-    passes : int
-        Block Krylov steps.
-
-    Returns
-    -------
-    values : (count,) array
-        Eigenvalues, in units of a sum over unit rows.
-    directions : (d, count) array
-        Orthonormal, and orthogonal to `basis`.
-    noise : float
-        Off-diagonal noise of the average.
+    `start` (d, b) is a first guess for `passes` block Krylov steps.  Returns `count` eigenvalues, in units of a sum
+    over unit rows, the directions (d, count), orthonormal and orthogonal to `basis`, and the off-diagonal noise of
+    the average.
     """
     weights = np.array([look.noise**-2.0 for look in looks])
     noise = float(weights.sum()) ** -0.5

@@ -110,24 +110,7 @@ def variance_within(
 
 
 def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
-    """Release sum z zᵀ and sum ||r||² of rows of length at most 1.
-
-    Parameters
-    ----------
-    rows : Rows
-        Clipped rows.
-    basis : (d, k) array
-        Orthonormal up to rounding; public or released.
-    mu : float
-        Privacy of both together.
-    bits : BitSource
-        Private noise.
-
-    Returns
-    -------
-    inside : (k, k) array
-        Symmetric.
-    outside : float
+    """Release sum z zᵀ (k, k) and sum ||r||² of rows of length at most 1, for a released orthonormal basis (d, k).
 
     Guarantee
     ---------
@@ -163,18 +146,7 @@ def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
 def typical_length(source: object, mu: float, bits: BitSource) -> float:
     """Release the geometric mean of the lengths of the rows, first to within a few octaves, then closely.
 
-    Parameters
-    ----------
-    source : (n, d) array, CSR matrix, RowSource or PartitionedTable
-    mu : float
-        Privacy of the answer.
-    bits : BitSource
-        Private noise.
-
-    Returns
-    -------
-    float
-        Between 2**-40 and 2**40 or so.
+    It lies between 2**-40 and 2**40 or so.
 
     Guarantee
     ---------
