@@ -100,7 +100,7 @@ def integer_rows(
     """Scale every row of real numbers (n, d) to integers, each on its own.
 
     Row i of the result depends on row i of `X` and on the public arguments only. With `decimals` the rows are those
-    of ``round(x * 10**decimals)``. `homogeneous` appends the constant one (in the units of the data) as a last column,
+    of ``round(x * 10**decimals)``. `homogeneous` appends the constant one (in the units of the data) as last column,
     for affine subspaces. A row with an integer longer than `max_bits`, or a value that is not finite, becomes zero.
     """
     width = X.shape[1] + homogeneous
@@ -178,8 +178,7 @@ def uniform_residues(count: int, prime: int, bits: BitSource) -> NDArray[np.int6
 def hashed_rows(rows: IntegerRows, width: int, prime: int, bits: BitSource) -> NDArray[np.int64]:
     """Rows times a uniformly random (d, width) matrix, modulo the prime: (n, width).
 
-    Ranks can only drop on the way, and drop by chance with the probability bounded in
-    :func:`rank_loss_probability`.
+    Ranks can only drop on the way, and drop by chance with the probability bounded in :func:`rank_loss_probability`.
     """
     projection = uniform_residues(rows.columns * width, prime, bits).reshape(rows.columns, width)
     out = np.empty((len(rows), width), dtype=np.int64)

@@ -1,9 +1,8 @@
 r"""Gaussian differential privacy: (epsilon, delta) to mu and back, rounded in the safe direction.
 
-A mechanism is mu-GDP when telling two neighbours apart from its output is at least as hard as telling N(0,
-1) from N(mu, 1).  Gaussian noise of standard deviation sigma on a sum of l2 sensitivity Delta is mu-GDP
-with mu = Delta / sigma, several of them compose to the root of the sum of the squares, and mu-GDP is
-(epsilon, delta)-DP if and only if
+A mechanism is mu-GDP when telling two neighbours apart from its output is at least as hard as telling N(0, 1) from
+N(mu, 1).  Gaussian noise of standard deviation sigma on a sum of l2 sensitivity Delta is mu-GDP with mu = Delta /
+sigma, several of them compose to the root of the sum of the squares, and mu-GDP is (epsilon, delta)-DP if and only if
 
 .. math::
 
@@ -17,6 +16,9 @@ The two terms agree in most digits when mu is small.  With :math:`a, b = \vareps
 Mills' ratio :math:`M(x) = \Phi(-x)/\varphi(x)` the same number is :math:`\varphi(a)\,(M(a) - M(b)) =
 \varphi(a)\int_a^b (1 - x M(x))\,dx`, an integral of a positive function, which is what is evaluated.  Error
 bound and rounding directions: docs/explanation/accounting.md.
+
+Every function takes floats: a positive mu, a delta strictly between 0 and 1, and an epsilon that is positive in a
+budget, and zero or above elsewhere.
 """
 
 from __future__ import annotations
@@ -43,17 +45,7 @@ _VANISHING = 39.0  # the normal tail beyond it is below the smallest positive fl
 def delta_from_mu(mu: float, epsilon: float) -> float:
     """Return the smallest delta such that mu-GDP implies (epsilon, delta)-DP, rounded up.
 
-    Parameters
-    ----------
-    mu
-        Positive.
-    epsilon
-        Zero or above.
-
-    Returns
-    -------
-    float
-        At least the exact value, and at most 2e-10 of it above.
+    It is at least the exact value, and at most 2e-10 of it above.
 
     Examples
     --------
@@ -70,19 +62,8 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
 def mu_from_budget(epsilon: float, delta: float) -> float:
     """Return the largest mu such that mu-GDP implies (epsilon, delta)-DP, rounded down.
 
-    The noise for a sum of l2 sensitivity Delta is then sigma = Delta / mu.
-
-    Parameters
-    ----------
-    epsilon
-        Positive.
-    delta
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        A mu that is safe as a real number: it passed ``delta_from_mu(mu, epsilon) <= delta``.
+    The noise for a sum of l2 sensitivity Delta is then sigma = Delta / mu.  The mu is safe as a real number: it
+    passed ``delta_from_mu(mu, epsilon) <= delta``.
 
     Examples
     --------
@@ -108,17 +89,7 @@ def _largest_mu(epsilon: float, delta: float) -> float:
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Return the smallest epsilon such that mu-GDP implies (epsilon, delta)-DP, rounded up.
 
-    Parameters
-    ----------
-    mu
-        Positive.
-    delta
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        Zero or above; infinite only where the exact value overflows.
+    It is zero or above, and infinite only where the exact value overflows.
     """
     checks.positive(mu=mu)
     checks.probability(delta=delta)

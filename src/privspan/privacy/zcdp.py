@@ -30,12 +30,7 @@ _SMALLEST = 1e-300  # searches end here: below it the terms of the bound lose th
 def delta_from_rho(rho: float, epsilon: float) -> float:
     """Return a delta such that rho-zCDP implies (epsilon, delta)-DP, rounded up.
 
-    Parameters
-    ----------
-    rho
-        Positive.
-    epsilon
-        Zero or above.
+    Rho is positive, epsilon zero or above.
 
     Examples
     --------
@@ -51,22 +46,8 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
 def rho_from_budget(epsilon: float, delta: float) -> float:
     """Return the largest rho such that the bound gives (epsilon, delta)-DP, rounded down.
 
-    Parameters
-    ----------
-    epsilon
-        Positive.
-    delta
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        A rho that is safe as a real number: it passed ``delta_from_rho(rho, epsilon) <= delta``.
-
-    Raises
-    ------
-    ValueError
-        When epsilon and delta are both so small that rho would be below 1e-300.
+    The rho is safe as a real number: it passed ``delta_from_rho(rho, epsilon) <= delta``.  Epsilon is positive and
+    delta strictly between 0 and 1; ``ValueError`` when both are so small that rho would be below 1e-300.
     """
     checks.budget(epsilon, delta)
     return _largest_rho(epsilon, delta)

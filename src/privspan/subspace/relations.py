@@ -1,9 +1,8 @@
 """Exact subspaces as rational matrices, and the linear relations that hold on them.
 
-An :class:`ExactForm` is the reduced row echelon form over the rationals of the rows that span a subspace:
-the one matrix that depends on the subspace alone, however it was found.  A :class:`Relation` is an equation
-with integer coefficients that every point of the subspace satisfies; :meth:`Relation.describe` says it in
-words ("total = a + b").
+An :class:`ExactForm` is the reduced row echelon form over the rationals of the rows that span a subspace: the one
+matrix that depends on the subspace alone, however it was found.  A :class:`Relation` is an equation with integer
+coefficients that every point of the subspace satisfies; :meth:`Relation.describe` says it in words ("total = a + b").
 
 Everything here is exact: Python integers and fractions, no floating point.
 """
@@ -11,15 +10,17 @@ Everything here is exact: Python integers and fractions, no floating point.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from operator import index
 
 from privspan.subspace import short_relations as _short_relations
 from privspan.subspace.wording import equation
 
 
+@dataclass(init=False, repr=False, unsafe_hash=True, slots=True)  # what would make the hash unsafe is refused below
 class Relation:
     """An equation ``sum(c[i] * x[i]) + constant == 0`` in coprime integers.
 
@@ -42,12 +43,10 @@ class Relation:
     'total = a + b'
     """
 
-    __slots__ = ("_columns", "_constant", "_terms")
-
     # A wide table has thousands of relations with a handful of columns each: only the nonzeros are stored.
     _columns: int
-    _constant: int
     _terms: tuple[tuple[int, int], ...]  # (column, coefficient), by column
+    _constant: int
 
     def __init__(self, coefficients: Sequence[int], constant: int = 0) -> None:
         self._fill(len(coefficients), enumerate(coefficients), constant)
@@ -108,12 +107,6 @@ class Relation:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Relation is immutable; cannot set {name!r}")
 
-    def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, Relation) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __repr__(self) -> str:
         if self._columns > 20:
             return f"Relation({self.describe()!r}, columns={self._columns})"
@@ -121,9 +114,6 @@ class Relation:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Relation.from_terms, (self._columns, dict(self._terms), self._constant)
-
-    def _key(self) -> tuple[int, tuple[tuple[int, int], ...], int]:
-        return self._columns, self._terms, self._constant
 
 
 @dataclass(frozen=True)
@@ -157,7 +147,7 @@ class ExactForm:
     homogeneous: bool = False
 
     def __post_init__(self) -> None:
-        problem = self._problem()
+        problem = next(self._problems(), None)
         if problem:
             raise ValueError(f"not a canonical reduced row echelon form: {problem}.")
 
@@ -215,10 +205,9 @@ class ExactForm:
     def relations(self) -> tuple[Relation, ...]:
         """Return independent relations that together say exactly what the subspace says.
 
-        There is one for each dimension that is missing.  They depend on the subspace alone, and are made
-        short where that is cheap: when few dimensions are missing, lattice reduction (python-flint, where
-        installed) proposes shorter ones, and the simplest independent ones of all are kept.  Simplest
-        first.
+        There is one for each dimension that is missing.  They depend on the subspace alone, and are made short where
+        that is cheap: when few dimensions are missing, lattice reduction (python-flint, where installed) proposes
+        shorter ones, and the simplest independent ones of all are kept.  Simplest first.
         """
         plain = self._plain_relations()
         if _short_relations.is_cheap(len(plain), self.columns):
@@ -245,32 +234,28 @@ class ExactForm:
         free = sorted(set(range(len(point))) - set(pivots))
         return [_column_relation(j, rows, pivots, len(point), point[j], denominator) for j in free]
 
-    def _problem(self) -> str | None:
-        """Say what is wrong with the form, if anything."""
+    def _problems(self) -> Iterator[str]:
+        """Say what is wrong with the form, if anything; the first is to be believed, as the later rest on it."""
         if not self.numerators or not self.numerators[0]:
-            return "it has no entries"
+            yield "it has no entries"
         if not len(self.numerators) == len(self.denominators) == len(self.pivots):
-            return "rows, denominators and pivots differ in number"
+            yield "rows, denominators and pivots differ in number"
         if any(len(row) != self.columns for row in self.numerators):
-            return "the rows differ in length"
-        if any(a >= b for a, b in zip(self.pivots, self.pivots[1:], strict=False)):
-            return "the pivots do not ascend"
+            yield "the rows differ in length"
+        if any(a >= b for a, b in pairwise(self.pivots)):
+            yield "the pivots do not ascend"
         if not 0 <= self.pivots[0] <= self.pivots[-1] < self.columns:
-            return "a pivot is outside the columns"
+            yield "a pivot is outside the columns"
         if self.homogeneous and not any(row[-1] for row in self.numerators):
-            return "a homogeneous form needs a point, but its last column is zero"
-        return self._row_problem()
-
-    def _row_problem(self) -> str | None:
+            yield "a homogeneous form needs a point, but its last column is zero"
         for i, (row, pivot) in enumerate(zip(self.numerators, self.pivots, strict=True)):
             denominator = self.denominators[i]
             if denominator < 1 or row[pivot] != denominator or any(row[:pivot]):
-                return f"row {i} does not lead with a one at its pivot"
+                yield f"row {i} does not lead with a one at its pivot"
             if any(row[other] for other in self.pivots if other != pivot):
-                return f"row {i} is not zero at the pivots of the others"
+                yield f"row {i} is not zero at the pivots of the others"
             if math.gcd(*row) != 1:
-                return f"row {i} is not in lowest terms"
-        return None
+                yield f"row {i} is not in lowest terms"
 
 
 def _column_relation(

@@ -9,6 +9,7 @@ any choice of a basis from a pool of vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 _MOST_VECTORS = 200
@@ -39,13 +40,15 @@ def simplified(vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]) 
         return given
     # The Hermite form of the transposed rows is U rows' = [T; 0] with U unimodular, so the last rows of U are a basis
     # of all integer vectors that annihilate the rows.
-    lattice = _integers(flint.fmpz_mat(rows).transpose().hnf(transform=True)[1])[len(rows) :]
+    lattice = _integers(flint.fmpz_mat(rows).transpose().hnf(True)[1])[len(rows) :]
     if _bits(lattice) > _MOST_LATTICE_BITS:
         return given
     proposed = _integers(flint.fmpz_mat(lattice).lll())
     kept = _first_independent(flint, sorted(given + proposed, key=_simplicity))
     # If the prime divides too much, settle for the better of the two.
-    return kept if len(kept) == len(given) else min(given, proposed, key=_total)
+    return (
+        kept if len(kept) == len(given) else min(given, proposed, key=lambda basis: _simplicity([*chain(*basis)])[:2])
+    )
 
 
 def _first_independent(flint: Any, vectors: list[list[int]]) -> list[list[int]]:
@@ -65,8 +68,3 @@ def _bits(rows: Sequence[Sequence[int]]) -> int:
 
 def _simplicity(vector: Sequence[int]) -> tuple[int, int, list[int]]:
     return sum(1 for entry in vector if entry), sum(map(abs, vector)), [-abs(entry) for entry in vector]
-
-
-def _total(basis: Sequence[Sequence[int]]) -> tuple[int, int]:
-    nonzeros, magnitudes, _ = zip(*map(_simplicity, basis), strict=True)
-    return sum(nonzeros), sum(magnitudes)

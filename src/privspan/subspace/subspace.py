@@ -1,8 +1,7 @@
 """`Subspace`: a linear or affine subspace of R^d, with an orthonormal basis and, where known, its exact form.
 
-Distances are those between projectors: the sine of the largest principal angle.  They are computed from
-residuals, never as the arc cosine of a number near one, and are right to about 1e-15 for angles of any
-size.
+Distances are those between projectors: the sine of the largest principal angle.  They are computed from residuals,
+never as the arc cosine of a number near one, and are right to about 1e-15 for angles of any size.
 """
 
 from __future__ import annotations
@@ -146,8 +145,7 @@ class Subspace:
     def distance(self, other: Subspace) -> float:
         """Return the operator norm of the difference of the projectors.
 
-        That is the sine of the largest principal angle, and 1 when the dimensions differ.  Offsets do not
-        count.
+        That is the sine of the largest principal angle, and 1 when the dimensions differ.  Offsets do not count.
         """
         self._same_space(other)
         if self.dimension != other.dimension:
