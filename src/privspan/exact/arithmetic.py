@@ -178,8 +178,7 @@ def uniform_residues(count: int, prime: int, bits: BitSource) -> NDArray[np.int6
 def hashed_rows(rows: IntegerRows, width: int, prime: int, bits: BitSource) -> NDArray[np.int64]:
     """Rows times a uniformly random (d, width) matrix, modulo the prime: (n, width).
 
-    Ranks can only drop on the way, and drop by chance with the probability bounded in
-    :func:`rank_loss_probability`.
+    Ranks can only drop on the way, and drop by chance with the probability bounded in :func:`rank_loss_probability`.
     """
     projection = uniform_residues(rows.columns * width, prime, bits).reshape(rows.columns, width)
     out = np.empty((len(rows), width), dtype=np.int64)
