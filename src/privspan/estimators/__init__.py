@@ -4,10 +4,8 @@ What is private is what ``fit`` stores. ``transform`` of the private rows themse
 row per person.
 """
 
-from privspan.estimators.approximate import ApproximateSubspace
-from privspan.estimators.boosted import BoostedSubspace
-from privspan.estimators.exact import ExactSubspace
 from privspan.estimators.pca import PrivatePCA
+from privspan.estimators.subspaces import ApproximateSubspace, BoostedSubspace, ExactSubspace
 from privspan.privacy import AbstentionWarning, NotPrivateWarning
 
 __all__ = [
