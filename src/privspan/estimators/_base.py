@@ -25,7 +25,7 @@ from privspan._lib import checks
 from privspan._lib.entry import entry, outside, rows_known
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
 from privspan.privacy.randomness import RandomLike
-from privspan.rows import PartitionedTable, RowSource, mapped_rows, partitioned
+from privspan.rows import PartitionedTable, RowSource, partitioned
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import as_rows_input, piece_rows
 from privspan.subspace import Subspace
@@ -74,7 +74,6 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             )
         else:
             X = self._validated(X, ensure_min_samples=2, dtype=None)
-            X = X if issparse(X) else mapped_rows(X)
         rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)
         with parameters_named_as_here():
@@ -84,7 +83,6 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
-        self._set_further_attributes()
         self._warn()
         return self
 
@@ -99,9 +97,6 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _takes_sparse(self) -> bool:
         """Whether sparse tables are taken, given the parameters."""
         return False
-
-    def _set_further_attributes(self) -> None:
-        """Set what an estimator has beyond the subspace, from `release_`."""
 
     def _warn(self) -> None:
         if not self.release_.private:

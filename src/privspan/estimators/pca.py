@@ -108,14 +108,12 @@ class PrivatePCA(SubspaceEstimator):
 
     def _release(self, X: Any, names: list[str] | None) -> Release:
         release, self.plan_ = self._settings().learn(X, self.random_state, names)
-        return release
-
-    def _set_further_attributes(self) -> None:
-        extras: Any = self.release_.extras
+        extras: Any = release.extras
         self.explained_variance_ = extras["explained_variance"]
         self.total_variance_ = extras["total_variance"]
         self.explained_variance_ratio_ = extras["explained_variance_ratio"]
         self.mean_ = extras["mean"]
+        return release
 
     def _centre(self) -> Any:
         return self.mean_
