@@ -12,17 +12,16 @@ total budget is the same on both sides.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from privspan import Budget, private_mean, private_subspace
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget
-from privspan.private import gaussian_budgets, private_subspace
-from privspan.sums.mean import private_mean
+from privspan.privacy import share_mu
 
 n, k, bound = 4_000, 3, 4.0
 budget = Budget(3.0, 1e-6)
 columns = [50, 100, 200, 400, 800]
 
 # %%
-# Both ways, at the same total cost. ``gaussian_budgets`` divides the budget so that the two steps together cost the
+# Both ways, at the same total cost. ``share_mu`` divides the budget so that the two steps together cost the
 # whole. A seed makes the figure repeatable; leave ``rng`` out when the records are real.
 without, within = [], []
 for d in columns:
@@ -33,7 +32,7 @@ for d in columns:
     plain = private_mean(X, epsilon=budget.epsilon, delta=budget.delta, norm_bound=bound, rng=1)
     without.append(np.linalg.norm(plain.mean - centre) / np.linalg.norm(centre))
 
-    first, second = gaussian_budgets(budget, (0.5, 0.5))
+    first, second = (Budget.for_mu(mu, budget.delta) for mu in share_mu(budget.mu, 0.5, 0.5))
     learnt = private_subspace(X, k, epsilon=first.epsilon, delta=first.delta, method="adaptive", rng=2)
     projected = private_mean(X, learnt.subspace, epsilon=second.epsilon, delta=second.delta, norm_bound=bound, rng=3)
     within.append(np.linalg.norm(projected.mean - centre) / np.linalg.norm(centre))
