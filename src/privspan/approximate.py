@@ -38,8 +38,8 @@ OPTIONS: dict[str, checks.Checks] = {
 }
 """Expert settings of each aggregate."""
 
-Outcome = tuple[Subspace | None, dict[str, object], tuple[Part, ...]]
-"""What an aggregate released: a subspace or None, public or released numbers, and what it spent."""
+# What an aggregate released: a subspace or None, public or released numbers, and what it spent.
+_Outcome = tuple[Subspace | None, dict[str, object], tuple[Part, ...]]
 
 
 @entry
@@ -199,7 +199,7 @@ class BlockSettings:
 
 def block_step(
     table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
-) -> Outcome:
+) -> _Outcome:
     """Propose a subspace per block and aggregate the proposals.
 
     Guarantee
