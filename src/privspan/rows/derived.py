@@ -50,6 +50,24 @@ class ShiftedRows(_Derived):
         return less(rows, self._shift)
 
 
+class StandardisedRows(_Derived):
+    """Every row of a dense source less one vector, times another, in float64.
+
+    Parameters
+    ----------
+    source : RowSource
+    centre, factors : (d,) arrays
+    """
+
+    def __init__(self, source: RowSource, centre: NDArray[np.float64], factors: NDArray[np.float64]) -> None:
+        super().__init__(source)
+        self._centre, self._factors = centre, factors
+        self.dtype = np.dtype(np.float64)
+
+    def _made(self, rows: NDArray[Any]) -> Any:
+        return standardised(rows, self._centre, self._factors)
+
+
 class SelectedColumns(_Derived):
     """Some columns of a source.
 
@@ -136,3 +154,9 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
     with np.errstate(all="ignore"):
         return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
+
+
+def standardised(rows: NDArray[Any], centre: NDArray[np.float64], factors: NDArray[np.float64]) -> Any:
+    """Return dense rows less a vector, times another, in float64: entry by entry, nothing raised."""
+    with np.errstate(all="ignore"):
+        return less(rows, centre) * factors
