@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -22,6 +23,7 @@ from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.private import private_subspace
+from privspan.rows.columns import public_columns
 from privspan.sums import scales
 from privspan.sums.mean import pair_differences
 
@@ -51,12 +53,9 @@ def table(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def measured(X: np.ndarray, flags: np.ndarray, seed: int) -> tuple[scales.ColumnScales, float]:
     """Return private scales, and the share of mu² that they cost."""
-    bounds = np.where(flags[:, None], [0.0, 1.0], np.nan)
-    known = scales.ColumnBounds(bounds[:, 0], bounds[:, 1], flags)
+    known = replace(public_columns(X, len(flags), bounds=np.where(flags, [[0.0], [1.0]], np.nan)), boolean=flags)
     ledger = MuLedger(BUDGET)
-    votes, moments = scales.scale_shares(len(X) // 2, known, BUDGET.mu)
-    found = scales.column_scales(X, ledger, open_streams(seed), known, votes=votes, moments=moments)
-    return found, votes + moments
+    return scales.scales_within(ledger, X, known, open_streams(seed)), sum(share for _, share in ledger.shares)
 
 
 def captured(X: np.ndarray, unit: np.ndarray, mu: float, seed: int) -> float:

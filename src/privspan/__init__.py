@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         ApproximateSubspace,
         BoostedSubspace,
         ExactSubspace,
-        NoSpreadWarning,
         PrivatePCA,
         PrivateStandardScaler,
     )
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from privspan.subspace.relations import ExactForm, Relation
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
+    from privspan.sums.scales import NoSpreadWarning
     from privspan.sums.standardise import PrivateScales, private_scales
 
 _HOMES = {
@@ -55,7 +55,7 @@ _HOMES = {
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
     "ExactSubspace": "privspan.estimators",
-    "NoSpreadWarning": "privspan.estimators",
+    "NoSpreadWarning": "privspan.sums.scales",
     "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",

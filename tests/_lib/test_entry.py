@@ -44,7 +44,7 @@ CALLS: dict[str, Any] = {
         X, X[:, 0], norm_bound=2.0, target_bound=2.0, **b
     ),
     "explained_variance": lambda X, **b: explained_variance(X, LINE, **b),
-    "private_scales": lambda X, **b: privspan.private_scales(X, bounds=[(-9.0, 9.0)] * 6, **b),
+    "private_scales": lambda X, **b: privspan.private_scales(X, bounds=(-9.0, 9.0), **b),
     "PrivateStandardScaler": lambda X, rng, **b: privspan.PrivateStandardScaler(random_state=rng, **b).fit(X),
     "PrivatePCA": lambda X, rng, **b: PrivatePCA(2, random_state=rng, **b).fit(X),
     "PrivatePCA, any k": lambda X, rng, **b: PrivatePCA("auto", random_state=rng, **b).fit(X),

@@ -22,7 +22,7 @@ EXPECTED_FAILURES = {
 
 
 @pytest.mark.filterwarnings("ignore::privspan.estimators.AbstentionWarning")
-@pytest.mark.filterwarnings("ignore::privspan.estimators.NoSpreadWarning")
+@pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
 @pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
 @pytest.mark.filterwarnings("ignore::privspan.WeakPrivacyWarning")
 @parametrize_with_checks(

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from privspan import NoSpreadWarning, NotPrivateWarning, PrivatePCA, PrivateStandardScaler, private_scales
-from privspan.sums.scales import column_bounds
+from privspan.rows.columns import public_columns
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -138,8 +138,8 @@ FRAME = pd.DataFrame({"dtype": [1.0, 2.0], "column_names": [3.0, 4.0], "flag": [
 )
 def test_booleans_are_known_by_their_type(table):
     """A column that is called like an attribute of tables is not taken for it."""
-    np.testing.assert_array_equal(column_bounds(table, 3, None).boolean, [False, False, True])
-    assert column_bounds(FRAME.to_numpy() == 1.0, 3, None).boolean.all()
+    np.testing.assert_array_equal(public_columns(table, 3).boolean, [False, False, True])
+    assert public_columns(FRAME.to_numpy() == 1.0, 3).boolean.all()
 
 
 def test_names_are_those_of_the_columns():

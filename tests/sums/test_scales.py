@@ -18,6 +18,7 @@ from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import open_rows, partition_rows
+from privspan.rows.columns import public_columns
 from privspan.sums import scales
 from privspan.sums.scales import ladder_sensitivity, rung_sums, vote_counts, vote_sensitivity
 
@@ -184,7 +185,7 @@ def test_a_long_tail_is_not_cut_off():
 def test_the_stated_noise_is_the_noise():
     """For booleans, which have one rung; pairs are drawn alike in all runs."""
     X = np.random.default_rng(0).random((4_000, 30)) < 0.5
-    known, ledgers = scales.column_bounds(X, 30, None), [MuLedger(Budget(**BUDGET)) for _ in range(20)]
+    known, ledgers = public_columns(X, 30), [MuLedger(Budget(**BUDGET)) for _ in range(20)]
     found = [
         scales.column_scales(
             X, ledger, replace(open_streams(0), noise=open_streams(seed).noise), known, votes=0.0, moments=1.0
@@ -218,7 +219,7 @@ def test_public_bounds_let_few_rows_do():
     X = np.random.default_rng(0).uniform(0.0, 1.0, (500, 3)) * [1.0, 120.0, 1e5]
     with pytest.raises(ValueError, match="`bounds=`"):
         private_scales(X, epsilon=0.5, delta=1e-6)
-    released = private_scales(X, **BUDGET, bounds=[(0, 1), (0, 120), (0, 1e5)], rng=0)
+    released = private_scales(X, **BUDGET, bounds=[(0, 0, 0), (1, 120, 1e5)], rng=0)
     assert released.found.all()
     np.testing.assert_allclose(released.scale / X.std(axis=0), 1.0, atol=0.4)
 

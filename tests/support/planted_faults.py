@@ -26,11 +26,13 @@ from unittest import mock
 
 import dask
 import dask.array as da
+import everyday_replay
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exact_oracle import printed_algorithm, scores
+from gaussian_transcript import Transcript
 from scipy import sparse
 from stable_attacks import hidden_rows
 
@@ -64,7 +66,7 @@ from privspan.stable.leverage import GRID, LeverageFilter, exact_gram
 from privspan.stable.plan import StableBudget
 from privspan.stable.records import stable_subspace
 from privspan.stable.release import certified_release
-from privspan.sums import adaptive, lazy_gauss, localised, mean, scales, standardise
+from privspan.sums import adaptive, centre, everyday, lazy_gauss, localised, looks, mean, scales, standardise
 from privspan.sums import grid as sums
 from privspan.sums.localised import local_view, localised_sums
 
@@ -872,3 +874,68 @@ TRIPLE_NEIGHBOURS = [TRIPLES | {"col": np.array([0, 1, last])} for last in (0, 1
 @fault("triples of a file read by SciPy", lambda: record_seen_by_others(".npz", TRIPLE_NEIGHBOURS))
 def checked_by_scipy(patch):
     patch.setattr(array_files, "_stored_matrix", lambda path, parts, shape: sparse.csr_array(sparse.load_npz(path)))
+
+
+# ---- Everyday PCA ----------------------------------------------------------------------------------------------
+
+
+def everyday_table() -> Any:
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((3000, 4)) * np.array([3.0, 2.0, 1.0, 1.0]) + 5.0
+
+
+def everyday_refuted() -> bool:
+    """Replay a run on a neighbour: more than mu² is spent, or something unreleased shows in what is released."""
+    return not_replayed(last_replaced(everyday_table(), np.full(4, 1e4), np.full(4, -1e4)), everyday_replay.fitted)
+
+
+def not_replayed(pair: Any, run: Callable[..., Any]) -> bool:
+    spent, same = everyday_replay.replayed(*pair, run)
+    return not same or spent > mu_from_budget(1.0, everyday_replay.DELTA) ** 2 * (1 + 1e-9)
+
+
+def look_refuted() -> bool:
+    """Replay one look at unit rows whose inner product is that of the worst pair."""
+    angle = math.acos(-(looks.CONSTANT**2))
+    pair = last_replaced(np.zeros((9, 2)), np.array([1.0, 0.0]), np.array([math.cos(angle), math.sin(angle)]))
+    with pytest.MonkeyPatch.context() as patch:
+        bits = open_streams(0).noise
+        spent = Transcript(patch).spent_by(lambda X: looks.whole_looks(Rows(X), [None], [1.0], bits), *pair)
+    return spent > 1.0 + 1e-9
+
+
+@fault("length counts about an unreleased centre", everyday_refuted)
+def lengths_about_the_mean(patch):
+    measure = centre.lengths_about
+    patch.setattr(centre, "lengths_about", lambda table, middle: measure(table, table.mean(axis=0)))
+
+
+@fault("radius chosen after looking", everyday_refuted)
+def longest_row(patch):
+    search = everyday.bisected_radius
+
+    def after_looking(lengths, *arguments, **options):
+        return replace(search(lengths, *arguments, **options), radius=float(np.max(lengths)))
+
+    patch.setattr(everyday, "bisected_radius", after_looking)
+
+
+@fault("augmented constant not charged", look_refuted)
+def free_constant(patch):
+    patch.setattr(looks.AugmentedGram, "size", property(lambda self: 1.0, lambda self, size: None), raising=False)
+
+
+@fault("judge using the true moment", everyday_refuted)
+def all_knowing_judge(patch):
+    seen: list[Any] = []
+    look, judge = everyday.whole_looks, everyday.judged_mixture
+
+    def watched(rows, *arguments, **options):
+        seen.append(sum(piece.T @ piece for _, piece in rows.pieces()))
+        return look(rows, *arguments, **options)
+
+    def knowing(unit, clipped, k, public):
+        return judge(unit, replace(clipped, moment=seen[-1]), k, public)
+
+    patch.setattr(everyday, "whole_looks", watched)
+    patch.setattr(everyday, "judged_mixture", knowing)

@@ -185,7 +185,7 @@ def _scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateS
 
 
 _add("private_scales", private_scales, scale_pairs(), share=0.25)
-_add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=np.array([[0.0, 1.0]] * 2))
+_add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=(0.0, 1.0))
 _add("PrivateStandardScaler", _scaled, scale_pairs(), share=0.25, with_mean=False)
 
 

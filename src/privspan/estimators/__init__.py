@@ -5,7 +5,7 @@ row per person.
 """
 
 from privspan.estimators.pca import PrivatePCA
-from privspan.estimators.scaler import NoSpreadWarning, PrivateStandardScaler
+from privspan.estimators.scaler import PrivateStandardScaler
 from privspan.estimators.subspaces import ApproximateSubspace, BoostedSubspace, ExactSubspace
 from privspan.privacy import AbstentionWarning, NotPrivateWarning
 
@@ -14,7 +14,6 @@ __all__ = [
     "ApproximateSubspace",
     "BoostedSubspace",
     "ExactSubspace",
-    "NoSpreadWarning",
     "NotPrivateWarning",
     "PrivatePCA",
     "PrivateStandardScaler",

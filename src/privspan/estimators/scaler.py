@@ -7,8 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
@@ -18,12 +16,11 @@ from privspan._lib.entry import outside
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy import Budget
 from privspan.rows import RowSource
-from privspan.sums.scales import PublicBounds, column_bounds
-from privspan.sums.standardise import scales_within
-
-
-class NoSpreadWarning(UserWarning):
-    """Columns whose spread could not be told from noise were left as they are."""
+from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
+from privspan.rows.compressed import compressed_rows
+from privspan.rows.derived import times
+from privspan.sums.scales import NoSpreadWarning
+from privspan.sums.standardise import standardised_within
 
 
 @dataclass(eq=False, repr=False)
@@ -38,10 +35,12 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         The guarantee for everything that ``fit`` stores, together.
     with_mean : bool, default=True
         Whether to release means, for half of mu², and to take them away. False for sparse tables.
-    bounds : mapping or (n_features, 2) array, optional
-        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for each column,
-        NaN where nothing is known. With few rows they are the way to do it at all. Columns of booleans have them by
-        themselves.
+    bounds : mapping, (2,) or (2, n_features) array, optional
+        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
+        alike; or low ends and high ends, NaN where nothing is known. With few rows they are the way to do it at all.
+        Columns of booleans have them by themselves.
+    scale : mapping or (n_features,) array, optional
+        Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
 
@@ -91,6 +90,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     _: KW_ONLY
     with_mean: bool = True
     bounds: PublicBounds | None = None
+    scale: PublicNumbers | None = None
 
     def _takes_sparse(self) -> bool:
         return not self.with_mean
@@ -98,9 +98,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
         if not isinstance(self.with_mean, bool | np.bool_):
             raise TypeError("`with_mean` must be True or False.")
-        bounds = column_bounds(declared, self.n_features_in_, self.bounds, names)
+        public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds, scale=self.scale)
         budget = Budget(self.epsilon, self.delta)
-        release = scales_within(budget, X, bounds, bool(self.with_mean), self.random_state)
+        release = standardised_within(budget, X, public, bool(self.with_mean), self.random_state)
         self.release_ = release
         self.mean_, self.mean_std_, self.scale_std_ = release.mean, release.mean_std, release.scale_std
         self.scale_ = np.where(release.found, release.scale, 1.0)
@@ -133,7 +133,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         rows: Any = self._validated(held, reset=False, dtype=(np.float64, np.float32))
         with np.errstate(all="ignore"):
             if issparse(rows):
-                return _times(rows, 1.0 / self.scale_)
+                return times(rows, 1.0 / self.scale_)
             return np.asarray((rows - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: Any) -> Any:
@@ -153,12 +153,5 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
         with np.errstate(all="ignore"):
             if issparse(rows):
-                return _times(rows, self.scale_)
+                return times(compressed_rows(rows), self.scale_)
             return np.asarray(rows * self.scale_ + self.mean_)
-
-
-def _times(rows: Any, factors: NDArray[np.float64]) -> Any:
-    """Return sparse rows with every column multiplied by its factor."""
-    scaled: Any = sparse.csr_array(rows, dtype=np.float64, copy=True)
-    scaled.data *= factors[scaled.indices]
-    return scaled

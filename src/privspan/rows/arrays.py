@@ -128,6 +128,10 @@ class HeldRows(RowSource):
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         return self._whole[numbers]
 
+    def lend(self, rows: slice, function: Callable[[Any], _Result]) -> _Result:
+        """Return ``function(rows)`` of the rows in memory themselves."""
+        return function(self._whole[rows])
+
 
 def open_npy(path: Path) -> RowSource:
     """Map a ``.npy`` file; a file shorter than its header says is refused here."""

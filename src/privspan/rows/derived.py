@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,23 +49,31 @@ class ShiftedRows(_Derived):
     def _made(self, rows: NDArray[Any]) -> Any:
         return less(rows, self._shift)
 
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)``, subtracted from the rows where they lie."""
+        return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
-class StandardisedRows(_Derived):
-    """Every row of a dense source less one vector, times another, in float64.
+
+class ScaledColumns(_Derived):
+    """Every column of a source times a number of its own, in float64.
 
     Parameters
     ----------
     source : RowSource
-    centre, factors : (d,) arrays
+    factors : (d,) array
     """
 
-    def __init__(self, source: RowSource, centre: NDArray[np.float64], factors: NDArray[np.float64]) -> None:
+    def __init__(self, source: RowSource, factors: NDArray[np.float64]) -> None:
         super().__init__(source)
-        self._centre, self._factors = centre, factors
+        self._factors = factors
         self.dtype = np.dtype(np.float64)
 
-    def _made(self, rows: NDArray[Any]) -> Any:
-        return standardised(rows, self._centre, self._factors)
+    def _made(self, rows: Any) -> Any:
+        return times(rows, self._factors)
+
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)``, multiplied from the rows where they lie."""
+        return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
 class SelectedColumns(_Derived):
@@ -156,7 +164,17 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
         return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
 
 
-def standardised(rows: NDArray[Any], centre: NDArray[np.float64], factors: NDArray[np.float64]) -> Any:
-    """Return dense rows less a vector, times another, in float64: entry by entry, nothing raised."""
+def times(rows: Any, factors: NDArray[np.float64]) -> Any:
+    """Return rows with every column multiplied by its number, in float64: entry by entry, nothing raised.
+
+    Parameters
+    ----------
+    rows : (m, d) array or CSR array
+    factors : (d,) array
+    """
     with np.errstate(all="ignore"):
-        return less(rows, centre) * factors
+        if isinstance(rows, np.ndarray):
+            return np.asarray(np.multiply(rows, factors, dtype=np.float64, casting="unsafe"))
+        scaled = sparse.csr_array(rows.astype(np.float64, copy=True))
+        scaled.data *= factors[scaled.indices]
+        return scaled

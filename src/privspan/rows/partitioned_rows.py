@@ -133,10 +133,10 @@ def _chunks_of(function: Callable[..., Array], *known: NDArray[Any]) -> Iterator
 class PartitionedRows:
     """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`."""
 
-    def __init__(self, table: PartitionedTable, *, clip: float | None = None) -> None:
+    def __init__(self, table: PartitionedTable, *, clip: float | None = None, keep: bool = True) -> None:
         self.shape = table.shape
         self._place, self._lengths = table.place, table.lengths
-        keep = 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
+        keep = keep and 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
         self._rows = table.place.map(partial(_opened, clip=clip, keep=keep), table.parts)
         if keep:
             self._rows = table.place.hold(self._rows, table.lengths)
@@ -182,6 +182,7 @@ def _piece_sums(
 AnyRows: TypeAlias = Rows | PartitionedRows
 
 
-def open_unit_rows(X: Any, *, clip: float | None = None) -> AnyRows:
+def open_unit_rows(X: Any, *, clip: float | None = None, keep: bool = True) -> AnyRows:
     """Return the rows of a table that `as_rows_input` has let in, wherever they are."""
-    return PartitionedRows(X, clip=clip) if isinstance(X, PartitionedTable) else Rows(X, clip=clip)
+    kind = PartitionedRows if isinstance(X, PartitionedTable) else Rows
+    return kind(X, clip=clip, keep=keep)

@@ -6,19 +6,46 @@ Plain post-processing of what `LazyGauss` reveals, and the choice of what it is 
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
+from privspan.sums.lazy_gauss import WIDEST_DENSE
 
 Array = NDArray[np.float64]
 
 _SMALL_RESIDUAL = 0.1
 
 
+class Revealed(Protocol):
+    """A noisy symmetric matrix that is known in some directions, and can be asked for more; see `LazyGauss`."""
+
+    @property
+    def basis(self) -> Array:
+        """Directions revealed so far, (d, m)."""
+
+    @property
+    def image(self) -> Array:
+        """The matrix times these directions, (d, m)."""
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of an off-diagonal entry of the noise."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every direction has been revealed."""
+
+    def extend(self, block: Array) -> bool:
+        """Reveal the matrix on the directions of `block` that are new; False if nothing could be revealed."""
+
+    def reveal_all(self) -> None:
+        """Reveal the whole matrix at once, for small d."""
+
+
 def leading_pairs(
-    lazy: LazyGauss, k: int, block_size: int, passes: int, public: np.random.Generator
+    lazy: Revealed, k: int, block_size: int, passes: int, public: np.random.Generator
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
 
@@ -46,7 +73,7 @@ def leading_pairs(
     return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
 
 
-def _ritz(lazy: LazyGauss) -> tuple[Array, Array]:
+def _ritz(lazy: Revealed) -> tuple[Array, Array]:
     """Return the eigenpairs of A + N within the revealed directions, largest first."""
     within = lazy.basis.T @ lazy.image  # (m, m)
     values, vectors = np.linalg.eigh(0.5 * (within + within.T))

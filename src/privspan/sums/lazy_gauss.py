@@ -74,7 +74,7 @@ class UnitGram:
         """Return one array (d, b) per chunk."""
         if block is not None:
             return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block), finish=finish)
-        return self._rows.map_chunks(lambda piece: _dense(piece.T @ piece), finish=finish)
+        return self._rows.map_chunks(lambda piece: as_dense(piece.T @ piece), finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products: inner ones of length d, then sums over the chunk."""
@@ -82,7 +82,7 @@ class UnitGram:
         return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS))
 
 
-def _dense(gram: Any) -> Array:
+def as_dense(gram: Any) -> Array:
     """Return a (d, d) product as an array; that of sparse rows is sparse."""
     return gram if isinstance(gram, np.ndarray) else np.asarray(gram.toarray())
 

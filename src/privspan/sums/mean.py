@@ -24,6 +24,7 @@ from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
+from privspan.rows.arrays import HeldRows
 from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
@@ -125,7 +126,7 @@ def mean_within(
     bound, n = float(norm_bound), int(source.shape[0])
     rows = open_unit_rows(source, clip=bound)
     mu = ledger.spend("mean", ledger.left)
-    total, sigma = gaussian_sum(_row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
+    total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
     mean = total * (bound / n)
     if subspace is not None:
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
@@ -210,11 +211,13 @@ def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
 
 
 def less_mean(X: object, mean: Array) -> Any:
-    """Return the rows of a dense table less a released vector; a source stays one, and nothing is read."""
+    """Return the rows of a dense table less a released vector, formed when they are read: nothing is copied."""
     source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
-    return ShiftedRows(source, mean) if isinstance(source, RowSource) else less(source, mean)
+    if not isinstance(source, RowSource):
+        return ShiftedRows(HeldRows(source.shape, source.dtype, lambda: source), mean)
+    return ShiftedRows(source, mean)
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:
@@ -224,7 +227,7 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
     return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n)
 
 
-def _row_sums(rows: AnyRows) -> ChunkSums:
+def row_sums(rows: AnyRows) -> ChunkSums:
     """Return the sum of the rows of each chunk, (columns,)."""
     return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
 

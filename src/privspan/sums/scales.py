@@ -8,13 +8,14 @@ From the sizes D = |x - x'| of differences of pairs, in which any centre drops o
    from the last two, so that a column with a long tail gets neither the noise of a clip that nobody needs nor a
    variance without its tail.
 
+Columns with public scales take no part in either.
 Proofs: docs/explanation/column-scales.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -24,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib import checks
 from privspan._lib.rounding import relative_error, sqrt_up
 from privspan._lib.watch import rows_seen
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows import PartitionedTable
+from privspan.rows.columns import PublicColumns
 from privspan.rows.compressed import entry_rows, summed_rows
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedSums
 from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows
@@ -38,7 +39,6 @@ from privspan.sums.mean import pair_differences
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
-PublicBounds: TypeAlias = Mapping[Any, tuple[float, float]] | NDArray[Any] | Sequence[Any]
 
 _FIRST_OCTAVE, _BINS, _HALVES = -60, 80, 3  # bins of three half octaves, from 2**-60 to 2**60
 _LEAST_VOTES, _LEAST_MOMENTS = 0.02, 0.12  # shares of mu²
@@ -53,46 +53,24 @@ _LIKELY, _SURE = 1.0, 2.5  # standard deviations: of the second rung, which most
 _FALL = math.exp(-0.5)  # by which the ratio of successive rungs falls, in a log-normal tail with sigma 0.98
 
 
-@dataclass(frozen=True)
-class ColumnBounds:
-    """What is publicly known of every column.
-
-    Attributes
-    ----------
-    low, high : (d,) arrays
-        NaN where nothing is known.
-    boolean : (d,) array of bool
-        Where both are and nothing in between can be.
-    """
-
-    low: Array
-    high: Array
-    boolean: Bools
-
-    @property
-    def known(self) -> Bools:
-        """Which columns have bounds, (d,)."""
-        return np.isfinite(self.low)
-
-    @property
-    def middle(self) -> Array:
-        """Midpoints, 0 where nothing is known; (d,)."""
-        return np.where(self.known, self.low + (self.high - self.low) / 2.0, 0.0)
+class NoSpreadWarning(UserWarning):
+    """Columns whose spread could not be told from noise were left as they are."""
 
 
 @dataclass(frozen=True)
 class ColumnScales:
-    """Released standard deviations.
+    """Standard deviations of columns, released ones and public ones.
 
     Attributes
     ----------
     scale : (d,) array
         Infinite where no spread was found: dividing by it leaves the column out.
     std : (d,) array
-        Standard deviation of the noise in `scale`, relative to it; nothing is said of what lies above `clip`.
+        Standard deviation of the noise in `scale`, relative to it, 0 for public ones; nothing is said of what lies
+        above `clip`.
     found : (d,) array of bool
     clip : (d,) array
-        Larger differences were counted as this large.
+        Larger differences were counted as this large; infinite for public scales.
     """
 
     scale: Array
@@ -104,72 +82,21 @@ class ColumnScales:
 # ---- Public numbers ------------------------------------------------------------------------------------------------
 
 
-def column_bounds(X: Any, d: int, bounds: PublicBounds | None, names: Sequence[str] | None = None) -> ColumnBounds:
-    """Read public bounds, and find columns that are declared as booleans, by types alone.
-
-    Parameters
-    ----------
-    X
-        The table as it was handed in, before its columns were given one type.
-    d : int
-        Number of columns.
-    bounds : mapping, (d, 2) array or None
-        (low, high) by name or position; or a row of two numbers for each column, NaN where nothing is known.
-    names : sequence of str, optional
-        Of the columns.
-    """
-    boolean = _declared_booleans(X, d)
-    ends = np.where(boolean[:, None], [0.0, 1.0], np.nan)  # (d, 2)
-    if isinstance(bounds, Mapping):
-        for key, pair in bounds.items():
-            ends[_position(key, d, names)] = _two_numbers(pair)
-    elif bounds is not None:
-        given = checks.matrix(bounds, name="bounds").astype(np.float64)
-        if given.shape != (d, 2):
-            raise ValueError(f"`bounds` must have one row (low, high) per column, shape ({d}, 2); got {given.shape}.")
-        ends = np.where(np.isnan(given), ends, given)
-    width = ends[:, 1] - ends[:, 0]
-    if not (np.isnan(ends).all(axis=1) | ((width >= 2.0**-500) & (width <= 2.0**500))).all():
-        raise ValueError("`bounds` must be pairs of finite numbers, low < high, whose squares stay in range.")
-    return ColumnBounds(ends[:, 0], ends[:, 1], boolean & (width == 1.0))
+def pair_count(source: Any) -> int:
+    """Return how many pairs of rows there will be, from public numbers."""
+    lengths = source.lengths if isinstance(source, PartitionedTable) else (source.shape[0],)
+    return sum(int(length) // 2 for length in lengths)
 
 
-def _declared_booleans(X: Any, d: int) -> Bools:
-    """Tell which columns a table declares as booleans; (d,)."""
-    if hasattr(type(X), "dtypes"):  # of the type: an attribute of a frame may be a column of that name
-        kinds = list(X.dtypes)
-    elif hasattr(type(X), "schema"):
-        kinds = list(X.schema.types)
-    else:
-        kinds = [getattr(X, "dtype", None)] * d
-    found = np.array([str(kind).lower().startswith("bool") for kind in kinds], dtype=bool)
-    return found if len(found) == d else np.zeros(d, dtype=bool)
-
-
-def _position(key: Any, d: int, names: Sequence[str] | None) -> int:
-    if names is not None and key in names:
-        return list(names).index(key)
-    if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < d:
-        return int(key)
-    raise ValueError(f"`bounds` must name columns, by name or by position below {d}; got {key!r}.")
-
-
-def _two_numbers(pair: Any) -> Array:
-    ends = checks.as_array(pair, "bounds")
-    if ends.shape != (2,) or ends.dtype.kind not in "biuf":
-        raise ValueError("`bounds` must be pairs (low, high) of numbers.")
-    return ends.astype(np.float64)
-
-
-def scale_shares(pairs: int, bounds: ColumnBounds, mu: float) -> tuple[float, float]:
+def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, float]:
     """Return the shares of mu² that the votes and the second moments need, or refuse.
 
     Parameters
     ----------
     pairs : int
-        Differences of rows.
-    bounds : ColumnBounds
-        Columns with bounds do not vote.
+        Differences of rows, `pair_count`.
+    public : PublicColumns
+        Columns with bounds do not vote, and those with scales are not measured.
     mu : float
         The whole.
 
@@ -178,15 +105,18 @@ def scale_shares(pairs: int, bounds: ColumnBounds, mu: float) -> tuple[float, fl
     ValueError
         If more than half is needed, or there is no pair.  Public numbers decide, and nothing has been spent.
     """
+    unknown = ~public.scaled
+    measured, voting = int(unknown.sum()), int((unknown & ~public.bounded).sum())
+    if not measured:
+        return 0.0, 0.0
     if pairs < 1:
         raise ValueError("`X` must have at least two rows in one of its partitions, for a pair of rows.")
-    d, voting = len(bounds.low), int((~bounds.known).sum())
     votes = max(_LEAST_VOTES, (_VOTES * _noise(pairs, voting, mu)) ** 2) if voting else 0.0
-    moments = max(_LEAST_MOMENTS, ((_MOMENTS if voting else _BOUNDED) * _noise(pairs, d, mu)) ** 2)
+    moments = max(_LEAST_MOMENTS, ((_MOMENTS if voting else _BOUNDED) * _noise(pairs, measured, mu)) ** 2)
     if votes + moments > _MOST_SHARE:
         needed = f"{votes + moments:.2g} times the budget (as mu²), and half of it is the most that they may"
         raise ValueError(
-            f"Private scales of {d} column(s) from {pairs} pair(s) of rows would take {needed}. Give public "
+            f"Private scales of {measured} column(s) from {pairs} pair(s) of rows would take {needed}. Give public "
             "`bounds=` for the columns, or public units (`scale={…}`), or use more rows or a larger epsilon."
         )
     return votes, moments
@@ -200,41 +130,56 @@ def _noise(pairs: int, columns: int, mu: float) -> float:
 # ---- Release -------------------------------------------------------------------------------------------------------
 
 
+def scales_within(ledger: MuLedger, source: Any, public: PublicColumns, streams: Streams) -> ColumnScales:
+    """Do what `column_scales` does for the shares that `scale_shares` asks for: docs/explanation/column-scales.md."""
+    votes, moments = scale_shares(pair_count(source), public, ledger.mu)
+    return column_scales(source, ledger, streams, public, votes=votes, moments=moments)
+
+
 def column_scales(
-    X: Any, ledger: MuLedger, streams: Streams, bounds: ColumnBounds, *, votes: float, moments: float
+    X: Any, ledger: MuLedger, streams: Streams, public: PublicColumns, *, votes: float, moments: float
 ) -> ColumnScales:
-    """Release the standard deviation of every column.
+    """Release the standard deviation of every column that has no public one.
 
     Parameters
     ----------
     X : (n, d) array, CSR matrix, RowSource or PartitionedTable
         At least two rows.  A difference with a non-finite entry counts as zero.
     ledger : MuLedger
-        Two steps are spent, or one if all columns have bounds.
+        Two steps are spent; one if all columns without scales have bounds; none if all have scales.
     streams : Streams
-    bounds : ColumnBounds
+    public : PublicColumns
     votes, moments : float
         Shares of mu², at least those of `scale_shares`.
 
     Guarantee
     ---------
-    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and the bounds are public.
+    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and `public` are.
     Proof: docs/explanation/column-scales.md.
     """
+    given, known = public.scaled, public.bounded
+    if given.all():
+        return ColumnScales(public.scale, np.zeros_like(public.scale), given, np.full_like(public.scale, np.inf))
     differences = pair_differences(X, streams.public)
-    pairs, d = (int(size) for size in differences.shape)
-    known = bounds.known
-    ladder = moments >= (_LADDER * _noise(pairs, d, ledger.mu)) ** 2
-    rungs = np.where(bounds.boolean, 1, np.where(known, _BOUNDED_RUNGS, _RUNGS if ladder else 1))
-    lowest = (bounds.high - bounds.low) / 2.0 ** (rungs - 1)  # (d,)
-    found = known.copy()
-    if not known.all():
-        typical, seen = _typical(differences, ~known, ledger.spend("votes for scales", votes), streams.noise)
-        lowest[~known], found[~known] = typical * (_FOOT if ladder else _ALONE), seen
+    pairs, voting = int(differences.shape[0]), ~given & ~known
+    ladder = moments >= (_LADDER * _noise(pairs, int((~given).sum()), ledger.mu)) ** 2
+    rungs = np.where(public.boolean, 1, np.where(known, _BOUNDED_RUNGS, _RUNGS if ladder else 1))
+    rungs[given] = 0
+    lowest = np.where(given, 1.0, 2.0 * public.half_range / 2.0 ** (rungs - 1))  # (d,)
+    found = known | given
+    if voting.any():
+        typical, seen = _typical(differences, voting, ledger.spend("votes for scales", votes), streams.noise)
+        lowest[voting], found[voting] = typical * (_FOOT if ladder else _ALONE), seen
     mu = ledger.spend("second moments of columns", moments)
     sums, sigma = _ladder_sums(differences, lowest, rungs, mu, streams.noise)  # (rungs, d)
-    found &= ~known | (sums[0] >= _SURE * sigma)
-    return _measured(sums, sigma, lowest, rungs, found, known, pairs)
+    found &= given | ~known | (sums[0] >= _SURE * sigma)
+    measured = _measured(sums, sigma, lowest, rungs, found, known, pairs)
+    return ColumnScales(
+        np.where(given, public.scale, measured.scale),
+        np.where(given, 0.0, measured.std),
+        found,
+        np.where(given, np.inf, measured.clip),
+    )
 
 
 def _typical(differences: Any, voting: Bools, mu: float, bits: BitSource) -> tuple[Array, Bools]:
@@ -304,8 +249,9 @@ def vote_sensitivity(columns: int) -> float:
 
 
 def ladder_sensitivity(rungs: NDArray[np.intp]) -> float:
-    """Bound what one difference can do to all rungs of all columns, rounded up (lemma 2)."""
-    return sqrt_up(len(rungs) + _STEP**2 * (int(rungs.sum()) - len(rungs)))
+    """Bound what one difference can do to all rungs of all columns that have any, rounded up (lemma 2)."""
+    lowest = int((rungs > 0).sum())
+    return sqrt_up(lowest + _STEP**2 * (int(rungs.sum()) - lowest))
 
 
 def vote_counts(sizes: Array, columns: NDArray[np.intp] | None, d: int, *, voting: Bools) -> Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,11 @@ from privspan._lib.entry import entry
 from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.derived import StandardisedRows, standardised
+from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.unit import as_rows_input, is_sparse
-from privspan.sums.mean import mean_within
-from privspan.sums.scales import ColumnBounds, ColumnScales, PublicBounds, column_bounds, column_scales, scale_shares
+from privspan.sums.about import in_units
+from privspan.sums.mean import less_mean, mean_within
+from privspan.sums.scales import ColumnScales, column_scales, pair_count, scale_shares
 
 Array = NDArray[np.float64]
 
@@ -69,6 +68,7 @@ def private_scales(
     delta: float,
     center: bool = True,
     bounds: PublicBounds | None = None,
+    scale: PublicNumbers | None = None,
     rng: RandomLike = None,
 ) -> PrivateScales:
     """Release the mean and the standard deviation of every column, whatever its units.
@@ -82,10 +82,12 @@ def private_scales(
         Privacy budget.
     center : bool, default=True
         Whether to release means too, for half of mu².
-    bounds : mapping or (d, 2) array, optional
-        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for each column,
-        NaN where nothing is known.  They must not be read off the data.  Larger differences than between the two
-        count as that large.  Columns declared as booleans have bounds by themselves.
+    bounds : mapping, (2,) or (2, d) array, optional
+        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
+        alike; or low ends and high ends, NaN where nothing is known.  They must not be read off the data.  Larger
+        differences than between the two count as that large.  Columns declared as booleans have bounds by themselves.
+    scale : mapping or (d,) array, optional
+        Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 
@@ -112,35 +114,30 @@ def private_scales(
     (['1e-03', '1e+06'], '2.000')
     """
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
-    known = column_bounds(X, int(source.shape[1]), bounds, _names(X, source))
-    return scales_within(Budget(epsilon, delta), source, known, center, rng)
+    names = column_names(source if column_names(X) is None else X)
+    public = public_columns(X, int(source.shape[1]), names=names, bounds=bounds, scale=scale)
+    return standardised_within(Budget(epsilon, delta), source, public, center, rng)
 
 
-def _names(X: Any, source: Any) -> list[str] | None:
-    """Return the names of the columns, where the table has any."""
-    if hasattr(type(X), "dtypes"):  # of the type: an attribute of a frame may be a column of that name
-        names = X.columns
-    else:
-        names = X.column_names if hasattr(type(X), "column_names") else getattr(source, "names", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def scales_within(budget: Budget, source: Any, bounds: ColumnBounds, center: bool, rng: RandomLike) -> PrivateScales:
+def standardised_within(
+    budget: Budget, source: Any, public: PublicColumns, center: bool, rng: RandomLike
+) -> PrivateScales:
     """Do what `private_scales` does for a table that has been let in: docs/explanation/column-scales.md."""
     if center and is_sparse(source):
         raise TypeError("A sparse table cannot be centred without filling it: ask for scales alone (no centring).")
-    needed = scale_shares(_pairs(source), bounds, budget.mu)
-    weights = (_SCALE_SHARE, 1.0 - _SCALE_SHARE) if center else (1.0,)
-    mus = share_mu(budget.mu, *weights)
-    ledger = MuLedger(budget, mus[0], "scales: ")
-    streams = open_streams(rng)
-    votes = needed[0] / sum(needed)  # what there is, shared as what is needed
-    moments = math.nextafter(1.0 - votes, 0.0)
-    scales = column_scales(source, ledger, streams, bounds, votes=votes, moments=moments)
+    if public.scaled.all() and not center:
+        raise ValueError("`scale` must leave a column to be measured where no mean is asked for; it names them all.")
+    votes, moments = scale_shares(pair_count(source), public, budget.mu)
+    weights = {"scales": _SCALE_SHARE, "mean": 1.0 - _SCALE_SHARE}
+    steps = [step for step, wanted in (("scales", moments > 0.0), ("mean", center)) if wanted]
+    mus = dict(zip(steps, share_mu(budget.mu, *(weights[step] for step in steps)), strict=True))
+    streams, ledger = open_streams(rng), MuLedger(budget, mus.get("scales"), "scales: ")
+    votes = votes / (votes + moments) if moments else 0.0  # what there is, shared as what is needed
+    scales = column_scales(source, ledger, streams, public, votes=votes, moments=math.nextafter(1.0 - votes, 0.0))
     mean, noise, parts = np.zeros_like(scales.scale), 0.0, ledger.cost().parts
     if center:
         seed = None if streams.private else streams.public
-        mean, noise, costs = _mean(source, scales, bounds, budget, mus[1], seed)
+        mean, noise, costs = _mean(source, scales, public, budget, mus["mean"], seed)
         parts += tuple(part for cost in costs for part in cost.parts)
     return PrivateScales(
         mean,
@@ -153,32 +150,17 @@ def scales_within(budget: Budget, source: Any, bounds: ColumnBounds, center: boo
     )
 
 
-def _pairs(source: Any) -> int:
-    """Return how many pairs there will be, from public numbers."""
-    lengths = source.lengths if isinstance(source, PartitionedTable) else (source.shape[0],)
-    return sum(int(length) // 2 for length in lengths)
-
-
 def _mean(
-    source: Any, scales: ColumnScales, bounds: ColumnBounds, budget: Budget, mu: float, rng: RandomLike
+    source: Any, scales: ColumnScales, public: PublicColumns, budget: Budget, mu: float, rng: RandomLike
 ) -> tuple[Array, float, list[PrivacyCost]]:
     """Release the mean, the noise in it in units of the scales, and what the rounds cost."""
-    factors = 1.0 / scales.scale  # 0 where no spread was found
-    rounds = (1.0,) if bounds.known.all() else _ROUNDS
-    centre, noise, costs = bounds.middle, 0.0, []
+    rows = in_units(source, scales.scale)
+    rounds = (1.0,) if public.bounded.all() else _ROUNDS
+    centre, noise, costs = public.start / scales.scale, 0.0, []  # in units; 0 where no spread was found
     for number, mu_round in enumerate(share_mu(mu, *rounds), start=1):
         ledger = MuLedger(budget, mu_round, f"mean, round {number}: ")
-        step = mean_within(ledger, _standardised(source, centre, factors), None, None, rng)
-        centre = np.where(scales.found, centre + step.mean * scales.scale, centre)
-        noise = step.noise
+        step = mean_within(ledger, less_mean(rows, centre), None, None, rng)
+        centre, noise = centre + step.mean, step.noise
         costs.append(step.cost)
-    return centre, noise, costs
-
-
-def _standardised(source: Any, centre: Array, factors: Array) -> Any:
-    """Return (x - centre) times factors, row by row; a source stays one, and nothing is read."""
-    if isinstance(source, PartitionedTable):
-        return source.then(partial(standardised, centre=centre, factors=factors), dtype=np.dtype(np.float64))
-    if isinstance(source, RowSource):
-        return StandardisedRows(source, centre, factors)
-    return standardised(source, centre, factors)
+    mean = np.where(scales.found, centre * np.where(scales.found, scales.scale, 0.0), public.start)
+    return mean, noise, costs

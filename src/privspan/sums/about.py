@@ -1,0 +1,176 @@
+"""Rows about a released centre: dense ones are shifted when they are read, sparse ones never.
+
+A sparse row less a dense vector is dense.  So a sparse row stays what it is and carries its centre along: the scaled
+row w (x - c) is the sparse row w x and the number w, and products with it are products with the sparse row, corrected
+by a multiple of c.  Its length is computed as ||x||² - 2 <x, c> + ||c||², with a bound on the rounding error added
+before it divides, so that ||w (x - c)|| <= 1 is a theorem.  A row much closer to the centre than the centre is to
+zero would lose its digits; it is made shorter than need be, so that no error grows beyond `SPREAD` times the usual.
+Proofs: docs/explanation/everyday-tables.md, lemma 6.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan._lib.rounding import relative_error
+from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.arrays import HeldRows
+from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.derived import ScaledColumns, times
+from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
+from privspan.sums.lengths import LONGEST, row_lengths
+from privspan.sums.mean import less_mean
+
+Array = NDArray[np.float64]
+
+SPREAD = 256.0
+"""Largest w (||x|| + ||c||) of a sparse row that carries its centre along."""
+
+_INFLATION = 1.0 + 2.0**-40  # more than SPREAD roundings
+_SAFE_SQUARE = 2.0**800  # beyond this, or below its inverse, a row counts as zero
+
+
+def lengths_about(source: Any, centre: Array | None) -> PerRow:
+    """Return the length of every row about a centre, each computed from its own row; (n,).
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it
+    centre : (d,) array or None
+        None for zero.
+    """
+    if centre is None:
+        return row_lengths(source)
+    if not is_sparse(source):
+        return row_lengths(less_mean(source, centre))
+    starts = range(0, source.shape[0], CHUNK_ROWS)
+    squares = [_squares_about(summed_rows(source[start : start + CHUNK_ROWS]), centre)[0] for start in starts]
+    return np.minimum(np.sqrt(np.concatenate(squares)), LONGEST)
+
+
+def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, keep: bool = True) -> AnyRows:
+    """Return the rows about a centre, scaled to unit length or clipped; see `privspan.rows.unit.Rows`.
+
+    Parameters
+    ----------
+    source, centre
+        As for `lengths_about`.
+    clip, keep
+        As for `privspan.rows.unit.Rows`.
+    """
+    if centre is None:
+        return open_unit_rows(source, clip=clip, keep=keep)
+    if is_sparse(source):
+        return CentredSparseRows(source, centre, clip=clip, keep=keep)
+    return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
+
+
+def in_units(source: Any, units: Array) -> Any:
+    """Return the table with every column in a unit of its own, public or released; nothing is copied but sparse rows.
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it
+    units : (d,) array
+        Positive.
+    """
+    factors = 1.0 / units
+    if isinstance(source, PartitionedTable):
+        return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
+    if isinstance(source, RowSource):
+        return ScaledColumns(source, factors)
+    if is_sparse(source):
+        return times(source, factors)
+    return ScaledColumns(HeldRows(source.shape, source.dtype, lambda: source), factors)
+
+
+def spread_of(rows: AnyRows) -> float:
+    """Return how many times larger than those of ordinary rows the rounding errors of these may be."""
+    return SPREAD if isinstance(rows, CentredSparseRows) else 1.0
+
+
+class CentredSparseRows(Rows):
+    """The rows of a sparse table about a centre, of length at most 1; pieces are `CentredPiece`.
+
+    Parameters
+    ----------
+    X : CSR matrix or sparse RowSource
+    centre : (d,) array
+    clip, keep
+        As for `privspan.rows.unit.Rows`.
+    """
+
+    def __init__(self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True) -> None:
+        super().__init__(X, clip=clip, keep=keep)
+        self._centre = centre
+
+    def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
+        rows = summed_rows(self._source[numbers])
+        _, bounds = _squares_about(rows, self._centre)
+        with np.errstate(all="ignore"):
+            divisors = np.maximum(np.sqrt(bounds), 0.0 if self._clip is None else self._clip) * _INFLATION
+            weights = np.where(bounds > 0.0, 1.0 / divisors, 0.0)
+            rows.data *= weights[entry_rows(rows.indptr)]
+        # An entry that is not finite makes its whole row zero: 0 times infinity is not.
+        rows.data[(weights == 0.0)[entry_rows(rows.indptr)]] = 0.0
+        return CentredPiece(rows, weights, self._centre)
+
+
+def _squares_about(rows: Any, centre: Array) -> tuple[Array, Array]:
+    """Return squared lengths about the centre, and what is surely above them; zero for rows without use; (m,)."""
+    with np.errstate(all="ignore"):
+        own = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])  # (m,)
+        off = float(centre @ centre)
+        squares = own - 2.0 * (rows @ centre) + off
+        usable = np.isfinite(squares) & (own + off <= _SAFE_SQUARE) & (own + off >= 1.0 / _SAFE_SQUARE)
+        squares = np.where(usable, np.maximum(squares, 0.0), 0.0)
+        slack = 8.0 * relative_error(rows.shape[1] + 8)
+        bounds = np.maximum(squares + slack * (own + off), (own + off) * (2.02 / SPREAD**2))
+    return squares, np.where(usable, bounds, 0.0)
+
+
+class CentredPiece:
+    """A run of rows w (x - c): sparse rows w x, numbers w, and the centre they share.
+
+    Parameters
+    ----------
+    scaled : (m, d) CSR array
+    weights : (m,) array
+    centre : (d,) array
+    """
+
+    def __init__(self, scaled: Any, weights: Array, centre: Array) -> None:
+        self._scaled, self._weights, self._centre = scaled, weights, centre
+        self.shape: tuple[int, int] = scaled.shape
+        self.nbytes = 12 * scaled.nnz
+
+    def __matmul__(self, block: Array) -> Array:
+        return np.asarray(self._scaled @ block) - np.outer(self._weights, self._centre @ block)
+
+    def __mul__(self, factors: Array) -> CentredPiece:
+        """Multiply every row by its own number, given as a column (m, 1)."""
+        scaled = self._scaled.copy()
+        scaled.data *= factors[:, 0][entry_rows(scaled.indptr)]
+        return CentredPiece(scaled, self._weights * factors[:, 0], self._centre)
+
+    def combined(self, coefficients: Array) -> Array:
+        """Return the sums of the rows with these coefficients (m, b), as columns (d, b)."""
+        return np.asarray(self._scaled.T @ coefficients) - np.outer(self._centre, self._weights @ coefficients)
+
+    def sum(self, axis: int = 0) -> Array:
+        """Return the sum of the rows."""
+        total: Array = np.asarray(self._scaled.sum(axis=axis)).ravel() - self._centre * self._weights.sum()
+        return total
+
+    def gram(self) -> Array:
+        """Return the sum of the outer products of the rows, (d, d)."""
+        cross = np.outer(np.asarray(self._scaled.T @ self._weights), self._centre)
+        square = float(self._weights @ self._weights)
+        own = sparse.csr_array(self._scaled.T @ self._scaled).toarray()
+        return np.asarray(own - cross - cross.T + square * np.outer(self._centre, self._centre))

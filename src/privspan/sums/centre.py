@@ -1,0 +1,222 @@
+"""Where the rows are: a private centre by localised rounds.
+
+A mean of rows shortened to the radius R has noise in proportion to R.  So one starts with all rows about zero, and
+every round shortens rows to their typical length about the last centre: as long as the centre is further off than
+the rows are spread, this falls by half a round or so, whatever the units are.  Once the typical length is no longer
+made of the error of the centre, the centre is *found*, and a few polishing rounds are bought as far as they lower the
+noise that later looks at the centred rows will have.  How many rounds there are depends on what they release; the
+ledger sees to it that the budget does not.  Proofs: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned_rows import PerRow
+from privspan.sums.about import lengths_about, rows_about, spread_of
+from privspan.sums.grid import gaussian_sum
+from privspan.sums.lengths import bisected_radius
+from privspan.sums.mean import mean_bounds, row_sums
+
+Array = NDArray[np.float64]
+
+LEAST_DATA = 80.0
+"""Least n mu for the first length, which then costs 6 % of mu²."""
+
+MOST_ROUNDS = 30
+"""Public cap on the number of rounds, which composition asks for."""
+
+_LONGER = 0.4  # of the rows are longer than the typical length
+_FIRST_LENGTH = (20.0, 30.0, 0.03, 0.001)  # see `_length_share`
+_LENGTH = (12.0, 18.0, 0.01, 0.0005)
+_FIRST_STEPS, _STEPS = 8, 3  # counts: half octaves from 2^-64 to 2^63.5, then from R/4 to 2.8 R
+_SHORTEST = 2.0**-64
+_CONTRACTION = 0.4  # noise of a locating round in units of its radius
+_LEAST_SHARE = 0.002  # of a locating round: cheap, and a smaller one would only mean more rounds
+_SLACK = 0.25  # share of a step that is doubted, because long rows were shortened
+_RESOLVED = 1.5  # the centre is found when the typical length is this many times its error
+_MOST_LOCATING = 0.25  # of mu², before the centre is found
+_MOST_POLISHING = 3  # rounds
+_POLISHING = 0.005 * 2.0 ** (np.arange(14) / 2)  # shares that are considered
+_LEAST_LEFT = 0.3  # of mu², after polishing
+_WORTH_IT = 0.97  # of the predicted noise of the looks, or no further round
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A centre and what is known about it.
+
+    Attributes
+    ----------
+    centre : (d,) array or None
+        None for zero.
+    error : float
+        Expected distance from the mean of the shortened rows, over all coordinates.
+    length : float
+        Typical length of the rows about the centre, 40 % are longer; NaN if it was not measured.
+    lengths : (n,) array or RowValues
+        Lengths of all rows about the centre: not released.
+    found : bool
+        Whether `length` is that of the rows rather than of the error.
+    rounds : int
+    """
+
+    centre: Array | None
+    error: float
+    length: float
+    lengths: PerRow
+    found: bool
+    rounds: int = 0
+
+    def vector(self, d: int) -> Array:
+        """Return the centre as a vector."""
+        return np.zeros(d) if self.centre is None else self.centre
+
+    @property
+    def measured(self) -> bool:
+        """Whether the length is known."""
+        return not math.isnan(self.length)
+
+    @property
+    def spread_square(self) -> float:
+        """Typical squared length less what the error of the centre adds to it."""
+        return self.length**2 - self.error**2
+
+
+def unmeasured(centre: Array | None) -> Centre:
+    """Return a public centre, or none, about which nothing was measured."""
+    return Centre(centre, math.inf, math.nan, None, centre is not None)
+
+
+def noise_ratio(n: int, d: int, mu: float) -> float:
+    """Return z = 2 sqrt(d) / (n mu), the size of Analyze Gauss's noise relative to n unit rows."""
+    return 2.0 * math.sqrt(d) / (n * mu)
+
+
+def _length_share(data: float, needed: float, wanted: float, most: float, least: float) -> float:
+    """Return the share of mu² of a bisection, where n mu = `data`.
+
+    With (needed / data)² the noise of a count is n/7, and one in a hundred bisections goes wrong; with
+    (wanted / data)² it is n/10, and none does.  The latter is taken as far as it costs no more than `most`.
+    """
+    return max((needed / data) ** 2, min((wanted / data) ** 2, most), least)
+
+
+def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitSource) -> Centre:
+    """Release the typical length of the rows about zero, or about a public centre.
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it
+    centre : (d,) array or None
+        Public.
+    ledger : MuLedger
+    bits : BitSource
+        Private noise.
+
+    Guarantee
+    ---------
+    Gaussian with the share it takes from the ledger.  Proof: docs/explanation/everyday-tables.md, lemma 1.
+    """
+    n = int(source.shape[0])
+    mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
+    lengths = lengths_about(source, centre)
+    length = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits).radius
+    return Centre(centre, 0.0, length, lengths, centre is not None)
+
+
+def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
+    """Search for the centre of the rows.
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it
+    ledger : MuLedger
+        Enough must be left for the search: n mu at least 80 and z at most 1/5.
+    bits : BitSource
+        Private noise.
+    start : (d,) array or None
+        Where to start: public; None for zero.
+
+    Returns
+    -------
+    Centre
+        Perhaps not found.
+
+    Guarantee
+    ---------
+    Gaussian steps, at most 61, whose shares the ledger counts.
+    Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
+    """
+    n, d = int(source.shape[0]), int(source.shape[1])
+    most_left = max(ledger.left - _MOST_LOCATING, _LEAST_LEFT)
+    first = first_length(source, start, ledger, bits)
+    now = replace(first, error=first.length, found=False)
+    z, per_length = noise_ratio(n, d, ledger.mu), _length_share(n * ledger.mu, *_LENGTH)
+    locating = max((z / _CONTRACTION) ** 2, _LEAST_SHARE)
+    share, polished = locating, 0
+    while now.rounds < MOST_ROUNDS and (now.found or ledger.left - share - per_length >= most_left):
+        now = _round(source, now, share, per_length, ledger, bits)
+        share = locating
+        if now.found:
+            share = _polishing_share(now, z, ledger.left - per_length, ledger.left)
+            if share == 0.0 or polished == _MOST_POLISHING:
+                break
+            polished += 1
+    return now
+
+
+def _round(source: Any, now: Centre, share: float, per_length: float, ledger: MuLedger, bits: BitSource) -> Centre:
+    """Take one step to the mean of the rows shortened to their typical length, and measure their lengths there."""
+    n, d = source.shape
+    step, std = mean_step(source, now, ledger.spend("centre", share), bits)
+    noise = std * math.sqrt(d)
+    doubt = _SLACK * math.sqrt(max(0.0, float(step @ step) - noise * noise))
+    error = math.hypot(noise, doubt)
+    weight = now.error**2 / (now.error**2 + error**2)  # precision weighting with the former centre
+    centre = weight * step if now.centre is None else now.centre + weight * step
+    lengths = lengths_about(source, centre)
+    mu = ledger.spend("length", per_length)
+    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _STEPS, mu, bits)
+    error = math.sqrt(weight) * error
+    # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
+    found = answer.radius >= _RESOLVED * error and not answer.lowest
+    return Centre(centre, error, answer.radius, lengths, found, now.rounds + 1)
+
+
+def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Array, float]:
+    """Release the mean, about a centre, of the rows shortened to their typical length, and its noise.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 2.
+    """
+    n, d = source.shape
+    rows = rows_about(source, now.centre, clip=now.length, keep=False)
+    bounds = mean_bounds(n, d)
+    bounds = replace(bounds, chunk_error=bounds.chunk_error * spread_of(rows))
+    total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)
+    return total * (now.length / n), sigma * now.length / n
+
+
+def _polishing_share(now: Centre, z: float, left: float, kept: float) -> float:
+    """Return the share of the next round that lowers the noise of the looks most, or 0 if none lowers it enough.
+
+    That noise grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of the
+    centre adds to the second moment.
+    """
+    spread, before = now.spread_square, now.error**2
+    fresh = (now.length * z) ** 2 / _POLISHING
+    after = fresh * before / (before + fresh)
+    rest = left - _POLISHING
+    predicted = np.where(rest > _LEAST_LEFT, (1.0 + 2.0 * after / spread) / np.sqrt(np.maximum(rest, 0.01)), np.inf)
+    best = int(predicted.argmin())
+    worth_it = predicted[best] <= _WORTH_IT * (1.0 + 2.0 * before / spread) / math.sqrt(kept)
+    return float(_POLISHING[best]) if worth_it else 0.0

@@ -1,0 +1,315 @@
+"""Private PCA of an everyday table: find the centre, choose a clip, look, judge.
+
+Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are public, and on whether a centre is found:
+
+* *pairs*: little data, or a centre that was not found.  Differences of pairs of rows need none; one look at them.
+* *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little.
+* *two looks*: at unit rows, where weak directions show, and at rows clipped where noise and bias balance, where long
+  rows count as they do in PCA; mixed as the judge finds best.  As n mu grows this becomes PCA.
+
+Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: docs/explanation/everyday-tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.rounding import relative_error
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import Streams
+from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.rows.unit import CHUNK_ROWS
+from privspan.sums.about import rows_about
+from privspan.sums.centre import (
+    LEAST_DATA,
+    Centre,
+    first_length,
+    found_centre,
+    mean_step,
+    noise_ratio,
+    unmeasured,
+)
+from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.judge import Captured, Verdict, judged_mixture
+from privspan.sums.lazy_gauss import WIDEST_DENSE
+from privspan.sums.lazy_looks import LookedAt, lazy_looks
+from privspan.sums.lengths import Radius, bisected_radius
+from privspan.sums.looks import CONSTANT, whole_looks
+from privspan.sums.mean import pair_differences
+from privspan.sums.variance import typical_length
+
+Array = NDArray[np.float64]
+
+_MOST_NOISE = 0.2  # of z, for a search for the centre
+_TWO_LOOKS = 1.0 / 20.0  # most z
+_KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
+_MOST_CLIP = 0.1  # of mu²
+_UNIT = 0.4  # of what is left, for the unit look where there are two
+_TOTAL, _TOTAL_DATA = (
+    0.02,
+    12.0,
+)  # share of mu², at most (the latter / n mu)², for the mean squared length after one look
+_TOTAL_CLIP = 2.0  # times the typical length
+_MEAN = 0.04  # of mu², for a mean where there was no search
+_SCALE = 40.0  # share (this / n mu)² of the typical length of differences
+_LEAST_SCALE = 150.0  # n mu
+
+
+@dataclass(frozen=True)
+class EverydayLook:
+    """What everyday PCA releases; variances are those of the table, in its units.
+
+    Attributes
+    ----------
+    basis : (d, k) array
+        Orthonormal, by falling variance.
+    mean : (d,) array
+        The public centre, or zero, where there is too little data for more.
+    mean_std : float
+        Standard deviation of the noise of every coordinate of the mean; infinite where it was not measured.
+    variances : (k,) array
+        Along the basis, of rows shortened to `clip` (or, without one, in proportion to unit rows); NaN, and so are
+        the next three, where there is too little data to tell the scale.
+    variances_std, total, total_std : float
+        The total is that of all d directions.
+    ratios : (k,) array
+        Variances over the total, which need no scale.
+    captured : Captured
+        Variance along the basis over that of the best basis, for the shortened rows: estimate and standard error.
+    found : int
+        Directions that stand out of the noise and of what is left out; the others are guesses.
+    clip : float or None
+        Rows further than this from the centre were shortened to it; None where only unit rows were looked at.
+    shortened : float or None
+        About how many rows that were, noise included.
+    shortened_std : float or None
+    length : float or None
+        Typical length about the centre (40 % of the rows are longer); of differences, for pairs.
+    rounds : int
+        Of the search for the centre.
+    course : {"two looks", "one look", "pairs", "centre not found"}
+        The last is by pairs too.
+    weight : float
+        Of the unit look in the mixture.
+    shares : tuple of (str, float)
+        Steps and their shares of mu².
+    """
+
+    basis: Array
+    mean: Array
+    mean_std: float
+    variances: Array
+    variances_std: float
+    total: float
+    total_std: float
+    ratios: Array
+    captured: Captured
+    found: int
+    clip: float | None
+    shortened: float | None
+    shortened_std: float | None
+    length: float | None
+    rounds: int
+    course: str
+    weight: float
+    shares: tuple[tuple[str, float], ...]
+
+
+def everyday_pca(
+    source: Any,
+    k: int,
+    ledger: MuLedger,
+    streams: Streams,
+    *,
+    center: Array | None = None,
+    search: bool | None = None,
+) -> EverydayLook:
+    """Release principal directions, variances and the mean of a table.
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it, partitions accepted
+        At least two rows.  A row with a non-finite entry counts as zero (about the centre).
+    k : int
+        Number of directions, at most d.
+    ledger : MuLedger
+        All that is left is spent; at least half of it must be.
+    streams : Streams
+    center : (d,) array, optional
+        Public: no search is paid for, and small tables need no pairs.  With public bounds of the columns, the middle
+        of each; `privspan.sums.about.in_units` makes half of its range the unit.
+    search : bool, optional
+        Whether to look for the centre, starting at `center`, where there is data enough.  By default only without a
+        `center`: right if that is about the mean.  The middle of a range often is not.
+
+    Returns
+    -------
+    EverydayLook
+
+    Guarantee
+    ---------
+    Gaussian steps whose shares the ledger counts: mu-GDP for the mu of the ledger, for replace-one neighbours and
+    every data set; n, d, k and `center` are public.  Proof: docs/explanation/everyday-tables.md.
+    """
+    return _Course(source, int(k), ledger, streams).run(center, center is None if search is None else search)
+
+
+class _Course:
+    """One run: the table, the budget, and the steps in their order."""
+
+    def __init__(self, source: Any, k: int, ledger: MuLedger, streams: Streams) -> None:
+        self._source, self._k, self._ledger, self._streams = source, k, ledger, streams
+        self._n, self._d = int(source.shape[0]), int(source.shape[1])
+        self._data = self._n * ledger.mu
+        self._z = noise_ratio(self._n, self._d, ledger.mu)
+        self._wide = self._d > WIDEST_DENSE
+
+    def run(self, center: Array | None, search: bool) -> EverydayLook:
+        """Take the course that public numbers and the search decide."""
+        bits, enough = self._streams.noise, self._data >= LEAST_DATA
+        if search and enough and self._z <= _MOST_NOISE:
+            centre = found_centre(self._source, self._ledger, bits, center)
+            return self._about(centre) if centre.found else self._by_pairs(centre)
+        if center is None:
+            return self._by_pairs(None)
+        return self._about(first_length(self._source, center, self._ledger, bits) if enough else unmeasured(center))
+
+    # ---- About a centre -------------------------------------------------------------------------------------
+
+    def _about(self, centre: Centre) -> EverydayLook:
+        return self._two_looks(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
+
+    def _two_looks(self, centre: Centre) -> EverydayLook:
+        """Look at unit and at clipped rows."""
+        clip = self._clip(centre)
+        factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
+        total = self._sum_of_squares(factors) if self._wide else None
+        mu_unit = self._ledger.spend("unit look", _UNIT * self._ledger.left)
+        mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
+        seen = self._looked(self._rows_about(centre), [mu_unit, mu_clipped], [None, factors], total)
+        mean = centre.vector(self._d) + seen.mean * clip.radius
+        std, scale = seen.mean_noise * clip.radius, clip.radius**2 / self._n
+        return self._outcome("two looks", seen.verdict, scale, mean, std, centre, clip)
+
+    def _one_look(self, centre: Centre) -> EverydayLook:
+        """Look at unit rows, and measure how long they are."""
+        mean_square = self._mean_square(centre) if centre.measured else math.nan
+        mu = self._ledger.spend("unit look", self._ledger.left)
+        seen = self._looked(self._rows_about(centre), [mu])
+        length = centre.length if centre.measured else 0.0
+        std = seen.mean_noise * length if centre.measured else math.inf
+        mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
+        return self._outcome("one look", seen.verdict, scale, mean, std, centre)
+
+    def _clip(self, centre: Centre) -> Radius:
+        """Choose the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer."""
+        steps = 1 + math.ceil(math.log2(math.log2(self._data)))  # radii up to about length sqrt(n mu)
+        share = min(_MOST_CLIP, 9.0 * steps / (_KAPPA**2 * self._d))  # the noise of a count is a third of that
+        wanted = max(_KAPPA * math.sqrt(self._d), 3.0 * math.sqrt(steps / share)) / self._ledger.mu
+        mu = self._ledger.spend("clip", share)
+        low, bits = centre.length / math.sqrt(2.0), self._streams.noise
+        return bisected_radius(centre.lengths, wanted, low, steps, mu, bits, per_octave=4)
+
+    def _mean_square(self, centre: Centre) -> float:
+        """Release the mean squared length of the rows, those beyond twice the typical length shortened."""
+        radius = _TOTAL_CLIP * centre.length
+        total, _ = self._sum_of_squares(per_row(lambda lengths: np.minimum(lengths / radius, 1.0), centre.lengths))
+        return total * radius**2 / self._n
+
+    def _sum_of_squares(self, factors: PerRow) -> tuple[float, float]:
+        """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that."""
+        mu = self._ledger.spend("mean square", min(_TOTAL, (_TOTAL_DATA / self._data) ** 2))
+        bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
+        noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._streams.noise)
+        return max(float(noisy[0]), sigma), sigma
+
+    def _rows_about(self, centre: Centre) -> AnyRows:
+        return rows_about(self._source, centre.centre, keep=self._wide)
+
+    def _looked(
+        self,
+        rows: AnyRows,
+        mus: list[float],
+        factors: Sequence[PerRow | None] = (None,),
+        total: tuple[float, float] | None = None,
+        constant: float = CONSTANT,
+    ) -> LookedAt:
+        """Look at unit rows, and at shortened ones if there are factors: at whole matrices, or where it matters."""
+        if self._wide:
+            size, std = (float(rows.shape[0]), 0.0) if total is None else total
+            numbers: Any = {"total": size, "total_std": std, "constant": constant}
+            return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
+        looks = whole_looks(rows, factors, mus, self._streams.noise, constant=constant)
+        verdict = judged_mixture(looks[0], looks[1] if len(looks) == 2 else None, self._k, self._streams.public)
+        return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise)
+
+    # ---- By pairs -------------------------------------------------------------------------------------------
+
+    def _by_pairs(self, failed: Centre | None) -> EverydayLook:
+        """Look at differences of pairs; the mean is that of the search, or bought by itself."""
+        centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
+        pairs = pair_differences(self._source, self._streams.public)
+        total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
+        mu = self._ledger.spend("unit look", self._ledger.left)
+        verdict = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0).verdict
+        course = "pairs" if failed is None else "centre not found"
+        return self._outcome(course, verdict, total / verdict.total, centre.vector(self._d), mean_std, centre)
+
+    def _mean(self) -> tuple[Centre, float]:
+        """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
+        if self._data < LEAST_DATA:
+            return unmeasured(None), math.inf
+        about_zero = first_length(self._source, None, self._ledger, self._streams.noise)
+        mean, std = mean_step(self._source, about_zero, self._ledger.spend("mean", _MEAN), self._streams.noise)
+        return replace(unmeasured(None), centre=mean), std
+
+    def _scale(self, pairs: Any) -> float:
+        """Release the typical squared length of differences, halved: about the total variance of the rows."""
+        if self._data < _LEAST_SCALE:
+            return math.nan
+        mu = self._ledger.spend("scale", (_SCALE / self._data) ** 2)
+        return typical_length(pairs, mu, self._streams.noise) ** 2 / 2.0
+
+    # ---- All courses ----------------------------------------------------------------------------------------
+
+    def _outcome(
+        self,
+        course: str,
+        verdict: Verdict,
+        scale: float,
+        mean: Array,
+        mean_std: float,
+        centre: Centre,
+        clip: Radius | None = None,
+    ) -> EverydayLook:
+        """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
+        return EverydayLook(
+            basis=verdict.basis,
+            mean=mean,
+            mean_std=mean_std,
+            variances=verdict.variances * scale,
+            variances_std=verdict.variances_std * scale,
+            total=verdict.total * scale,
+            total_std=verdict.total_std * scale,
+            ratios=np.minimum(verdict.variances / verdict.total, 1.0),
+            captured=verdict.captured,
+            found=verdict.found,
+            clip=None if clip is None else clip.radius,
+            shortened=None if clip is None else clip.longer,
+            shortened_std=None if clip is None else clip.longer_std,
+            length=centre.length if centre.measured else None,
+            rounds=centre.rounds,
+            course=course,
+            weight=verdict.weight,
+            shares=self._ledger.shares,
+        )
+
+
+def _sum_of_squares(factors: Array) -> Array:
+    return np.array([factors @ factors])

@@ -1,0 +1,185 @@
+"""Which mixture of two looks is best, and how good is it?  Answers from the looks themselves, at no cost.
+
+A basis must not be judged by the noisy matrix it came from: it follows the noise.  But noise can be *split*: with a
+fresh N of the same law, C + t N and C - N / t have independent noises.  One makes the basis, the other measures the
+variance along it without bias; averages over several N are steadier.  All of this is post-processing of released
+matrices, so N may come from the public stream.  docs/explanation/everyday-tables.md, lemma 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from privspan.sums.krylov import separation_errors
+from privspan.sums.looks import Look
+
+Array = NDArray[np.float64]
+
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of the look at unit rows in the mixture."""
+
+
+_FOUND = 0.5  # a direction counts as found when its expected error is below this
+_SMALLEST_TRACE = 1e-9
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How noise is split: t², and the number of draws."""
+
+    square: float
+    draws: int
+
+    @property
+    def excess(self) -> float:
+        """Standard deviation of what is measured, over that of the look itself."""
+        return math.sqrt(1.0 + 1.0 / (self.square * self.draws))
+
+
+_CHOOSING = Splitting(0.5, 8)
+_ESTIMATING = Splitting(0.1, 60)
+_ESTIMATING_WIDE = Splitting(0.1, 20)  # where eigenvectors take longer
+_WIDE = 64
+
+
+@dataclass(frozen=True)
+class Captured:
+    """Share of the variance of the best basis that a basis has: an estimate and its standard error."""
+
+    value: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The basis of the chosen mixture and what is estimated of it; variances in units of the clipped rows' sum.
+
+    Attributes
+    ----------
+    basis : (d, k) array
+        By falling variance.
+    variances : (k,) array
+        Along the columns, not negative.
+    variances_std, total, total_std : float
+    captured : Captured
+    found : int
+        Columns that stand out of the noise and of what is left out.
+    weight : float
+        Of the unit look.
+    """
+
+    basis: Array
+    variances: Array
+    variances_std: float
+    total: float
+    total_std: float
+    captured: Captured
+    found: int
+    weight: float
+
+
+def judged_mixture(unit: Look, clipped: Look | None, k: int, public: np.random.Generator) -> Verdict:
+    """Choose the mixture of both looks that has the largest judged variance, and estimate what it captures.
+
+    Parameters
+    ----------
+    unit : Look
+    clipped : Look or None
+        None if there was one look only.
+    k : int
+        At most d.
+    public : numpy.random.Generator
+    """
+    first = unit if clipped is None else clipped
+    weight = 0.0
+    if clipped is not None:
+        sums = [variances.sum() for variances in _judged(unit, first, WEIGHTS, k, _CHOOSING, public)]
+        weight = WEIGHTS[int(np.argmax(sums))]
+    d = len(first.moment)
+    splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
+    judged = _judged(unit, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
+    own, chosen = judged[0], judged[-1]  # (k,)
+    values, basis = _leading(_mixed(unit.moment, first.moment, weight), k)
+    total = _trace(first.moment)
+    noise = math.hypot((1.0 - weight) * first.noise / total, weight * unit.noise / _trace(unit.moment))
+    best = float(_leading(first.moment, k)[0][:k].sum())
+    return Verdict(
+        _turned(basis, first.moment),
+        np.sort(np.maximum(chosen, 0.0))[::-1],
+        math.sqrt(2.0) * first.noise * splitting.excess,
+        total,
+        math.sqrt(2.0 * d) * first.noise,
+        captured(float(chosen.sum()), float(own.sum()), best, math.sqrt(2.0 * k) * first.noise * splitting.excess),
+        steady(values, noise, d),
+        weight,
+    )
+
+
+def captured(got: float, own: float, best: float, noise: float) -> Captured:
+    """Estimate which share of the best variance a basis has.
+
+    Parameters
+    ----------
+    got, own : float
+        Judged variance of the basis, and of that of the matrix itself.
+    best : float
+        Sum of the k largest eigenvalues of the noisy matrix, which is too large by what `own` is too small.
+    noise : float
+        Standard deviation of `got`.
+    """
+    truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
+    return Captured(min(1.0, max(got, 0.0) / truth), noise / truth)
+
+
+def steady(values: Array, noise: float, d: int) -> int:
+    """Count the leading directions that stand out of the noise and of the rest, for a matrix of trace 1."""
+    k = len(values) - 1
+    return k if d == k else int((separation_errors(values, noise, 1.0, d) < _FOUND).sum())
+
+
+def _leading(matrix: Array, k: int) -> tuple[Array, Array]:
+    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and k eigenvectors."""
+    d = len(matrix)
+    first = max(d - k - 1, 0)
+    values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
+    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1][:, :k]
+
+
+def _judged(
+    unit: Look, first: Look, weights: tuple[float, ...], k: int, splitting: Splitting, public: np.random.Generator
+) -> list[Array]:
+    """Return the variances of the rows behind `first` along the basis of every mixture; (k,) each."""
+    t, d = math.sqrt(splitting.square), len(first.moment)
+    judged = [np.zeros(k) for _ in weights]
+    for _ in range(splitting.draws):
+        noise = _symmetric(d, public) * first.noise
+        maker, measure = first.moment + t * noise, first.moment - noise / t
+        for weight, variances in zip(weights, judged, strict=True):
+            basis = _turned(_leading(_mixed(unit.moment, maker, weight), k)[1], maker)
+            variances += np.einsum("ij,ij->j", basis, measure @ basis) / splitting.draws
+    return judged
+
+
+def _symmetric(d: int, public: np.random.Generator) -> Array:
+    """Return a symmetric normal matrix, of deviation 1 off the diagonal and sqrt(2) on it."""
+    normal = public.standard_normal((d, d))
+    return (normal + normal.T) / math.sqrt(2.0)
+
+
+def _mixed(unit: Array, clipped: Array, weight: float) -> Array:
+    return (1.0 - weight) * clipped / _trace(clipped) + weight * unit / _trace(unit)
+
+
+def _trace(matrix: Array) -> float:
+    return max(float(np.trace(matrix)), _SMALLEST_TRACE)
+
+
+def _turned(basis: Array, moment: Array) -> Array:
+    """Turn a basis within its span to the principal directions of a second moment there, largest first."""
+    within = basis.T @ moment @ basis
+    return np.asarray(basis @ np.linalg.eigh(0.5 * (within + within.T))[1][:, ::-1])

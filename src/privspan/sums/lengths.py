@@ -1,0 +1,105 @@
+"""Typical lengths and clip radii by counting how many rows are longer.
+
+A count changes by at most one when a record is replaced, whatever the lengths are, so no bound on the data is needed.
+`bisected_radius` halves a geometric list of radii by one noisy count after the other; which radius is asked about
+next depends on earlier answers only.  Proof: docs/explanation/everyday-tables.md, lemma 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy import share_mu
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.sums.grid import SumBounds, gaussian_sum
+
+Array = NDArray[np.float64]
+
+LONGEST = 2.0**64
+"""Lengths beyond this are taken for this; those down to 2**-440 are told from zero."""
+
+
+@dataclass(frozen=True)
+class Radius:
+    """A radius between two neighbours of the list, and about how many rows are longer.
+
+    Attributes
+    ----------
+    radius : float
+    longer : float
+        Noisy, from the counts at the neighbours that were asked for.
+    longer_std : float
+        Standard deviation of the noise of one count.
+    lowest : bool
+        Whether it is the first of the list, so that a shorter one might have been found in a longer list.
+    """
+
+    radius: float
+    longer: float
+    longer_std: float
+    lowest: bool
+
+
+def row_lengths(table: object) -> PerRow:
+    """Return the length of every row, each computed from its own row; (n,).
+
+    Parameters
+    ----------
+    table : (n, d) array, RowSource or PartitionedTable
+        Looked at once.  Rows that are not finite have length zero.
+    """
+    rows: AnyRows = open_unit_rows(table, clip=LONGEST, keep=False)
+    return per_row(lambda squares: np.sqrt(squares) * LONGEST, rows.squared_lengths())
+
+
+def bisected_radius(
+    lengths: PerRow, wanted: float, low: float, steps: int, mu: float, bits: BitSource, *, per_octave: int = 2
+) -> Radius:
+    """Release about the largest of the radii ``low * 2**(j / per_octave)``, j < 2**steps, that `wanted` rows exceed.
+
+    Parameters
+    ----------
+    lengths : (n,) array or RowValues
+        One number per record, each from its own record and released values.
+    wanted, low : float
+        Public or released.
+    steps : int
+        Number of counts.
+    mu : float
+        Privacy of all of them together.
+    bits : BitSource
+        Private noise.
+    per_octave : int
+        How many radii there are per factor of two.
+
+    Returns
+    -------
+    Radius
+        Midway between the one that was found and the next.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours, whatever the lengths are.
+    Proof: docs/explanation/everyday-tables.md, lemma 1.
+    """
+    bounds = SumBounds(1.0, 0.0, 1, 1.1 * len(lengths))
+    first, last, seen, sigma = 0, 2**steps - 1, {}, math.inf
+    for share in share_mu(mu, *[1.0] * steps):
+        middle = (first + last + 1) // 2
+        counts = known_chunks(partial(_count_longer, radius=low * 2.0 ** (middle / per_octave)), lengths)
+        noisy, sigma = gaussian_sum(counts, (1,), bounds, share, bits)
+        seen[middle] = float(noisy[0])
+        first, last = (middle, last) if noisy[0] >= wanted else (first, middle - 1)
+    longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
+    radius = low * 2.0 ** ((first + 0.5) / per_octave)
+    return Radius(radius, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)
+
+
+def _count_longer(lengths: Array, radius: float) -> Array:
+    return np.array([np.count_nonzero(lengths > radius)], dtype=np.float64)

@@ -1,0 +1,181 @@
+"""Looks at centred rows: second moments that bring the mean along.
+
+A look releases the sum of the outer products of the rows (f u, a): u is a row about a released centre scaled to unit
+length, f <= 1 a factor of its own (1 for a look at unit rows, min(1, length / R) for rows clipped at R), and a is a
+constant.  The last column, over a, is a noisy sum of the rows, so the second moment about their *mean* is known too:
+an error of the centre, which would show as a direction, is taken away.  One record moves the sum by sqrt(2) (1 + a²).
+Proofs: docs/explanation/everyday-tables.md, lemma 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.rounding import relative_error
+from privspan.privacy.randomness import BitSource
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
+from privspan.sums.about import CentredPiece, spread_of
+from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.lazy_gauss import as_dense
+
+Array = NDArray[np.float64]
+
+CONSTANT = 13.0 / 64.0
+"""The constant entry a: exact in binary, and so is 1 + a²."""
+
+
+class AugmentedGram:
+    """The second moment of the rows (f u, a), as a `privspan.sums.lazy_gauss.GramSource`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of length at most 1.
+    factors : (n,) array or RowValues, optional
+        f, each from its own record and released values, between 0 and 1; 1 if omitted.
+    constant : float
+        a; 0 for rows that need no mean.
+    """
+
+    def __init__(self, rows: AnyRows, factors: PerRow | None = None, constant: float = CONSTANT) -> None:
+        self._rows, self._known, self._constant = rows, () if factors is None else (factors,), constant
+        self.shape = (rows.shape[0], rows.shape[1] + 1)
+        self.size = 1.0 + constant * constant
+
+    def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
+        """Return one array (d + 1, b) per chunk."""
+        a = self._constant
+
+        def part(piece: Piece, *factors: Array) -> Array:
+            if block is None:
+                return _gram(piece if not factors else piece * factors[0][:, None], a)
+            inner = piece @ block[:-1]  # (rows, b)
+            weighted = inner if not factors else inner * factors[0][:, None]
+            weighted += a * block[-1]
+            last = a * weighted.sum(axis=0)
+            return np.vstack([_combined(piece, weighted if not factors else weighted * factors[0][:, None]), last])
+
+        return self._rows.map_chunks(part, *self._known, finish=finish)
+
+    def chunk_error(self, columns: int) -> float:
+        """Bound the error of two products, as for unit rows, with a few more roundings each."""
+        spread = spread_of(self._rows)
+        inner = np.sqrt(columns) * relative_error(self.shape[1] + 8)
+        return float(1.01 * CHUNK_ROWS * self.size * spread * (inner + spread * relative_error(CHUNK_ROWS + 8)))
+
+
+def _combined(piece: Piece, coefficients: Array) -> Array:
+    """Return the sums of the rows with these coefficients (rows, b), as columns (d, b)."""
+    return piece.combined(coefficients) if isinstance(piece, CentredPiece) else np.asarray(piece.T @ coefficients)
+
+
+def _gram(rows: Piece, a: float) -> Array:
+    """Return the sum of outer products of the rows with the constant appended, (d + 1, d + 1)."""
+    d = rows.shape[1]
+    gram = np.empty((d + 1, d + 1))
+    gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
+    gram[:d, d] = gram[d, :d] = a * np.asarray(rows.sum(axis=0)).ravel()
+    gram[d, d] = a * a * rows.shape[0]
+    return gram
+
+
+@dataclass(frozen=True)
+class Look:
+    """A released second moment of rows of length at most 1 about their mean.
+
+    Attributes
+    ----------
+    moment : (d, d) array
+        Noise included; a sum over the rows, not a mean.
+    noise : float
+        Standard deviation off the diagonal; sqrt(2) times that on it.
+    mean : (d,) array
+        Of the rows, shrunk.
+    mean_noise : float
+        Standard deviation of every coordinate of the mean.
+    """
+
+    moment: Array
+    noise: float
+    mean: Array
+    mean_noise: float
+
+
+def whole_looks(
+    rows: AnyRows,
+    factors: Sequence[PerRow | None],
+    mus: Sequence[float],
+    bits: BitSource,
+    *,
+    constant: float = CONSTANT,
+) -> list[Look]:
+    """Release one look for each of the factors, all from one pass over the rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Unit rows.
+    factors : sequence of (n,) arrays or RowValues
+        As for `AugmentedGram`; None for the rows as they are.
+    mus : sequence of float
+        Privacy of each look.
+    bits : BitSource
+        Private noise.
+    constant : float
+        a; 0 for rows whose mean is known to be zero.
+
+    Guarantee
+    ---------
+    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3.
+    """
+    n, d = rows.shape
+    gram = AugmentedGram(rows, constant=constant)
+    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.size)
+    grid = max(noise_level(bounds, mu).grid for mu in mus)  # one for all: one pass adds up all of them
+    levels = [noise_level(bounds, mu, grid=grid) for mu in mus]
+
+    def part(piece: Piece, *known: Array) -> Array:
+        scaled = iter(known)
+        weighted = (piece if factor is None else piece * next(scaled)[:, None] for factor in factors)
+        return np.vstack([_gram(each, constant) for each in weighted])
+
+    known = [factor for factor in factors if factor is not None]
+    total = grid_total(rows.map_chunks(part, *known), (len(mus) * (d + 1), d + 1), grid)
+    return [
+        _about_mean(gaussian_symmetric(total[i * (d + 1) : (i + 1) * (d + 1)], level, bits), level.sigma, n, constant)
+        for i, level in enumerate(levels)
+    ]
+
+
+def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Array, float, Array]:
+    """Return the shrunk mean of the rows, its noise, and the vector b whose b bᵀ the mean adds to the sum.
+
+    Parameters
+    ----------
+    column : (d,) array
+        Last column of the augmented sum, without the corner.
+    noise : float
+        Of its entries.
+    n : int
+        Number of rows.
+    constant : float
+        a.
+    """
+    d = len(column)
+    if constant == 0.0:
+        return np.zeros(d), 0.0, np.zeros(d)
+    total, sigma = column / constant, noise / constant
+    square = float(total @ total)
+    shrink = max(0.0, 1.0 - d * sigma**2 / square) if square > 0.0 else 0.0  # James and Stein
+    return shrink * total / n, sigma / n, np.sqrt(shrink / n) * total
+
+
+def _about_mean(augmented: Array, noise: float, n: int, constant: float) -> Look:
+    d = len(augmented) - 1
+    mean, mean_noise, added = mean_part(augmented[:d, d], noise, n, constant)
+    return Look(augmented[:d, :d] - np.outer(added, added), noise, mean, mean_noise)

@@ -1,0 +1,387 @@
+"""Everyday PCA: what one record can do to each of its parts and to whole runs, and what it finds."""
+
+import math
+import tracemalloc
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from everyday_replay import DELTA, fitted, numbers, replayed
+from scipy import sparse
+
+from privspan.privacy import mu_from_budget
+from privspan.privacy.randomness import open_streams
+from privspan.rows import partition_rows
+from privspan.rows.unit import Rows, as_rows_input
+from privspan.sums import centre, everyday
+from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
+from privspan.sums.lengths import bisected_radius, row_lengths
+from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
+from privspan.sums.mean import less_mean
+
+MU = mu_from_budget(1.0, DELTA)
+
+
+def table(n=3000, d=6, offset=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) * np.linspace(3.0, 0.5, d) + offset
+
+
+def adversaries(d, far):
+    """Rows that somebody might have: none at all, tiny, huge, broken, opposite."""
+    axis = np.eye(d)[0]
+    rows = {"zero": np.zeros(d), "tiny": np.full(d, 1e-200), "huge": np.full(d, 1e300), "far": far * axis}
+    return {**rows, "opposite": -far * axis, "nan": np.full(d, np.nan), "infinite": np.full(d, np.inf)}
+
+
+COURSES = {
+    "pairs": ("pairs", {}, {"n": 150}),
+    "pairs, mean and scale measured": ("pairs", {}, {"n": 645, "d": 256}),
+    "centre not found": ("centre not found", {"epsilon": 0.7}, {"n": 600, "offset": 1e9}),
+    "one look": ("one look", {"epsilon": 0.3}, {"n": 1500, "d": 12}),
+    "two looks": ("two looks", {}, {}),
+    "two looks, far from zero": ("two looks", {}, {"offset": 1e5}),
+    "pairs, wide": ("pairs", {}, {"n": 500, "d": 300}),
+    "one look, wide": ("one look", {}, {"n": 1600, "d": 300}),
+    "two looks, wide": ("two looks", {}, {"n": 3300, "d": 300}),
+    "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
+    "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
+    "public centre, little data": ("one look", {"center": np.full(6, 2.5)}, {"n": 150}),
+}
+
+
+@pytest.mark.parametrize("name", COURSES)
+def test_no_replacement_costs_more_than_mu_along_any_course(name):
+    course, options, shape = COURSES[name]
+    X, run = table(**shape), partial(fitted, **options)
+    assert run(X).course == course
+    budget = mu_from_budget(options.get("epsilon", 1.0), DELTA) ** 2
+    rows = adversaries(X.shape[1], 1e3 + 2 * shape.get("offset", 3.0))
+    costs = []
+    pairs = (("far", "opposite"), ("nan", "huge"), ("zero", "far"), ("tiny", "infinite"))
+    for first, second in pairs[: 2 if "wide" in name or "scale" in name else 4]:
+        one, other = X.copy(), X.copy()
+        one[-1], other[-1] = rows[first], rows[second]
+        spent, same = replayed(one, other, run)
+        assert same, "something that is released depends on more than the released sums"
+        assert spent <= budget * (1 + 1e-9)
+        costs.append(spent / budget)
+    assert max(costs) > 0.3  # the pairs are bad enough to tell
+
+
+def test_polishing_and_a_lost_centre_are_replayed_too():
+    """A heavy tail and a share of rows elsewhere, so that rounds go on after the centre was found."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_t(1.5, (2500, 5)) + np.where(rng.random((2500, 1)) < 0.3, 40.0, 0.0)
+    rounds = set()
+    for seed in range(4):
+        other = X.copy()
+        other[0] = -1e6
+        spent, same = replayed(X, other, partial(fitted, seed=seed, epsilon=0.6))
+        assert same
+        assert spent <= mu_from_budget(0.6, DELTA) ** 2 * (1 + 1e-9)
+        rounds.add(fitted(X, seed=seed, epsilon=0.6).rounds)
+    assert max(rounds) >= 2
+
+
+# ---- Lengths -------------------------------------------------------------------------------------------------------
+
+
+def test_a_length_is_that_of_its_own_row():
+    X = table(n=5000)
+    before = row_lengths(less_mean(X, np.arange(6.0)))
+    np.testing.assert_allclose(before, np.linalg.norm(X - np.arange(6.0), axis=1), rtol=1e-12)
+    for row in adversaries(6, 1e100).values():
+        changed = X.copy()
+        changed[4321] = row
+        after = row_lengths(less_mean(changed, np.arange(6.0)))
+        assert np.array_equal(np.delete(before, 4321), np.delete(after, 4321))
+        assert 0.0 <= after[4321] <= 2.0**64
+
+
+def test_lengths_from_very_short_to_too_long():
+    lengths = row_lengths(np.diag([1e-100, 1e-30, 1.0, 1e10, 1e200, 1e300, np.nan]))
+    np.testing.assert_allclose(lengths[:4], [1e-100, 1e-30, 1.0, 1e10], rtol=1e-12)
+    np.testing.assert_allclose(lengths[4:], [2.0**64, 2.0**64, 0.0])
+
+
+def test_bisection_finds_the_radius_that_enough_rows_exceed():
+    lengths = np.geomspace(1.0, 1024.0, 20_001)
+    noise = open_streams(0).noise
+    for wanted in (100.0, 5000.0, 15_000.0):
+        answer = bisected_radius(lengths, wanted, 1.0, 6, 1.0, noise)
+        truth = lengths[-int(wanted)]
+        assert abs(math.log2(answer.radius / truth)) <= 0.26
+        assert answer.longer == pytest.approx((lengths > answer.radius).sum(), abs=600)
+        assert answer.longer_std == pytest.approx(math.sqrt(6.0))
+    assert bisected_radius(lengths, 1e6, 4.0, 3, 1.0, noise).lowest
+
+
+# ---- Looks ---------------------------------------------------------------------------------------------------------
+
+
+def augmented(row, factor, a=CONSTANT):
+    """The whole sum of one row, as the library computes it."""
+    rows = Rows(np.array([row]))
+    (total,) = AugmentedGram(rows, np.array([factor]), a).products(None)
+    return total
+
+
+def test_a_replacement_moves_the_augmented_sum_by_no_more_than_is_charged():
+    rng = np.random.default_rng(0)
+    rows = [*rng.standard_normal((12, 3)), *adversaries(3, 5.0).values(), np.array([1e-5, 0, 0])]
+    bound = math.sqrt(2.0) * (1.0 + CONSTANT**2)
+    worst = 0.0
+    for one in rows:
+        for other in rows:
+            for factor in (1.0, 0.5, 0.0):
+                worst = max(worst, np.linalg.norm(augmented(one, 1.0) - augmented(other, factor)))
+    assert worst <= bound * (1 + 1e-12)
+    angle = math.acos(-(CONSTANT**2))
+    sharp = augmented([1.0, 0.0], 1.0) - augmented([math.cos(angle), math.sin(angle)], 1.0)
+    assert np.linalg.norm(sharp) == pytest.approx(bound, rel=1e-9)
+
+
+def test_the_error_of_a_chunk_is_below_its_bound():
+    rng = np.random.default_rng(1)
+    X, factors, block = rng.standard_normal((300, 7)), rng.random(300), np.linalg.qr(rng.standard_normal((8, 3)))[0]
+    rows = Rows(X)
+    gram = AugmentedGram(rows, factors)
+    (whole,), (products,) = gram.products(None), gram.products(block)
+    (piece,) = (piece for _, piece in rows.pieces())
+    exact = [
+        [*(Fraction(float(x)) * Fraction(float(f)) for x in row), Fraction(CONSTANT)]
+        for row, f in zip(piece, factors, strict=True)
+    ]
+    truth = [[sum(row[i] * row[j] for row in exact) for j in range(8)] for i in range(8)]
+    off = [[float(truth[i][j] - Fraction(float(whole[i, j]))) for j in range(8)] for i in range(8)]
+    assert np.linalg.norm(off) <= gram.chunk_error(0)
+    images = [[sum(truth[i][j] * Fraction(float(block[j, c])) for j in range(8)) for c in range(3)] for i in range(8)]
+    off = [[float(images[i][c] - Fraction(float(products[i, c]))) for c in range(3)] for i in range(8)]
+    assert np.linalg.norm(off) <= gram.chunk_error(3)
+
+
+def test_looks_are_second_moments_about_the_mean():
+    X = table(n=4000, offset=0.4)
+    lengths = np.linalg.norm(X, axis=1)
+    units, clipped = X / lengths[:, None], X / np.maximum(lengths, 4.0)[:, None]
+    looks = whole_looks(Rows(X), [None, np.minimum(lengths / 4.0, 1.0)], [50.0, 80.0], open_streams(0).noise)
+    for look, rows, mu in zip(looks, (units, clipped), (50.0, 80.0), strict=True):
+        assert look.noise == pytest.approx((1 + CONSTANT**2) / mu, rel=1e-6)
+        np.testing.assert_allclose(look.mean, rows.mean(axis=0), atol=1e-3)
+        np.testing.assert_allclose(look.moment, np.cov(rows.T) * 3999, atol=1.0)
+
+
+# ---- Whole runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e6])
+def test_it_finds_variances_directions_and_the_mean(offset):
+    X = table(n=20_000, offset=offset)
+    look = fitted(X)
+    moment = np.cov(X.T)
+    assert look.course == "two looks"
+    assert np.trace(look.basis.T @ moment @ look.basis) > 0.995 * np.linalg.eigvalsh(moment)[-2:].sum()
+    np.testing.assert_allclose(look.basis.T @ look.basis, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(look.mean, X.mean(axis=0), atol=0.1)
+    np.testing.assert_allclose(look.variances, np.linalg.eigvalsh(moment)[:-3:-1], rtol=0.1)
+    assert look.total == pytest.approx(np.trace(moment), rel=0.1)
+    assert look.captured.value > 0.98
+    assert look.found == 2
+    assert 0.99 <= math.fsum(share for _, share in look.shares) <= 1.0
+
+
+def test_few_long_rows_count_as_they_do_in_pca():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 20)) * np.r_[3.0, 2.0, np.ones(18)] + 5.0
+    X[:2400, -1] += 40.0 * rng.standard_normal(2400)
+    moment = np.cov(X.T)
+    look = fitted(X)
+    assert np.trace(look.basis.T @ moment @ look.basis) > 0.98 * np.linalg.eigvalsh(moment)[-2:].sum()
+
+
+def test_a_wrong_first_length_is_mended():
+    """The first bisection may err; a round that ends at the short end of its search goes on."""
+    X = table(n=5000, offset=0.0)
+    first = centre.Centre(None, 1e6, 1e6, None, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(centre, "first_length", lambda *arguments: first)
+        look = fitted(X)
+    assert look.course == "two looks"
+    assert look.length < 10.0
+
+
+def test_rows_that_cannot_be_used_count_as_rows_at_the_centre():
+    X = table(n=2500)
+    broken, at_centre = X.copy(), X.copy()
+    public = np.full(6, 3.0)
+    broken[5], at_centre[5] = np.nan, public
+    assert np.array_equal(numbers(fitted(broken, center=public)), numbers(fitted(at_centre, center=public)))
+
+
+def test_small_tables_claim_nothing_that_was_not_measured():
+    look = fitted(table(n=60), epsilon=0.1)
+    assert look.course == "pairs"
+    assert math.isinf(look.mean_std)
+    assert np.isnan(look.variances).all()
+    assert np.isfinite(look.ratios).all()
+    assert dict(look.shares) == {"unit look": 1.0}
+
+
+def test_the_captured_variance_is_estimated_well():
+    rng = np.random.default_rng(5)
+    off = []
+    for seed in range(6):
+        X = rng.standard_normal((3000, 20)) * np.geomspace(4.0, 0.5, 20)
+        moment = np.cov(X.T)
+        look = fitted(X, k=3, seed=seed)
+        truth = np.trace(look.basis.T @ moment @ look.basis) / np.linalg.eigvalsh(moment)[-3:].sum()
+        off.append(look.captured.value - truth)
+        assert 0.0 < look.captured.std < 0.1
+    assert np.abs(off).max() < 0.1
+
+
+# ---- Sparse rows that carry their centre along ---------------------------------------------------------------------
+
+
+def sparse_table(n=3000, d=40, density=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((n, d)) * np.linspace(3.0, 0.5, d) + 1.0
+    return sparse.csr_array(np.where(rng.random((n, d)) < density, values, 0.0))
+
+
+def as_fractions(piece):
+    """The rows w (x - c) as the numbers they are."""
+    scaled, weights, middle = piece._scaled.toarray(), piece._weights, piece._centre
+    return [
+        [Fraction(float(x)) - Fraction(float(w)) * Fraction(float(c)) for x, c in zip(row, middle, strict=True)]
+        for row, w in zip(scaled, weights, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("clip", [None, 1e-3, 2.0, 1e6])
+def test_sparse_rows_about_a_centre_are_no_longer_than_one(clip):
+    rng = np.random.default_rng(0)
+    middle = rng.standard_normal(5) * 10.0
+    close = middle * (1 + 1e-16 * np.arange(12)[:, None]) + np.r_[np.zeros(6), 10.0 ** -np.arange(6.0)][:, None]
+    special = [*adversaries(5, 1e8).values(), *close, np.full(5, 1e-160), np.full(5, 1e140), -middle, 2 * middle]
+    X = sparse.csr_array(np.vstack([np.nan_to_num(rng.standard_normal((20, 5))), *special]))
+    (piece,) = (piece for _, piece in CentredSparseRows(X, middle, clip=clip).pieces())
+    for row in as_fractions(piece):
+        assert sum(entry * entry for entry in row) <= 1
+    weights = piece._weights
+    with np.errstate(all="ignore"):
+        sizes = weights * (np.sqrt((X.toarray() ** 2).sum(axis=1)) + np.linalg.norm(middle))
+    assert np.nanmax(np.where(weights > 0, sizes, 0.0)) <= SPREAD
+
+
+def test_products_with_sparse_rows_are_those_with_the_rows_they_stand_for():
+    X, rng = sparse_table(n=300, d=9), np.random.default_rng(1)
+    middle = np.asarray(X.mean(axis=0)).ravel() * 1.1
+    rows = CentredSparseRows(X, middle)
+    (piece,) = (piece for _, piece in rows.pieces())
+    exact = np.array([[float(entry) for entry in row] for row in as_fractions(piece)])
+    np.testing.assert_allclose(np.linalg.norm(exact, axis=1), 1.0, rtol=1e-9)
+    block, factors = rng.standard_normal((10, 3)), rng.random(300)
+    augmented = np.hstack([exact * factors[:, None], np.full((300, 1), CONSTANT)])
+    gram = AugmentedGram(rows, factors)
+    ((whole,), (products,)) = gram.products(None), gram.products(block)
+    np.testing.assert_allclose(whole, augmented.T @ augmented, atol=1e-10)
+    np.testing.assert_allclose(products, augmented.T @ (augmented @ block), atol=1e-10)
+    np.testing.assert_allclose(piece.sum(axis=0), exact.sum(axis=0), atol=1e-10)
+    assert gram.chunk_error(0) < 1e-3
+    np.testing.assert_allclose(lengths_about(X, middle), np.linalg.norm(X.toarray() - middle, axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [40, 300])
+def test_a_sparse_table_gives_what_the_dense_one_does(d):
+    X = sparse_table(n=6000, d=d)
+    one, other = fitted(X, epsilon=3.0), fitted(X.toarray(), epsilon=3.0)
+    assert one.course == other.course == "two looks"
+    # The noise of the sparse one is larger by some ten-thousandths, which its rounding errors are charged for.
+    np.testing.assert_allclose(one.mean, other.mean, atol=1e-3)
+    np.testing.assert_allclose(one.variances, other.variances, rtol=1e-2)
+    assert np.linalg.norm(one.basis @ one.basis.T - other.basis @ other.basis.T) < 1e-2
+
+
+@pytest.mark.parametrize("d", [40, 300])
+def test_no_replacement_of_a_sparse_row_costs_more_than_mu(d):
+    rows = [1e4 * np.eye(d)[:1], np.full((1, d), np.nan), np.zeros((1, d)), np.full((1, d), 1e200)]
+    rest = sparse_table(n=3500, d=d)
+    tables = [sparse.csr_array(sparse.vstack([rest, sparse.csr_array(row)])) for row in rows]
+    for other in tables[1:]:
+        spent, same = replayed(tables[0], other)
+        assert same
+        assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_a_sparse_row_changes_no_other():
+    X, middle = sparse_table(n=100, d=6), np.full(6, 0.5)
+    (before,) = (piece for _, piece in CentredSparseRows(X, middle).pieces())
+    dense = X.toarray()
+    for row in adversaries(6, 1e100).values():
+        changed = dense.copy()
+        changed[50] = row
+        (after,) = (piece for _, piece in CentredSparseRows(sparse.csr_array(changed), middle).pieces())
+        for one, other in ((before._scaled.toarray(), after._scaled.toarray()), (before._weights, after._weights)):
+            assert np.array_equal(np.delete(one, 50, axis=0), np.delete(other, 50, axis=0))
+
+
+# ---- Where the rows are --------------------------------------------------------------------------------------------
+
+
+def test_a_memory_map_is_no_different_from_an_array(tmp_path):
+    X = table(n=5000)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.array_equal(numbers(fitted(X)), numbers(fitted(mapped)))
+
+
+@pytest.mark.parametrize("options", [{}, {"epsilon": 0.02}], ids=["two looks", "pairs"])
+def test_dask_gives_the_bits_of_partitions_here(options):
+    array = pytest.importorskip("dask.array")
+    X = table(n=5000)
+    here = fitted(partition_rows(X, (2000, 2000, 1000)), **options)
+    there = fitted(array.from_array(X, chunks=(2000, 6)), **options)
+    assert np.array_equal(numbers(here), numbers(there), equal_nan=True)
+
+
+def test_units_are_the_same_wherever_the_rows_are(tmp_path):
+    units = np.array([1e-3, 1.0, 10.0, 0.5, 1e6, 2.0])
+    X = table(n=3000) * units
+    np.save(tmp_path / "X.npy", X)
+    tables = (X, sparse.csr_array(X), np.load(tmp_path / "X.npy", mmap_mode="r"), partition_rows(X, (2000, 1000)))
+    for kind in tables:
+        scaled = in_units(as_rows_input(kind, accept_partitions=True), units)
+        if hasattr(scaled, "parts"):
+            rows = np.vstack([part() for part in scaled.parts])
+        else:
+            rows = scaled.toarray() if sparse.issparse(scaled) else scaled[:]
+        assert np.array_equal(rows, X * (1.0 / units))
+        assert fitted(scaled).mean == pytest.approx(X.mean(axis=0) / units, abs=0.4)
+
+
+def test_the_table_is_never_copied(monkeypatch):
+    """A centre is subtracted piece by piece: no array of the size of the table is ever made."""
+    X = table(n=400_000, d=20)
+    tracemalloc.start()
+    fitted(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.6 * X.nbytes
+
+
+def test_rounds_have_a_public_cap(monkeypatch):
+    monkeypatch.setattr(centre, "_polishing_share", lambda *arguments: 0.0)
+    monkeypatch.setattr(centre, "_RESOLVED", math.inf)  # never found
+    monkeypatch.setattr(centre, "_MOST_LOCATING", 1.0)
+    monkeypatch.setattr(centre, "_LEAST_SHARE", 1e-6)
+    look = fitted(table(n=100_000), epsilon=3.0)
+    assert look.course == "centre not found"
+    assert look.rounds <= centre.MOST_ROUNDS
+
+
+def test_courses_are_documented():
+    for course in ("pairs", "one look", "two looks"):
+        assert course in everyday.__doc__

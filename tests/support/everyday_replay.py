@@ -1,0 +1,46 @@
+"""Replay of everyday PCA on neighbours: what a replacement costs, and whether it shows in anything else."""
+
+import numpy as np
+import pytest
+from gaussian_transcript import Transcript
+
+from privspan.privacy import Budget
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import open_streams
+from privspan.rows.unit import as_rows_input
+from privspan.sums.everyday import everyday_pca
+
+DELTA = 1e-6
+
+
+def fitted(X, *, k=2, epsilon=1.0, seed=0, **options):
+    """Run everyday PCA on any table."""
+    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    return everyday_pca(source, k, MuLedger(Budget(epsilon, DELTA)), open_streams(seed), **options)
+
+
+def numbers(look):
+    """Return everything that a look releases, as one array."""
+    fields = (look.basis, look.mean, look.mean_std, look.variances, look.variances_std, look.total, look.ratios)
+    scalars = (
+        look.captured.value,
+        look.captured.std,
+        look.found,
+        look.clip,
+        look.shortened,
+        look.length,
+        look.rounds,
+    )
+    return np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in (*fields, *scalars, look.weight)])
+
+
+def replayed(X, neighbour, run=fitted):
+    """Return the share of mu² that a replacement costs along one transcript, and whether the results are equal."""
+    looks = []
+
+    def kept(table):
+        looks.append(run(table))
+
+    with pytest.MonkeyPatch.context() as patch:
+        spent = Transcript(patch).spent_by(kept, X, neighbour)
+    return spent, np.array_equal(numbers(looks[0]), numbers(looks[1]), equal_nan=True)
