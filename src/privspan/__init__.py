@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from privspan import report as report
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
-    from privspan.estimators import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA
+    from privspan.estimators import (
+        ApproximateSubspace,
+        BoostedSubspace,
+        ExactSubspace,
+        PrivatePCA,
+        PrivateStandardScaler,
+    )
     from privspan.exact.exact import exact_subspace
     from privspan.pca import private_pca
     from privspan.planner import Plan, plan
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
     from privspan.subspace.relations import ExactForm, Relation
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
+    from privspan.sums.scales import NoSpreadWarning
+    from privspan.sums.standardise import PrivateScales, private_scales
 
 _HOMES = {
     "AbstentionWarning": "privspan.privacy",
@@ -47,6 +55,7 @@ _HOMES = {
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
     "ExactSubspace": "privspan.estimators",
+    "NoSpreadWarning": "privspan.sums.scales",
     "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",
@@ -54,6 +63,8 @@ _HOMES = {
     "PrivateMean": "privspan.sums.mean",
     "PrivatePCA": "privspan.estimators",
     "PrivateRegression": "privspan.sums.regression",
+    "PrivateScales": "privspan.sums.standardise",
+    "PrivateStandardScaler": "privspan.estimators",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
     "Subspace": "privspan.subspace",
@@ -66,6 +77,7 @@ _HOMES = {
     "private_mean": "privspan.sums.mean",
     "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
+    "private_scales": "privspan.sums.standardise",
     "private_subspace": "privspan.private",
     "stable_subspace": "privspan.stable.records",
 }
@@ -81,6 +93,7 @@ __all__ = [
     "Budget",
     "ExactForm",
     "ExactSubspace",
+    "NoSpreadWarning",
     "NotPrivateWarning",
     "Part",
     "Plan",
@@ -88,6 +101,8 @@ __all__ = [
     "PrivateMean",
     "PrivatePCA",
     "PrivateRegression",
+    "PrivateScales",
+    "PrivateStandardScaler",
     "Relation",
     "Release",
     "Subspace",
@@ -101,6 +116,7 @@ __all__ = [
     "private_mean",
     "private_pca",
     "private_regression",
+    "private_scales",
     "private_subspace",
     "stable_subspace",
 ]

@@ -16,7 +16,7 @@ import privspan
 from privspan import PrivatePCA, WeakPrivacyWarning, baselines, private
 from privspan._lib.entry import EPSILONS, SMALLEST_DELTA, weakness
 from privspan.blocks.rank import choose_dimension
-from privspan.estimators._base import SubspaceEstimator
+from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
 from privspan.stable import groups as stable_groups
@@ -44,6 +44,8 @@ CALLS: dict[str, Any] = {
         X, X[:, 0], norm_bound=2.0, target_bound=2.0, **b
     ),
     "explained_variance": lambda X, **b: explained_variance(X, LINE, **b),
+    "private_scales": lambda X, **b: privspan.private_scales(X, bounds=(-9.0, 9.0), **b),
+    "PrivateStandardScaler": lambda X, rng, **b: privspan.PrivateStandardScaler(random_state=rng, **b).fit(X),
     "PrivatePCA": lambda X, rng, **b: PrivatePCA(2, random_state=rng, **b).fit(X),
     "PrivatePCA, any k": lambda X, rng, **b: PrivatePCA("auto", random_state=rng, **b).fit(X),
     "ExactSubspace": lambda X, rng, **b: privspan.ExactSubspace(2, decimals=2, random_state=rng, **b).fit(X),
@@ -61,7 +63,9 @@ def refusal_of(call: str, X: Any, **budget: float) -> str:
     try:
         CALLS[call](X, **budget, rng=0)
     except ValueError as refusal:
-        return re.search(r"must (have at least|make|be larger)|Each of the .* rows", str(refusal)).group()
+        return re.search(
+            r"must (have at least|make|be larger)|Private scales of|Each of the .* rows", str(refusal)
+        ).group()
     return ""
 
 
@@ -92,9 +96,9 @@ def test_whatever_spends_a_budget_is_behind_the_door() -> None:
     for name in SPENDING:
         value = FUNCTIONS[name]
         if isinstance(value, type):
-            assert issubclass(value, SubspaceEstimator)
+            assert issubclass(value, PrivateEstimator)
             assert "fit" not in vars(value)
-            value = SubspaceEstimator.fit
+            value = PrivateEstimator.fit
         assert value.__code__ is DOOR, name
 
 

@@ -12,18 +12,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privspan import AbstentionWarning, ExactSubspace, NotPrivateWarning
+from privspan import AbstentionWarning, ExactSubspace, NotPrivateWarning, PrivateStandardScaler
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+LARGE = {"epsilon": 1e3, "delta": 1e-6}  # with which private scales are affordable for the few rows of these checks
 EXPECTED_FAILURES = {
     "check_dtype_object": "object arrays are refused by dtype: converting them would raise on values",
 }
 
 
 @pytest.mark.filterwarnings("ignore::privspan.estimators.AbstentionWarning")
+@pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
 @pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::privspan.WeakPrivacyWarning")
 @parametrize_with_checks(
-    [ExactSubspace(1, **BUDGET), ExactSubspace(1, **BUDGET, affine=True, method="votes")],
+    [
+        ExactSubspace(1, **BUDGET),
+        ExactSubspace(1, **BUDGET, affine=True, method="votes"),
+        PrivateStandardScaler(**LARGE),
+        PrivateStandardScaler(**LARGE, with_mean=False),
+    ],
     expected_failed_checks=lambda _estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_conventions(estimator, check):

@@ -37,7 +37,7 @@ from scipy import sparse
 from stable_attacks import hidden_rows
 
 import privspan.audit.domains as domains
-from privspan import approximate, baselines, exact_subspace, private_mean
+from privspan import approximate, baselines, exact_subspace, private_mean, private_scales
 from privspan._lib import entry, frames, strict_json
 from privspan.approximate import approximate_subspace
 from privspan.audit import Task, run_task, scalar_audit, tasks
@@ -66,7 +66,7 @@ from privspan.stable.leverage import GRID, LeverageFilter, exact_gram
 from privspan.stable.plan import StableBudget
 from privspan.stable.records import stable_subspace
 from privspan.stable.release import certified_release
-from privspan.sums import adaptive, centre, everyday, lazy_gauss, localised, looks, mean
+from privspan.sums import adaptive, centre, everyday, lazy_gauss, localised, looks, mean, scales, standardise
 from privspan.sums import grid as sums
 from privspan.sums.localised import local_view, localised_sums
 
@@ -435,6 +435,37 @@ def stale_noise(patch):
     patch.setattr(lazy_gauss.LazyGauss, "__init__", seeded)
     patch.setattr(lazy_gauss, "add_gaussian", stale)
     patch.setattr(sums, "add_gaussian", stale)
+
+
+# ---- Column scales ---------------------------------------------------------------------------------------------
+
+ALIKE = last_replaced(np.zeros((200, 2)), (0.0, 0.0), (1e6, 1e6))
+
+
+@fault("a column's scale from its own values", lambda: algorithm_refuted(private_scales, ALIKE, center=False))
+def bare_deviations(patch):
+    released = standardise.column_scales
+
+    def exact_scales(X, ledger, *arguments, **options):
+        found = released(X, ledger, *arguments, **options)
+        return replace(found, scale=np.std(X, axis=0), found=np.ones(X.shape[1], dtype=bool))
+
+    patch.setattr(standardise, "column_scales", exact_scales)
+
+
+ONE_PAIR = last_replaced(np.zeros((2, 256)), (1.0,) * 256, (2.0**20,) * 256)
+
+
+def voted(table, rng):
+    """Count the columns whose vote is won by long differences: the one pair has short ones, or long ones, in all."""
+    mu = mu_from_budget(EPSILON, DELTA)
+    typical, _ = scales._typical(table[:1] - table[1:], np.ones(256, dtype=bool), mu, open_streams(rng).noise)
+    return {"columns": float(np.sum((typical > 2.0**18) & (typical < 2.0**22)))}
+
+
+@fault("votes with sensitivity one", lambda: refuted(voted, ONE_PAIR, runs=MANY // 4))
+def quiet_votes(patch):
+    patch.setattr(scales, "vote_sensitivity", lambda columns: 1.0)
 
 
 # ---- Localised rounds ------------------------------------------------------------------------------------------

@@ -36,7 +36,15 @@ from hypothesis import strategies as st
 from public_functions import SPENDING
 
 import privspan
-from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA, Subspace, baselines
+from privspan import (
+    ApproximateSubspace,
+    BoostedSubspace,
+    ExactSubspace,
+    PrivatePCA,
+    PrivateStandardScaler,
+    Subspace,
+    baselines,
+)
 from privspan.blocks.rank import choose_dimension
 from privspan.privacy.randomness import open_streams
 from privspan.private import PRIVATE_METHODS
@@ -242,6 +250,10 @@ TARGETS: dict[str, Any] = {
     "private_mean": without_dimension(privspan.private_mean, norm_bound=length),
     "private_mean, subspace": with_subspace(privspan.private_mean, norm_bound=length),
     "private_regression": regressions,
+    "private_scales": without_dimension(privspan.private_scales, center=st.booleans()),
+    "private_scales, bounds": without_dimension(
+        lambda X, **more: privspan.private_scales(X, bounds={0: (0.0, 1.0)}, **more), center=st.booleans()
+    ),
     "explained_variance": with_subspace(explained_variance, norm_bound=length),
     "choose_dimension": given_options(
         lambda X, k, epsilon, delta, rng, **more: choose_dimension(
@@ -255,6 +267,7 @@ TARGETS: dict[str, Any] = {
     "private_pca, any k": given_options(chosen(privspan.private_pca), **AUTO),
     "PrivatePCA": fitted(PrivatePCA, **PCA),
     "PrivatePCA, any k": given_options(chosen(lambda X, k, **more: run_pca(X, k, **more)), **AUTO),
+    "PrivateStandardScaler": fitted(lambda k, **more: PrivateStandardScaler(**more), with_mean=st.booleans()),
     "ExactSubspace": fitted(ExactSubspace, **EXACT),
     "ApproximateSubspace": fitted(ApproximateSubspace, **BLOCKS, aggregate=st.sampled_from(["stable", "histogram"])),
     "BoostedSubspace": fitted(lambda k, **more: BoostedSubspace(k, **DEFAULTS | more), **BOOSTED),

@@ -25,6 +25,7 @@ from privspan.audit.tables import (
     near_axis_pairs,
     rank_pairs,
     regression_pairs,
+    scale_pairs,
     slope_pairs,
 )
 from privspan.blocks.rank import choose_dimension
@@ -39,9 +40,10 @@ from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import PrivateMean, private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.standardise import PrivateScales, private_scales
 from privspan.sums.variance import explained_variance
 
-Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | int
+Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | int
 
 _EPSILON, _DELTA = 2.0, 0.1
 _EXACT_DELTA = 0.2
@@ -174,6 +176,17 @@ _add("explained_variance (bound chosen)", explained_variance, moment_pairs(), _F
 _add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
 _add("private_mean (bound chosen)", private_mean, mean_pairs())
 _add("private_mean (in a subspace)", private_mean, mean_pairs(), _FIRST_AXIS, norm_bound=1.0)
+
+
+def _scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
+    from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
+
+    return PrivateStandardScaler(random_state=rng, **options).fit(table).release_
+
+
+_add("private_scales", private_scales, scale_pairs(), share=0.25)
+_add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=(0.0, 1.0))
+_add("PrivateStandardScaler", _scaled, scale_pairs(), share=0.25, with_mean=False)
 
 
 def _regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:

@@ -16,16 +16,17 @@ from privspan.privacy import Release
 from privspan.subspace import Subspace
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
+from privspan.sums.standardise import PrivateScales
 
 _MOST_ENTRIES = 3  # leading coordinates whose entries of the projector and of the offset are looked at
 
 
-def released_numbers(released: Release | PrivateMean | PrivateRegression | int) -> dict[str, float]:
+def released_numbers(released: Release | PrivateMean | PrivateRegression | PrivateScales | int) -> dict[str, float]:
     """Describe what an algorithm released by named numbers.
 
     Parameters
     ----------
-    released : Release, PrivateMean, PrivateRegression or int
+    released : Release, PrivateMean, PrivateRegression, PrivateScales or int
         What came out.
 
     Returns
@@ -43,7 +44,7 @@ def released_numbers(released: Release | PrivateMean | PrivateRegression | int) 
         described = {"abstained": released.abstained, **released.parameters, **released.extras}
         projector = {} if released.subspace is None else dict(_projector(released.subspace))
         return {**projector, **dict(_walk("", described))}
-    if isinstance(released, PrivateMean | PrivateRegression):
+    if isinstance(released, PrivateMean | PrivateRegression | PrivateScales):
         return dict(_walk("", {field.name: getattr(released, field.name) for field in fields(released)}))
     return {"chosen": float(released)}
 

@@ -118,6 +118,16 @@ def mean_pairs() -> dict[str, Pair]:
     }
 
 
+def scale_pairs() -> dict[str, Pair]:
+    """Return pairs (200, 2) for column scales: one record decides what spread there is, in both columns."""
+    alike, apart = np.zeros((200, 2)), np.repeat([[0.0, 0.0], [1.0, 1.0]], 100, axis=0)
+    return {
+        "zero row, huge row": last_replaced(alike, (0.0, 0.0), (2.0**50, 2.0**50)),
+        "tiny row, long row": last_replaced(apart, (2.0**-50, 2.0**-50), (64.0, 64.0)),
+        "NaN row, unit row": last_replaced(apart, (np.nan, 0.0), (1.0, 1.0)),
+    }
+
+
 def regression_pairs() -> dict[str, Pair]:
     """Return pairs (3, 3) with the target last; the first attains the sensitivity, the second that on a line."""
     table = np.zeros((3, 3))

@@ -5,6 +5,7 @@ row per person.
 """
 
 from privspan.estimators.pca import PrivatePCA
+from privspan.estimators.scaler import PrivateStandardScaler
 from privspan.estimators.subspaces import ApproximateSubspace, BoostedSubspace, ExactSubspace
 from privspan.privacy import AbstentionWarning, NotPrivateWarning
 
@@ -15,4 +16,5 @@ __all__ = [
     "ExactSubspace",
     "NotPrivateWarning",
     "PrivatePCA",
+    "PrivateStandardScaler",
 ]

@@ -32,18 +32,17 @@ from privspan.subspace import Subspace
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators that learn one subspace; their parameters are the fields of a dataclass."""
+class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: tables are let in by types and shapes; parameters are the fields of a dataclass."""
 
-    n_components: Any
     _: KW_ONLY
     epsilon: float
     delta: float
     random_state: RandomLike = None
 
     @abstractmethod
-    def _release(self, X: Any, names: list[str] | None) -> Release:
-        """Run the algorithm on validated rows."""
+    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
+        """Set the fitted attributes from validated rows; `declared` is the table as it was handed in."""
 
     def _options(self) -> dict[str, Any]:
         """Return the parameters under the names that they have in the functions."""
@@ -51,7 +50,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @entry
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn the subspace privately.
+        """Learn privately.
 
         Parameters
         ----------
@@ -64,10 +63,10 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Returns
         -------
         self
-            Fitted. A private abstention does not raise: it warns, sets ``succeeded_ = False`` and leaves a
-            subspace that does not depend on the data.
+            Fitted. A private abstention does not raise: it warns, and leaves a placeholder that does not depend on
+            the data (``succeeded_ = False``, where it is a subspace).
         """
-        X = partitioned(X)
+        declared, X = X, partitioned(X)
         if isinstance(X, RowSource | PartitionedTable):
             self._remember_columns(
                 as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse(), accept_partitions=True)
@@ -77,12 +76,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)
         with parameters_named_as_here():
-            self.release_ = self._release(X, None if names is None else [str(name) for name in names])
-        self.succeeded_ = not self.release_.abstained
-        k: Any = self.release_.extras.get("n_components", self.n_components)  # chosen privately, or asked for
-        self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
-        self.components_ = self.subspace_.basis.T.copy()  # (k, d)
-        self.n_components_ = self.components_.shape[0]
+            self._learn(X, None if names is None else [str(name) for name in names], declared)
         self._warn()
         return self
 
@@ -99,9 +93,55 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return False
 
     def _warn(self) -> None:
+        """Say what has to be said about a fit."""
         if not self.release_.private:
             message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
             warnings.warn(message, NotPrivateWarning, stacklevel=outside())
+
+    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        """Return `X` as an array or a CSR matrix, and set or compare the names and the number of its columns.
+
+        scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
+        by itself depends on where cells are missing.
+        """
+        table = _numbers(X)
+        if self._takes_sparse() and issparse(table):
+            table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own
+        sparse_format = "csr" if self._takes_sparse() else False
+        checked = check_array(
+            table, accept_sparse=sparse_format, ensure_all_finite=False, estimator=self, input_name="X", **options
+        )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return checked
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # type: ignore[misc]
+    """Base of the estimators that learn one subspace."""
+
+    n_components: Any
+
+    @abstractmethod
+    def _release(self, X: Any, names: list[str] | None) -> Release:
+        """Run the algorithm on validated rows."""
+
+    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
+        self.release_ = self._release(X, names)
+        self.succeeded_ = not self.release_.abstained
+        k: Any = self.release_.extras.get("n_components", self.n_components)  # chosen privately, or asked for
+        self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
+        self.components_ = self.subspace_.basis.T.copy()  # (k, d)
+        self.n_components_ = self.components_.shape[0]
+
+    def _warn(self) -> None:
+        super()._warn()
         if not self.succeeded_:
             message = (
                 "The private step abstained and its budget is spent. `components_` are the first coordinate axes, "
@@ -125,22 +165,6 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             step = piece_rows(X.shape[1])
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
         return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
-
-    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
-        """Return `X` as an array or a CSR matrix, and set or compare the names and the number of its columns.
-
-        scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
-        by itself depends on where cells are missing.
-        """
-        table = _numbers(X)
-        if self._takes_sparse() and issparse(table):
-            table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own
-        sparse_format = "csr" if self._takes_sparse() else False
-        checked = check_array(
-            table, accept_sparse=sparse_format, ensure_all_finite=False, estimator=self, input_name="X", **options
-        )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return checked
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
@@ -175,13 +199,6 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _n_features_out(self) -> int:
         """Number of output columns, for scikit-learn's feature names."""
         return int(self.n_components_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
-        tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
-        tags.non_deterministic = self.random_state is None
-        return tags
 
 
 def _numbers(X: Any) -> Any:

@@ -1,0 +1,157 @@
+"""A private relative of scikit-learn's `StandardScaler`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privspan._lib import checks
+from privspan._lib.entry import outside
+from privspan.estimators._base import PrivateEstimator
+from privspan.privacy import Budget
+from privspan.rows import RowSource
+from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
+from privspan.rows.compressed import compressed_rows
+from privspan.rows.derived import times
+from privspan.sums.scales import NoSpreadWarning
+from privspan.sums.standardise import standardised_within
+
+
+@dataclass(eq=False, repr=False)
+class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ignore[misc]
+    """Standardise columns by private means and private standard deviations.
+
+    Put it before :class:`privspan.PrivatePCA` where columns have different units. The two budgets add up.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee for everything that ``fit`` stores, together.
+    with_mean : bool, default=True
+        Whether to release means, for half of mu², and to take them away. False for sparse tables.
+    bounds : mapping, (2,) or (2, n_features) array, optional
+        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
+        alike; or low ends and high ends, NaN where nothing is known. With few rows they are the way to do it at all.
+        Columns of booleans have them by themselves.
+    scale : mapping or (n_features,) array, optional
+        Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    random_state : None, int, SeedSequence, Generator or RandomState, default=None
+        None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+
+    Attributes
+    ----------
+    mean_ : (n_features,) array
+        Private means; zeros with ``with_mean=False``, and for columns that are left as they are (or the middle of
+        their bounds).
+    scale_ : (n_features,) array
+        Private standard deviations; 1 for columns that are left as they are.
+    var_ : (n_features,) array
+        Their squares; 0 for columns that are left as they are.
+    mean_std_ : (n_features,) array
+        Standard deviation of the noise in `mean_`.
+    scale_std_ : (n_features,) array
+        Standard deviation of the noise in `scale_`, relative to it; infinite for columns that are left as they are.
+    left_as_they_are_ : list
+        Names, or positions, of columns without measurable spread: constant ones, and those too rarely different.
+    release_ : PrivateScales
+        What was released; its ``cost`` is that of all fitted attributes together.
+    n_features_in_ : int
+
+    See Also
+    --------
+    privspan.private_scales : the same as a function.
+
+    Guarantee
+    ---------
+    The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
+    data, when `random_state` is None and each person is one row; the number of rows and columns, declared types and
+    all parameters are public. ``transform`` of private rows is not private. Proof:
+    ``docs/explanation/column-scales.md``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from privspan import NotPrivateWarning
+    >>> X = np.random.default_rng(0).standard_normal((20_000, 2)) * [1e-3, 1e6] + 5.0
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NotPrivateWarning)
+    ...     scaler = PrivateStandardScaler(epsilon=1.0, delta=1e-6, random_state=0).fit(X)
+    >>> bool((np.abs(scaler.transform(X).std(axis=0) - 1.0) < 0.1).all())
+    True
+    """
+
+    _: KW_ONLY
+    with_mean: bool = True
+    bounds: PublicBounds | None = None
+    scale: PublicNumbers | None = None
+
+    def _takes_sparse(self) -> bool:
+        return not self.with_mean
+
+    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
+        if not isinstance(self.with_mean, bool | np.bool_):
+            raise TypeError("`with_mean` must be True or False.")
+        public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds, scale=self.scale)
+        budget = Budget(self.epsilon, self.delta)
+        release = standardised_within(budget, X, public, bool(self.with_mean), self.random_state)
+        self.release_ = release
+        self.mean_, self.mean_std_, self.scale_std_ = release.mean, release.mean_std, release.scale_std
+        self.scale_ = np.where(release.found, release.scale, 1.0)
+        self.var_ = np.where(release.found, self.scale_**2, 0.0)
+        left = np.flatnonzero(~release.found).tolist()
+        self.left_as_they_are_ = left if names is None else [names[column] for column in left]
+
+    def _warn(self) -> None:
+        super()._warn()
+        if self.left_as_they_are_:
+            shown = ", ".join(repr(column) for column in self.left_as_they_are_[:10])
+            more = len(self.left_as_they_are_) - 10
+            what = f"{shown} and {more} more" if more > 0 else shown
+            message = f"No spread could be measured in these columns, which are left as they are: {what}."
+            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
+
+    def transform(self, X: Any) -> Any:
+        """Subtract the means and divide by the standard deviations. Not private when the rows are.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like or RowSource
+
+        Returns
+        -------
+        (n_samples, n_features) array, or CSR array for a sparse table
+        """
+        check_is_fitted(self)
+        held = X[:] if isinstance(X, RowSource) else X
+        rows: Any = self._validated(held, reset=False, dtype=(np.float64, np.float32))
+        with np.errstate(all="ignore"):
+            if issparse(rows):
+                return times(rows, 1.0 / self.scale_)
+            return np.asarray((rows - self.mean_) / self.scale_)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Multiply by the standard deviations and add the means.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like
+
+        Returns
+        -------
+        (n_samples, n_features) array, or CSR array for a sparse table
+        """
+        check_is_fitted(self)
+        rows: Any = X if issparse(X) else checks.matrix(X)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
+        with np.errstate(all="ignore"):
+            if issparse(rows):
+                return times(compressed_rows(rows), self.scale_)
+            return np.asarray(rows * self.scale_ + self.mean_)

@@ -1,0 +1,220 @@
+"""What the public knows of the columns of a table: bounds, scales and a centre, by name or for all columns.
+
+All of it is what a user declares, or what the table declares by its types; no cell is looked at.  Bounds that were
+read off the data are not public, and nothing here could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privspan._lib import checks
+
+Array: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+PublicBounds: TypeAlias = Mapping[Any, tuple[float, float]] | ArrayLike
+"""(low, high) by name or position of a column; or (2,) for all columns; or (2, d), NaN where nothing is known."""
+
+PublicNumbers: TypeAlias = Mapping[Any, float] | ArrayLike
+"""A number by name or position of a column; or (d,), NaN where nothing is known."""
+
+_LARGEST = 2.0**500  # beyond this, or below its inverse, squares and quotients leave the range of float64
+
+
+@dataclass(frozen=True)
+class PublicColumns:
+    """Public numbers of every column, NaN where there is none.
+
+    Attributes
+    ----------
+    low, high : (d,) arrays
+        Bounds, both or none.
+    boolean : (d,) array of bool
+        Where the column is declared as one, so that only the two bounds occur.
+    scale : (d,) array
+        Standard deviations, or whatever else is to be the unit of the column.
+    centre : (d,) array
+        As it was given: the bounds have no say in it.
+    """
+
+    low: Array
+    high: Array
+    boolean: Bools
+    scale: Array
+    centre: Array
+
+    @property
+    def bounded(self) -> Bools:
+        """Which columns have bounds, (d,)."""
+        return np.isfinite(self.low)
+
+    @property
+    def scaled(self) -> Bools:
+        """Which columns have a scale, (d,)."""
+        return np.isfinite(self.scale)
+
+    @property
+    def half_range(self) -> Array:
+        """Half of the width of the bounds, NaN where there are none; (d,)."""
+        return self.high / 2.0 - self.low / 2.0
+
+    @property
+    def start(self) -> Array:
+        """The centre; where there is none the middle of the bounds, and 0 where there are none either; (d,)."""
+        middle = np.where(self.bounded, self.low + self.half_range, 0.0)
+        return np.where(np.isfinite(self.centre), self.centre, middle)
+
+
+def public_columns(
+    X: Any,
+    d: int,
+    *,
+    names: Sequence[str] | None = None,
+    bounds: PublicBounds | None = None,
+    scale: PublicNumbers | bool | None = None,
+    center: PublicNumbers | bool | None = None,
+) -> PublicColumns:
+    """Check what a user declares of the columns; add what the table declares: columns of booleans lie within 0 and 1.
+
+    Parameters
+    ----------
+    X
+        The table as it was handed in, before its columns were given one type.
+    d : int
+        Number of columns.
+    names : sequence of str, optional
+        Of the columns; `column_names` by default.
+    bounds : mapping, (2,) or (2, d) array, or None
+        (low, high) by name or position of a column; or for all columns alike; or low ends and high ends, NaN where
+        nothing is known.
+    scale, center : mapping, (d,) array, bool or None
+        Numbers by name or position; or one for each column, NaN where nothing is known.  True and False, which say
+        whether something is to be measured, declare nothing.
+
+    Returns
+    -------
+    PublicColumns
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, a shape or a number cannot be.
+
+    Examples
+    --------
+    >>> known = public_columns(None, 3, names=["age", "bmi", "income"], bounds={"age": (0, 120)}, scale={"bmi": 5})
+    >>> known.start, known.half_range, known.scale
+    (array([60.,  0.,  0.]), array([60., nan, nan]), array([nan,  5., nan]))
+    """
+    columns = _Columns(d, column_names(X) if names is None else list(names))
+    boolean = _declared_booleans(X, d)
+    given = columns.pairs(bounds)
+    low, high = np.where(np.isnan(given), np.where(boolean, [[0.0], [1.0]], np.nan), given)  # (d,) each
+    return PublicColumns(
+        low,
+        high,
+        boolean & (low == 0.0) & (high == 1.0),
+        columns.numbers("scale", scale, least=1.0 / _LARGEST),
+        columns.numbers("center", center, least=-_LARGEST),
+    )
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a table or a source of rows, where it has any."""
+    if hasattr(type(X), "dtypes"):  # of the type: an attribute of a frame may be a column of that name
+        names = X.columns
+    else:
+        names = X.column_names if hasattr(type(X), "column_names") else getattr(X, "names", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _declared_booleans(X: Any, d: int) -> Bools:
+    """Tell which columns a table declares as booleans; (d,)."""
+    if hasattr(type(X), "dtypes"):
+        kinds = list(X.dtypes)
+    elif hasattr(type(X), "schema"):
+        kinds = list(X.schema.types)
+    else:
+        kinds = [getattr(X, "dtype", None)] * d
+    found = np.array([str(kind).lower().startswith("bool") for kind in kinds], dtype=bool)
+    return found if len(found) == d else np.zeros(d, dtype=bool)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns that a declaration may speak of."""
+
+    d: int
+    names: list[str] | None
+
+    def pairs(self, given: PublicBounds | None) -> Array:
+        """Return low and high ends, NaN where none are given; (2, d)."""
+        if given is None:
+            return np.full((2, self.d), np.nan)
+        if isinstance(given, Mapping):
+            ends = self._placed("bounds", given, (2,))
+        else:
+            ends = _real_array("bounds", given)
+            if ends.shape not in ((2,), (2, self.d)):
+                shapes = f"(low, high) for all columns, or low ends and high ends, shape (2, {self.d})"
+                raise ValueError(f"`bounds` must be {shapes}; got shape {ends.shape}.")
+            ends = np.broadcast_to(ends.reshape(2, -1), (2, self.d))
+        with np.errstate(all="ignore"):
+            width = ends[1] - ends[0]
+            possible = np.isfinite(ends).all(axis=0) & (width >= 1.0 / _LARGEST) & (np.abs(ends).max(0) <= _LARGEST)
+        self._refuse("bounds", "finite, low < high", ~possible & ~np.isnan(ends).all(axis=0))
+        return ends
+
+    def numbers(self, name: str, given: PublicNumbers | bool | None, *, least: float) -> Array:
+        """Return one number per column, NaN where none is given; (d,)."""
+        if given is None or isinstance(given, bool | np.bool_):
+            return np.full(self.d, np.nan)
+        if isinstance(given, Mapping):
+            values = self._placed(name, given, ())
+        else:
+            values = _real_array(name, given)
+            if values.shape != (self.d,):
+                raise ValueError(f"`{name}` must have one number per column, shape ({self.d},); got {values.shape}.")
+        what = "finite" if least < 0.0 else "positive and finite"
+        self._refuse(name, what, ~((values >= least) & (values <= _LARGEST)) & ~np.isnan(values))
+        return values
+
+    def _placed(self, name: str, given: Mapping[Any, Any], shape: tuple[int, ...]) -> Array:
+        """Return the values of a mapping at the places of their columns, NaN elsewhere; (*shape, d)."""
+        values = np.full((*shape, self.d), np.nan)
+        for key, value in given.items():
+            one = _real_array(name, value)
+            if one.shape != shape or np.isnan(one).any():
+                what = "a pair (low, high) of numbers" if shape else "a number"
+                raise ValueError(f"`{name}` must give {what} for each column that it names; not so for {key!r}.")
+            values[..., self._position(name, key)] = one
+        return values
+
+    def _position(self, name: str, key: Any) -> int:
+        if self.names is not None and isinstance(key, str) and self.names.count(key) == 1:
+            return self.names.index(key)
+        if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < self.d:
+            return int(key)
+        ways = f"by position below {self.d}" if self.names is None else f"by name or by position below {self.d}"
+        twice = " The table has several columns of that name." if self.names and key in self.names else ""
+        raise ValueError(f"`{name}` must name columns of the table, {ways}; got {key!r}.{twice}")
+
+    def _refuse(self, name: str, what: str, wrong: Bools) -> None:
+        """Name the first column that is wrong; the numbers are not quoted, they might be data by mistake."""
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            column = first if self.names is None else self.names[first]
+            raise ValueError(f"`{name}` must be {what}, with squares in range; not so for column {column!r}.")
+
+
+def _real_array(name: str, given: Any) -> Array:
+    values = checks.as_array(given, name)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` must be numbers; got dtype {values.dtype.name}.")
+    return values.astype(np.float64)

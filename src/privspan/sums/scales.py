@@ -1,0 +1,312 @@
+"""A private standard deviation of every column, so that columns in different units can be compared.
+
+From the sizes D = |x - x'| of differences of pairs, in which any centre drops out:
+
+1. *votes*: a noisy histogram of log2 D for every column without public bounds; its best window tells the typical D;
+2. *second moments* on a ladder of clips B, 2B, 4B, …: the lowest rung sums min(D, B)²/B², every further one what the
+   next clip adds.  A rung counts as long as it stands out from its noise; what lies above the last one is continued
+   from the last two, so that a column with a long tail gets neither the noise of a clip that nobody needs nor a
+   variance without its tail.
+
+Columns with public scales take no part in either.
+Proofs: docs/explanation/column-scales.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan._lib.rounding import relative_error, sqrt_up
+from privspan._lib.watch import rows_seen
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import BitSource, Streams
+from privspan.rows import PartitionedTable
+from privspan.rows.columns import PublicColumns
+from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.partitioned_rows import ChunkSums, PartitionedSums
+from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows
+from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.mean import pair_differences
+
+Array: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+_FIRST_OCTAVE, _BINS, _HALVES = -60, 80, 3  # bins of three half octaves, from 2**-60 to 2**60
+_LEAST_VOTES, _LEAST_MOMENTS = 0.02, 0.12  # shares of mu²
+_VOTES, _MOMENTS, _BOUNDED = 24.0, 28.0, 14.0  # pairs over the noise of a vote, of a moment, of one with bounds
+_LADDER = 52.0  # the same for a ladder; with less there is one rung only: a tail would drown in the noise
+_FALSE = 0.01  # most probability that noise alone passes for a vote, in any column of a table
+_MOST_SHARE = 0.5  # of mu²; scales that need more are refused
+_RUNGS, _BOUNDED_RUNGS = 7, 3  # of a column whose clip was voted for; of one with public bounds, up to these
+_FOOT, _ALONE = 1.2, 2.4  # lowest rung, and the only one, in units of the typical difference
+_STEP = Fraction(3, 4)  # largest value of a rung above the lowest
+_LIKELY, _SURE = 1.0, 2.5  # standard deviations: of the second rung, which most columns need; of what must be there
+_FALL = math.exp(-0.5)  # by which the ratio of successive rungs falls, in a log-normal tail with sigma 0.98
+
+
+class NoSpreadWarning(UserWarning):
+    """Columns whose spread could not be told from noise were left as they are."""
+
+
+@dataclass(frozen=True)
+class ColumnScales:
+    """Standard deviations of columns, released ones and public ones.
+
+    Attributes
+    ----------
+    scale : (d,) array
+        Infinite where no spread was found: dividing by it leaves the column out.
+    std : (d,) array
+        Standard deviation of the noise in `scale`, relative to it, 0 for public ones; nothing is said of what lies
+        above `clip`.
+    found : (d,) array of bool
+    clip : (d,) array
+        Larger differences were counted as this large; infinite for public scales.
+    """
+
+    scale: Array
+    std: Array
+    found: Bools
+    clip: Array
+
+
+# ---- Public numbers ------------------------------------------------------------------------------------------------
+
+
+def pair_count(source: Any) -> int:
+    """Return how many pairs of rows there will be, from public numbers."""
+    lengths = source.lengths if isinstance(source, PartitionedTable) else (source.shape[0],)
+    return sum(int(length) // 2 for length in lengths)
+
+
+def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, float]:
+    """Return the shares of mu² that the votes and the second moments need, or refuse.
+
+    Parameters
+    ----------
+    pairs : int
+        Differences of rows, `pair_count`.
+    public : PublicColumns
+        Columns with bounds do not vote, and those with scales are not measured.
+    mu : float
+        The whole.
+
+    Raises
+    ------
+    ValueError
+        If more than half is needed, or there is no pair.  Public numbers decide, and nothing has been spent.
+    """
+    unknown = ~public.scaled
+    measured, voting = int(unknown.sum()), int((unknown & ~public.bounded).sum())
+    if not measured:
+        return 0.0, 0.0
+    if pairs < 1:
+        raise ValueError("`X` must have at least two rows in one of its partitions, for a pair of rows.")
+    votes = max(_LEAST_VOTES, (_VOTES * _noise(pairs, voting, mu)) ** 2) if voting else 0.0
+    moments = max(_LEAST_MOMENTS, ((_MOMENTS if voting else _BOUNDED) * _noise(pairs, measured, mu)) ** 2)
+    if votes + moments > _MOST_SHARE:
+        needed = f"{votes + moments:.2g} times the budget (as mu²), and half of it is the most that they may"
+        raise ValueError(
+            f"Private scales of {measured} column(s) from {pairs} pair(s) of rows would take {needed}. Give public "
+            "`bounds=` for the columns, or public units (`scale={…}`), or use more rows or a larger epsilon."
+        )
+    return votes, moments
+
+
+def _noise(pairs: int, columns: int, mu: float) -> float:
+    """Return z, the noise of one number per column relative to the number of pairs."""
+    return math.sqrt(columns) / (pairs * mu)
+
+
+# ---- Release -------------------------------------------------------------------------------------------------------
+
+
+def scales_within(ledger: MuLedger, source: Any, public: PublicColumns, streams: Streams) -> ColumnScales:
+    """Do what `column_scales` does for the shares that `scale_shares` asks for: docs/explanation/column-scales.md."""
+    votes, moments = scale_shares(pair_count(source), public, ledger.mu)
+    return column_scales(source, ledger, streams, public, votes=votes, moments=moments)
+
+
+def column_scales(
+    X: Any, ledger: MuLedger, streams: Streams, public: PublicColumns, *, votes: float, moments: float
+) -> ColumnScales:
+    """Release the standard deviation of every column that has no public one.
+
+    Parameters
+    ----------
+    X : (n, d) array, CSR matrix, RowSource or PartitionedTable
+        At least two rows.  A difference with a non-finite entry counts as zero.
+    ledger : MuLedger
+        Two steps are spent; one if all columns without scales have bounds; none if all have scales.
+    streams : Streams
+    public : PublicColumns
+    votes, moments : float
+        Shares of mu², at least those of `scale_shares`.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and `public` are.
+    Proof: docs/explanation/column-scales.md.
+    """
+    given, known = public.scaled, public.bounded
+    if given.all():
+        return ColumnScales(public.scale, np.zeros_like(public.scale), given, np.full_like(public.scale, np.inf))
+    differences = pair_differences(X, streams.public)
+    pairs, voting = int(differences.shape[0]), ~given & ~known
+    ladder = moments >= (_LADDER * _noise(pairs, int((~given).sum()), ledger.mu)) ** 2
+    rungs = np.where(public.boolean, 1, np.where(known, _BOUNDED_RUNGS, _RUNGS if ladder else 1))
+    rungs[given] = 0
+    lowest = np.where(given, 1.0, 2.0 * public.half_range / 2.0 ** (rungs - 1))  # (d,)
+    found = known | given
+    if voting.any():
+        typical, seen = _typical(differences, voting, ledger.spend("votes for scales", votes), streams.noise)
+        lowest[voting], found[voting] = typical * (_FOOT if ladder else _ALONE), seen
+    mu = ledger.spend("second moments of columns", moments)
+    sums, sigma = _ladder_sums(differences, lowest, rungs, mu, streams.noise)  # (rungs, d)
+    found &= given | ~known | (sums[0] >= _SURE * sigma)
+    measured = _measured(sums, sigma, lowest, rungs, found, known, pairs)
+    return ColumnScales(
+        np.where(given, public.scale, measured.scale),
+        np.where(given, 0.0, measured.std),
+        found,
+        np.where(given, np.inf, measured.clip),
+    )
+
+
+def _typical(differences: Any, voting: Bools, mu: float, bits: BitSource) -> tuple[Array, Bools]:
+    """Release the typical size of the differences of the voting columns, and whether there is one; (voting,) each."""
+    pairs, columns = int(differences.shape[0]), int(voting.sum())
+    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact.
+    change = SumBounds(vote_sensitivity(columns), 0.0, columns * _BINS, 1.1 * pairs)
+    counting = _table_sums(partial(vote_counts, voting=voting), differences)
+    counts, sigma = gaussian_sum(counting, (columns, _BINS), change, mu, bits)
+    windows = counts[:, :-1] + counts[:, 1:]
+    best = windows.argmax(axis=1)  # (voting,)
+    each = np.arange(columns)
+    least = math.sqrt(4.0 * math.log(_BINS * columns / _FALSE)) * sigma  # a window has twice the variance of a bin
+    seen = windows[each, best] >= least
+    one, other = (np.maximum(counts[each, best + side], 0.0) for side in (0, 1))
+    centre = best + 0.5 + other / np.maximum(one + other, 1e-9)
+    return 2.0 ** (_FIRST_OCTAVE + _HALVES / 2.0 * centre), seen
+
+
+def _ladder_sums(
+    differences: Any, lowest: Array, rungs: NDArray[np.intp], mu: float, bits: BitSource
+) -> tuple[Array, float]:
+    """Release what every rung of every column adds, in units of the square of its clip; (rungs, d)."""
+    (pairs, d), most = (int(size) for size in differences.shape), int(rungs.max())
+    entries = int(rungs.sum())
+    # Rungs are sums of numbers from 0 to 1: gamma times their number, for every entry.
+    error = 1.01 * math.sqrt(entries) * CHUNK_ROWS * relative_error(CHUNK_ROWS)
+    change = SumBounds(ladder_sensitivity(rungs), error, entries, 1.1 * pairs)
+    adding = _table_sums(partial(rung_sums, lowest=lowest, rungs=rungs), differences)
+    return gaussian_sum(adding, (most, d), change, mu, bits)
+
+
+def _measured(
+    sums: Array, sigma: float, lowest: Array, rungs: NDArray[np.intp], found: Bools, known: Bools, pairs: int
+) -> ColumnScales:
+    """Turn the released rungs into standard deviations: post-processing."""
+    number = np.arange(len(sums))[:, None]  # (rungs, 1)
+    squares = (lowest * 2.0**number) ** 2  # (rungs, d), of the clips
+    least = np.where((number == 1) | known, _LIKELY, _SURE) * sigma
+    counted = np.logical_and.accumulate((number == 0) | ((sums >= least) & (number < rungs)), axis=0)
+    added = np.where(counted, np.maximum(sums, np.where(number == 0, sigma, 0.0)) * squares, 0.0)
+    last, each = counted.sum(axis=0) - 1, np.arange(len(lowest))  # (d,)
+    before = added[np.maximum(last - 1, 0), each]
+    total = added.sum(axis=0) + np.where((last >= 2) & ~known, _beyond(added[last, each], before), 0.0)
+    noise = sigma * np.sqrt(np.where(counted, squares**2, 0.0).sum(axis=0))
+    scale = np.where(found, np.sqrt(total / (2.0 * pairs)), np.inf)
+    return ColumnScales(scale, np.where(found, noise / (2.0 * total), np.inf), found, lowest * 2.0**last)
+
+
+def _beyond(last: Array, before: Array) -> Array:
+    """Return what lies above the last rung, if the ratio of successive rungs keeps falling; (d,)."""
+    ratio = np.minimum(last / before, 1.0)
+    more = np.zeros_like(last)
+    for _ in range(_RUNGS):
+        ratio = ratio * _FALL
+        last = last * ratio
+        more += last
+    return more
+
+
+# ---- What one difference amounts to --------------------------------------------------------------------------------
+
+
+def vote_sensitivity(columns: int) -> float:
+    """Return sqrt(2 columns), rounded up: what one difference can do to the votes (lemma 1)."""
+    return sqrt_up(Fraction(2 * columns))
+
+
+def ladder_sensitivity(rungs: NDArray[np.intp]) -> float:
+    """Bound what one difference can do to all rungs of all columns that have any, rounded up (lemma 2)."""
+    lowest = int((rungs > 0).sum())
+    return sqrt_up(lowest + _STEP**2 * (int(rungs.sum()) - lowest))
+
+
+def vote_counts(sizes: Array, columns: NDArray[np.intp] | None, d: int, *, voting: Bools) -> Array:
+    """Count the differences in every bin of the voting columns, those below all bins left out; (voting, bins)."""
+    # Exponent and one comparison: both are exact, which a logarithm is not (its last bit may depend on where in the
+    # array an entry stands).
+    fraction, exponent = np.frexp(sizes)
+    halves = 2 * (exponent - 1) + (fraction >= math.sqrt(0.5))
+    bins = np.minimum((halves - 2 * _FIRST_OCTAVE) // _HALVES, _BINS - 1)
+    where = bins + _BINS * (np.arange(d) if columns is None else columns)
+    counts = np.bincount(where[(sizes > 0.0) & (bins >= 0)], minlength=d * _BINS)
+    return counts.reshape(d, _BINS)[voting].astype(np.float64)
+
+
+def rung_sums(
+    sizes: Array, columns: NDArray[np.intp] | None, d: int, *, lowest: Array, rungs: NDArray[np.intp]
+) -> Array:
+    """Sum what every rung of every column adds: min(D, B)²/B² and (min(D, 2B)² - min(D, B)²)/(2B)²; (rungs, d)."""
+    most = int(rungs.max())
+    in_clips = sizes / (lowest if columns is None else lowest[columns])
+    sums = np.zeros((most, d))
+    for number in range(most):
+        share = np.minimum(np.ldexp(in_clips, -number), 1.0) ** 2
+        added = np.maximum(share, 0.25) - 0.25 if number else share  # from 0 to 3/4, or to 1
+        sums[number] = added.sum(axis=0) if columns is None else np.bincount(columns, weights=added, minlength=d)
+    sums[np.arange(most)[:, None] >= rungs] = 0.0
+    return sums
+
+
+def _table_sums(function: Callable[..., Array], table: Any) -> ChunkSums:
+    """Return one sum per chunk of rows, of a function of the sizes of entries; wherever the rows are."""
+    if isinstance(table, PartitionedTable):
+        return PartitionedSums(table.place, table.lengths, partial(_chunk_sums, function), (table.parts,))
+    return _chunk_sums(function, table)
+
+
+def _chunk_sums(function: Callable[..., Array], table: Any) -> Iterator[Array]:
+    n, d = (int(size) for size in table.shape)
+    step = CHUNK_ROWS if is_sparse(table) else piece_rows(d)
+    for start in range(0, n, CHUNK_ROWS):
+        stop = min(start + CHUNK_ROWS, n)
+        pieces = (table[first : min(first + step, stop)] for first in range(start, stop, step))
+        with np.errstate(all="ignore"):  # this may run where nobody else has asked for silence
+            total = np.asarray(sum(function(*_sizes(piece), d) for piece in pieces))
+        rows_seen(stop - start)
+        yield total
+
+
+def _sizes(rows: Any) -> tuple[Array, NDArray[np.intp] | None]:
+    """Return absolute values, rows that are not finite as zeros: (rows, d), or those stored and their columns."""
+    if not sparse.issparse(rows):
+        sizes = np.abs(np.asarray(rows, dtype=np.float64))
+        sizes[~np.isfinite(sizes).all(axis=1)] = 0.0
+        return sizes, None
+    stored = summed_rows(rows)
+    owner = entry_rows(stored.indptr)
+    unusable = np.bincount(owner[~np.isfinite(stored.data)], minlength=stored.shape[0]) > 0
+    return np.where(unusable[owner], 0.0, np.abs(stored.data)), stored.indices.astype(np.intp)
