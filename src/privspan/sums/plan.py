@@ -185,7 +185,11 @@ def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
     0.007
     """
     weakest, off_square = signal_strength(k, gamma_w)
-    off = math.sqrt(off_square)
+    return error_at(n, d, k, mu, weakest, math.sqrt(off_square))
+
+
+def error_at(n: int, d: int, k: int, mu: float, weakest: float, off: float) -> float:
+    """Predict the same for a given lambda_k and g."""
     sampling = off / math.sqrt(n * weakest) * (1.0 + math.sqrt(k / d))
     plain = analyze_gauss_error(n, d, k, mu, weakest)
     share = first_share(n, d, k, mu)
@@ -193,17 +197,26 @@ def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
     direct = _saturated(plain, sampling)
     if first > 0.5 or k == d:
         return direct
+    return min(direct, _saturated(rounds_error(n, d, k, mu, weakest, off, first, 1.0 - share), sampling))
+
+
+def rounds_error(
+    n: int, d: int, k: int, mu: float, weakest: float, off: float, start: float, left: float, rounds: int = MOST_ROUNDS
+) -> float:
+    """Predict what localised rounds with the share `left` of mu² make of the error `start`, privacy alone.
+
+    `weakest` is lambda_k, `off` is g, and the signal variances are about equal.
+    """
     setting = Setting(
         noise=round_noise(n, d, k, mu, weakest),
         off=off,
-        start=first * math.sqrt(k * weakest),
+        start=start * math.sqrt(k * weakest),
         spread=0.1,
         unit_noise=inner_unit_noise(n, k, mu, 2.0),
         pull=weight_pull(d, k),
     )
     probe = probe_share(n, mu)
-    plan = plan_rounds(setting, 1.0 - share - probe, probe, MOST_ROUNDS)
-    return min(direct, _saturated(plan.error, sampling))
+    return plan_rounds(setting, left - probe, probe, rounds).error
 
 
 def _saturated(private: float, sampling: float) -> float:
