@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import numpy as np
+from scipy.special import chdtr, chdtri
 
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
@@ -28,12 +28,17 @@ TEST_SHARE = 0.1
 _WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's error, because it may fail
 _SURE = 5.0  # standard deviations between all groups short, or none, and the half at which the probe decides
 _MOST_PROBE = 0.035
-_TAILS = tuple(float(tail) for tail in np.geomspace(1e-5, 0.3, 19))  # tail energies at which the two are compared
-_TEST_WEIGHTS = (0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45)  # of mu², for the test
-_NOISE_PARTS = (0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
-_QUANTILES, _SIGNAL_WEIGHTS = (0.25, 0.35, 0.45), (0.02, 0.04, 0.07)
+_TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
+_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5)  # of mu², for the test
+_NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
+_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.1  # so that the strength is known within a few per cent of n / k
+_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce
 _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of its bin: half a bin more
+_NORM_EDGE = 2.0 ** (1 / 8)  # so is a released norm
+_LONG_ERROR = 0.06  # a share of long tails known no better than this is not asked for
+_CAUTION = 1.3  # standard deviations of its noise to take off the released strength
 _ROUNDS = 3  # of the rounds that follow, for predictions
+_BY_ROUNDS, _BY_ADAPTIVE = 1.1, 1.15  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -61,7 +66,7 @@ class Scales:
 
     norm: float
     tail: float
-    long: float
+    long: float  # zero leaves this one out
     signal: float
     quantile: float  # of the norms, that becomes the scale of a record
 
@@ -112,33 +117,42 @@ def moment_share(n: int, k: int, mu: float) -> float:
     return min(0.04, max(0.002, (k**1.5 / (0.1 * mu * n)) ** 2))
 
 
-@lru_cache(maxsize=256)  # of public numbers only, here and below
 def scales_for(public: Public) -> Scales:
-    """Share out what the scales may cost so that a short tail of normal records ends with the least error."""
-    best, least = None, math.inf
-    for quantile in _QUANTILES:
-        for signal in _SIGNAL_WEIGHTS:
-            norm, tail, long = stable_plan.scale_weights(public.rows, public.k, public.mu)
-            scales = Scales(norm, tail, long, signal, quantile)
-            look = _expected_look(public, scales, 1e-3)
-            error = math.inf if look is None else look.error
-            if best is None or error < least:
-                best, least = scales, error
-    assert best is not None
-    return best
+    """Share out what the scales may cost: enough to know each about as well as the plan can use."""
+    m, k, mu = public.rows, public.k, public.mu
+    norm, tail, long = stable_plan.scale_weights(m, k, mu)
+    error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
+    signal = min(_MOST_SIGNAL, max(0.005, (_SIGNAL_SIZE * k / (mu * m)) ** 2))
+    quantile = 0.2 if m * mu < _FEW else 0.3
+    return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # of public numbers only, here and below
 def course_for(public: Public) -> Course:
     """Decide from public numbers up to which tail a look by stable leverage pays off."""
     if public.k >= public.d or public.rows < 10 * (public.k + 1):
         return Course(0.0, 0.0, Scales(0.0, 0.0, 0.0, 0.0, 0.5))
-    scales, longest = scales_for(public), 0.0
-    for tail in _TAILS:
+    return Course(probe_share(public), _longest_tail(public), scales_for(public))
+
+
+def _longest_tail(public: Public) -> float:
+    """Return the tail energy up to which the look pays off, by bisection: the longer the tail, the less it gains."""
+
+    def pays(tail: float) -> bool:
         look = forecast(public, tail)
-        if look is not None and look.error < _WORTH_IT * adaptive_error(public, tail):
-            longest = tail
-    return Course(probe_share(public), longest, scales)
+        if look is None:
+            return False
+        weakest, off_square = sums_plan.signal_strength(public.k, tail)
+        sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
+        return math.hypot(look.error, sampling) < _WORTH_IT * adaptive_error(public, tail)
+
+    low, high = _TAILS
+    if not pays(low):
+        return 0.0
+    while high > 1.2 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
 
 
 @lru_cache(maxsize=4096)
@@ -148,13 +162,27 @@ def forecast(public: Public, tail: float) -> Look | None:
 
 
 def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
-    m, k, mu = public.rows, public.k, public.mu
-    length, share = stable_plan.normal_scales(k, scales.quantile, tail)
-    strength = stable_plan.usual_strength(m, share, mu, scales.signal)
+    k = public.k
+    length, strength = _expected_scales(public, scales, tail)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, _BIN_EDGE * tail / length)
     return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto"))
+
+
+def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:
+    """Return the norm that records are divided by, and the strength that is released, for normal records."""
+    m, k = public.rows, public.k
+    square = _NORM_EDGE**2 * float(chdtri(k, 1.0 - scales.quantile))
+    length, share = stable_plan.normal_scales(k, float(chdtr(k, square)), tail)
+    weakest = share * (1.0 - 0.75 * math.sqrt(k / m))  # the least of k eigenvalues of a sample
+    usual = stable_plan.usual_strength(m, weakest, public.mu, scales.signal)
+    return length, bolder_strength(public, scales, usual)
+
+
+def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
+    """Take less off the released strength than stable leverage does alone: after a *no* there is something else."""
+    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * 1.1 / (public.mu * math.sqrt(scales.signal))
 
 
 def plan_released(
@@ -165,14 +193,12 @@ def plan_released(
     What localised rounds and the adaptive algorithm make of the same data is inferred as for normal records.
     """
     k, mu = public.k, public.mu
-    length, share = stable_plan.normal_scales(k, scales.quantile)
-    energy = min(tail / _BIN_EDGE, 1.0) * length
-    flat, off_square = sums_plan.signal_strength(k, energy)
-    usual = stable_plan.usual_strength(public.rows, share, mu, scales.signal)
+    length, usual = _expected_scales(public, scales, 0.0)
+    flat, off_square = sums_plan.signal_strength(k, min(tail / _BIN_EDGE, 1.0) * length)
     weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
     look = plan_look(public, strength, tail, weakest, off, left, allowance)
     rest = _lively(mu, k, public.d) * math.sqrt(left)
-    adaptive = sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
+    adaptive = _BY_ADAPTIVE * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
     return look if look is not None and look.error < adaptive else None
 
 
@@ -206,10 +232,13 @@ def plan_look(
         for part in _NOISE_PARTS:
             noise = part * rest
             start = min(1.0, alone / math.sqrt(noise))
+            if rest - noise - moment < 0.05:
+                continue
+            left_over = rest - noise - moment
             error = sums_plan.rounds_error(
-                n, d, k, _lively(mu, k, d), weakest, off, start, rest - noise - moment, _ROUNDS
+                n, d, k, _lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN_PROBE
             )
-            options.append(Look(error, test, noise, rounds=True))
+            options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
         best = first if best is None or first.error < best.error else best
     return best
@@ -219,7 +248,7 @@ def adaptive_error(public: Public, tail: float) -> float:
     """Predict the adaptive algorithm with what the probe leaves, for normal records of this tail energy."""
     n, d, k = public.n, public.d, public.k
     mu = _lively(public.mu, k, d) * math.sqrt(1.0 - probe_share(public))
-    return sums_plan.predicted_error(n, d, k, mu, tail)
+    return _BY_ADAPTIVE * sums_plan.predicted_error(n, d, k, mu, tail)
 
 
 def _lively(mu: float, k: int, d: int) -> float:

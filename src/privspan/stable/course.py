@@ -41,6 +41,7 @@ LABELS = ("auto (adaptive)", "auto (stable look)", "auto (stable look, rounds)")
 """What `Release.method` says of the three ways that the course can go."""
 
 _ROTATION_SHARE = 1e-3  # of the delta that is set aside
+_LONGER = 1.5  # residuals of unit rows over the released tail of scaled ones, at most, for planning
 _LEAST_EIGENVALUE = 0.05  # of the mean one, along the basis
 
 
@@ -111,11 +112,12 @@ def _deltas(set_aside: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Found:
-    """A released basis (d, k), the noise in each of its entries, and whether rounds are to follow."""
+    """A released basis (d, k), the noise in each of its entries, and what was released and decided besides."""
 
     basis: Array
     std: float
-    rounds: bool
+    tail: float  # released length of a typical tail
+    rounds: bool  # whether rounds are to follow
 
 
 class _Look:
@@ -152,10 +154,14 @@ class _Look:
         records = StableRecords(self._rows, public.k, self.streams)
         log_scale = records.release_scale(ledger.spend("norm scale", scales.norm), scales.quantile)
         tail = records.release_tail(ledger.spend("tail length", scales.tail))
-        long = records.release_long_share(tail, ledger.spend("long tails", scales.long))
+        self.released |= {"log2_norm_scale": log_scale, "tail_length": tail}
+        long = 0.0
+        if scales.long:
+            long = records.release_long_share(tail, ledger.spend("long tails", scales.long))
+            self.released["long_share"] = long
         strength = records.release_strength(ledger.spend("signal strength", scales.signal))
-        self.released |= {"log2_norm_scale": log_scale, "tail_length": tail, "long_share": long}
-        self.released |= {"signal_strength": strength}
+        strength = choice.bolder_strength(public, scales, strength)
+        self.released["signal_strength"] = strength
         room = allowance_for("auto", long)
         look = choice.plan_released(public, scales, strength, tail, ledger.left, room)
         if look is None:
@@ -168,7 +174,7 @@ class _Look:
         # Only now: noise that is not drawn is not spent.
         mu_noise = ledger.spend("noise of the look", look.noise if look.rounds else ledger.left)
         noisy = records.noisy_basis(passed, mu_noise, delta_rotation)
-        return _Found(noisy.basis, noisy.std, look.rounds)
+        return _Found(noisy.basis, noisy.std, tail, look.rounds)
 
 
 def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generator) -> Any:
@@ -190,7 +196,7 @@ def _localised(look: _Look, found: _Found, source: Any, rng: RandomLike) -> Rele
     mu = ledger.spend("spread along the basis", choice.moment_share(public.n, public.k, ledger.mu))
     inside, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
     start = _start(span.basis, inside / public.n, found.std)
-    estimate = localised_rounds(source, start, ledger, streams)
+    estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams)
     course = "stable leverage on the rows looked at, then localised rounds on all rows"
     return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, estimate.error, streams.private)
 

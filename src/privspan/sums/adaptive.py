@@ -162,8 +162,10 @@ def adaptive_within(
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
 
 
-def localised_rounds(source: Any, start: Estimate, ledger: MuLedger, streams: Streams) -> Estimate:
+def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams) -> Estimate:
     """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
+
+    `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
 
     Guarantee
     ---------
@@ -171,8 +173,8 @@ def localised_rounds(source: Any, start: Estimate, ledger: MuLedger, streams: St
     released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
     k = len(start.eigenvalues)
-    run = _Run(open_unit_rows(source), k, ledger, streams, planner.MOST_ROUNDS)
-    return run.rounds(start)
+    probe = planner.LEAN_PROBE * planner.probe_share(int(source.shape[0]), ledger.mu)
+    return _Run(open_unit_rows(source), k, ledger, streams, planner.MOST_ROUNDS, (probe, off)).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -207,11 +209,14 @@ def _found(errors: Array, eigenvalues: Array) -> int:
 class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
-    def __init__(self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
+    def __init__(
+        self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int, known: tuple[float, float] | None = None
+    ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
         self._n, self._d = rows.shape
-        self._probe = planner.probe_share(self._n, ledger.mu)
+        # What one question for a length costs, and how long residuals of the data are at most, by what is released.
+        self._probe, self._most_off = known or (planner.probe_share(self._n, ledger.mu), math.inf)
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -360,6 +365,7 @@ class _Run:
         n, d, mu = self._n, self._d, self._ledger.mu
         k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        off = min(off, self._most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
