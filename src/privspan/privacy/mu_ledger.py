@@ -24,9 +24,7 @@ class MuLedger:
     for a test that may go on wrongly; a given `mu` must then be a share of the mu that goes with the rest of delta.
     """
 
-    def __init__(
-        self, budget: Budget, mu: float | None = None, prefix: str = "", *, test_share: float = 0.0
-    ) -> None:
+    def __init__(self, budget: Budget, mu: float | None = None, prefix: str = "", *, test_share: float = 0.0) -> None:
         self.budget = budget
         # A budget that keeps a mu of its own keeps it where nothing is set aside.
         self._rest, self.set_aside = budget.reserve_delta(test_share) if test_share else (budget, 0.0)
@@ -60,6 +58,12 @@ class MuLedger:
         self._spent += Fraction(share)
         self._steps.append((name, share, mu))
         return mu
+
+    def nested(self, name: str, share: float) -> MuLedger:
+        """Take a share of mu² for steps that keep a ledger of their own; what is set aside is theirs too, once."""
+        inner = MuLedger(self.budget, self.spend(name, share))
+        inner._rest, inner.set_aside = self._rest, self.set_aside
+        return inner
 
     def cost(self) -> PrivacyCost:
         """Return the price of the whole run, with one entry per step; the budget checks the sum once more.

@@ -11,8 +11,8 @@ before the first step on every path, and one ledger of mu pays for all of them. 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np

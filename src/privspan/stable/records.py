@@ -229,15 +229,19 @@ def unit_tail_squares(table: Any, groups: NDArray[np.intp]) -> Array:
     `table` is a dense or sparse table or source, `groups` (t, k + 1) are disjoint row numbers. Each value is a
     function of the records of its group, to the last bit, so that `released_tail` may follow.
     """
+    return np.concatenate([smallest_squares(grams) for grams in group_grams(table, groups)])
+
+
+def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
+    """Yield Gram matrices (some, m, m) of groups (t, m) of records at unit length: exact, as sums on a grid."""
     d = int(table.shape[1])
-    squares, at_a_time = np.empty(len(groups)), max(1, _ROW_BYTES // (8 * d * groups.shape[1]))
+    at_a_time = max(1, _ROW_BYTES // (8 * d * groups.shape[1]))
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
         read = table[some.ravel()]
         rows = np.hstack(list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices()))
         rows = rows.reshape(*some.shape, d)
-        squares[start : start + at_a_time] = smallest_squares(rows @ rows.transpose(0, 2, 1))  # exact, as a sum
-    return squares
+        yield rows @ rows.transpose(0, 2, 1)
 
 
 class _ScaledRows:

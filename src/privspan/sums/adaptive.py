@@ -210,7 +210,13 @@ class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
     def __init__(
-        self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int, known: tuple[float, float] | None = None
+        self,
+        rows: AnyRows,
+        k: int,
+        ledger: MuLedger,
+        streams: Streams,
+        most_rounds: int,
+        known: tuple[float, float] | None = None,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
