@@ -1,7 +1,7 @@
 """Whether a first look by stable leverage pays off, and what its steps should spend: no data, only numbers.
 
-`forecast` predicts the error of the course that begins with such a look; `course_for` compares it with the adaptive
-algorithm over all tails and says up to which tail the look is worth it. Both go by public numbers, so the planner and
+`forecast` predicts the error of the course that begins with such a look, `pays` compares it with the adaptive
+algorithm, and `course_for` says up to which tail the look is worth it. Both go by public numbers, so the planner and
 the course ask the same functions. `plan_look` shares out the budget once the scales of the data are released.
 Errors are sines, by privacy alone. Derivations: docs/explanation/one-algorithm.md.
 """
@@ -37,8 +37,10 @@ _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of its bin: half
 _NORM_EDGE = 2.0 ** (1 / 8)  # so is a released norm
 _LONG_ERROR = 0.06  # a share of long tails known no better than this is not asked for
 _CAUTION = 1.3  # standard deviations of its noise to take off the released strength
+_FEWEST_GROUPS = 10
+_USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
-_BY_ROUNDS, _BY_ADAPTIVE = 1.1, 1.15  # measured errors over the formulas
+_BY_ROUNDS, _BY_ADAPTIVE = 0.95, 1.15  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -88,17 +90,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Course:
-    """What is public about the choice."""
+    """The question whether tails are short."""
 
-    probe: float  # share of mu² of the question whether tails are short
+    probe: float  # its share of mu²
     longest: float  # the tail energy up to which the look pays off; zero if it never does
-    scales: Scales
-
-    def worth(self, public: Public, gamma: float | None) -> bool:
-        """Tell whether stable leverage may pay off, for the tail of that `gamma` or, if none is given, for any."""
-        if gamma is None:
-            return self.longest > 0.0
-        return gamma * math.sqrt(public.d - public.k) <= self.longest
 
 
 def probe_share(public: Public) -> float:
@@ -127,32 +122,34 @@ def scales_for(public: Public) -> Scales:
     return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
 
 
-@lru_cache(maxsize=256)  # of public numbers only, here and below
+def may_pay(public: Public, gamma: float | None) -> bool:
+    """Tell whether stable leverage may pay off, for the tail of that `gamma` or, if none is given, for any."""
+    return pays(public, _TAILS[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
+
+
+@lru_cache(maxsize=4096)  # of public numbers only, here and below
+def pays(public: Public, tail: float) -> bool:
+    """Tell whether a look is predicted to be worth it for this tail energy."""
+    if public.k >= public.d or public.rows < _FEWEST_GROUPS * (public.k + 1):
+        return False
+    look = forecast(public, tail)
+    if look is None:
+        return False
+    weakest, off_square = sums_plan.signal_strength(public.k, tail)
+    sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
+    return math.hypot(look.error, sampling) < min(_WORTH_IT * adaptive_error(public, tail), _USEFUL)
+
+
+@lru_cache(maxsize=256)
 def course_for(public: Public) -> Course:
-    """Decide from public numbers up to which tail a look by stable leverage pays off."""
-    if public.k >= public.d or public.rows < 10 * (public.k + 1):
-        return Course(0.0, 0.0, Scales(0.0, 0.0, 0.0, 0.0, 0.5))
-    return Course(probe_share(public), _longest_tail(public), scales_for(public))
-
-
-def _longest_tail(public: Public) -> float:
-    """Return the tail energy up to which the look pays off, by bisection: the longer the tail, the less it gains."""
-
-    def pays(tail: float) -> bool:
-        look = forecast(public, tail)
-        if look is None:
-            return False
-        weakest, off_square = sums_plan.signal_strength(public.k, tail)
-        sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
-        return math.hypot(look.error, sampling) < _WORTH_IT * adaptive_error(public, tail)
-
+    """Decide up to which tail a look by stable leverage pays off: the longer the tail, the less it gains."""
     low, high = _TAILS
-    if not pays(low):
-        return 0.0
-    while high > 1.2 * low:
+    if not pays(public, low):
+        return Course(0.0, 0.0)
+    while high > 1.25 * low:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if pays(middle) else (low, middle)
-    return low
+        low, high = (middle, high) if pays(public, middle) else (low, middle)
+    return Course(probe_share(public), low)
 
 
 @lru_cache(maxsize=4096)
@@ -199,7 +196,7 @@ def plan_released(
     flat, off_square = sums_plan.signal_strength(k, min(tail / _BIN_EDGE, 1.0) * length)
     weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
     look = plan_look(public, strength, tail, weakest, off, left, allowance)
-    rest = _lively(mu, k, public.d) * math.sqrt(left)
+    rest = sums_plan.lively(mu, k, public.d) * math.sqrt(left)
     adaptive = _BY_ADAPTIVE * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
     return look if look is not None and look.error < adaptive else None
 
@@ -238,7 +235,7 @@ def plan_look(
                 continue
             left_over = rest - noise - moment
             error = sums_plan.rounds_error(
-                n, d, k, _lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN_PROBE
+                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN_PROBE
             )
             options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
@@ -249,10 +246,5 @@ def plan_look(
 def adaptive_error(public: Public, tail: float) -> float:
     """Predict the adaptive algorithm with what the probe leaves, for normal records of this tail energy."""
     n, d, k = public.n, public.d, public.k
-    mu = _lively(public.mu, k, d) * math.sqrt(1.0 - probe_share(public))
+    mu = sums_plan.lively(public.mu, k, d) * math.sqrt(1.0 - probe_share(public))
     return _BY_ADAPTIVE * sums_plan.predicted_error(n, d, k, mu, tail)
-
-
-def _lively(mu: float, k: int, d: int) -> float:
-    # Measured on 80 settings: the rounds do a little better than their formula for large k and for k near d.
-    return mu * k ** (1 / 15) * math.exp(k / (9 * d))

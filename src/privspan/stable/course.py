@@ -70,11 +70,10 @@ def course_within(ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: f
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     public = _public(source, int(k), ledger.mu, ledger.set_aside)
-    course = choice.course_for(public)
-    if not ledger.set_aside or not course.worth(public, gamma):
+    if not ledger.set_aside or not choice.may_pay(public, gamma):
         return adaptive_within(ledger, source, k, rng)
     # Streams of their own, so that the adaptive course draws the same noise with the same seed as it does alone.
-    look = _Look(source, public, course, ledger, open_streams(set_apart(rng)))
+    look = _Look(source, public, ledger, open_streams(set_apart(rng)))
     if gamma is None and not look.tails_are_short():
         return _adaptively(look, source, rng, "tails are too long for stable leverage to pay off")
     found = look.stable_basis()
@@ -88,11 +87,9 @@ def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamm
 
     Zero where stable leverage could not pay off, so that nothing is paid for what cannot come.
     """
-    if budget.delta * choice.TEST_SHARE * _ROTATION_SHARE <= 0.0 or not 0 < k < source.shape[1]:
-        return 0.0
     rest, aside = budget.reserve_delta(choice.TEST_SHARE)
     public = _public(source, int(k), rest.mu * math.sqrt(mu_share), aside)
-    return choice.TEST_SHARE if choice.course_for(public).worth(public, gamma) else 0.0
+    return choice.TEST_SHARE if _deltas(aside)[1] > 0.0 and choice.may_pay(public, gamma) else 0.0
 
 
 def _public(source: Any, k: int, mu: float, set_aside: float) -> choice.Public:
@@ -123,11 +120,8 @@ class _Found:
 class _Look:
     """The steps that stable leverage takes on the rows that were drawn, and what they released."""
 
-    def __init__(
-        self, source: Any, public: choice.Public, course: choice.Course, ledger: MuLedger, streams: Streams
-    ) -> None:
+    def __init__(self, source: Any, public: choice.Public, ledger: MuLedger, streams: Streams) -> None:
         self.public, self.ledger, self.streams = public, ledger, streams
-        self._course = course
         self._rows = _drawn_rows(source, public, streams.public)
         self.released: dict[str, object] = {"rows_looked_at": public.rows}
 
@@ -139,17 +133,18 @@ class _Look:
         Gaussian with the mu of its share, for replace-one neighbours: groups are disjoint and public, so a record
         moves the count by at most 1. Proof: docs/explanation/one-algorithm.md, lemma 4.
         """
+        course = choice.course_for(self.public)
         groups = public_groups(self.public.rows, self.public.k, self.streams.public)
-        bar = choice.group_length(self.public.k, self._course.longest)
+        bar = choice.group_length(self.public.k, course.longest)
         squares = unit_tail_squares(self._rows, groups)  # (groups,), each from its own records
-        mu = self.ledger.spend("probe of the tails", self._course.probe)
+        mu = self.ledger.spend("probe of the tails", course.probe)
         short = np.count_nonzero(squares < bar * bar) + rounded_normal(1, (1 + 1e-12) / mu, self.streams.noise)[0]
         self.released |= {"short_tail": bar, "share_of_short_tails": float(short) / len(groups)}
         return bool(short >= len(groups) / 2)
 
     def stable_basis(self) -> _Found | None:
         """Steps 2 to 4: a basis with its noise, or None where stable leverage does not pay off or says no."""
-        public, ledger, scales = self.public, self.ledger, self._course.scales
+        public, ledger, scales = self.public, self.ledger, choice.scales_for(self.public)
         delta_test, delta_rotation = _deltas(ledger.set_aside)
         records = StableRecords(self._rows, public.k, self.streams)
         log_scale = records.release_scale(ledger.spend("norm scale", scales.norm), scales.quantile)
