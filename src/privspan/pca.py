@@ -34,6 +34,7 @@ from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, co
 from privspan.rows.dealing import block_count
 from privspan.rows.unit import as_rows_input
 from privspan.stable import near
+from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
@@ -228,8 +229,7 @@ class PCASettings:
         considered, epsilon = self._vote(table.halves, budget)
         rest = budget if self.k != "auto" else budget.less(epsilon)
         k, most = considered[0], considered[-1]
-        aside = near.test_share(table.source, most, rest) if self.everyday else 0.0
-        ledger = MuLedger(rest, test_share=aside)
+        ledger = MuLedger(rest, test_share=self._test_share(table, most, rest))
         units = self._units(table, ledger, seeds["scales"])
         rows = table.source if units is None else in_units(table.source, units.scale)
         voting: tuple[Part, ...] = ()
@@ -278,16 +278,12 @@ class PCASettings:
 
     def _check_blocks(self, table: _Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
-        # The planner takes blocks only where there are two of them, but does not know how partitions cut them.
-        partitions = isinstance(table.source, PartitionedTable)
-        if self.everyday or (self.method != "approximate" and not (self.method == "auto" and partitions)):
+        if self.method != "approximate":
             return
         considered, epsilon = self._vote(table.halves, budget)
-        rest = budget.less(epsilon)
+        ledger = MuLedger(budget.less(epsilon))
         for k in considered[: min(table.halves.shape)]:
-            course = self._course(table, k, rest, rest.mu)
-            if course.plan.method != "approximate":
-                continue
+            course = self._course(table, k, ledger, ledger.mu)
             by_pairs = course.centring == "pair differences"
             try:
                 settings = BlockSettings(gamma=self.gamma)
@@ -363,7 +359,7 @@ class PCASettings:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         spent = ledger.cost().parts if ledger.shares else ()
         mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
-        course = self._course(table, k, ledger.budget, mu)
+        course = self._course(table, k, ledger, mu)
         if self.method == "auto":  # before most is spent: a warning may be made an error
             self._warn_if_useless(course.plan)
         centre = table.public.start
@@ -376,11 +372,11 @@ class PCASettings:
             mean = mean_within(ledgers["mean"], rows, None, None, seeds["mean"])
             rows = self._pairs(rows, seeds["pairing"])
         method, inner = course.method, ledgers["subspace"]
+        gamma = {"gamma": self.gamma} if method.gamma else {}
         if method.within is not None:
-            subspace = method.within(inner, rows, k, seeds["subspace"])
+            subspace = method.within(inner, rows, k, seeds["subspace"], **gamma)
         else:
-            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta}
-            numbers |= {"gamma": self.gamma} if method.gamma else {}
+            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta, **gamma}
             subspace = method.function(rows, k, **numbers, rng=seeds["subspace"])
         # After an abstention the variances are those along the first axes: nothing depends on having abstained.
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
@@ -388,23 +384,36 @@ class PCASettings:
         public = centre if course.centring == "public centre" else None
         return _Found(subspace, variances, mean, public, course, spent), course.plan
 
-    def _course(self, table: _Table, k: int, rest: Budget, mu: float) -> _Course:
+    def _course(self, table: _Table, k: int, ledger: MuLedger, mu: float) -> _Course:
         """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
-        centring = "none"
-        if self.centred:
-            centring = "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+        centring, rest = self._centring(table), ledger.budget
         weights = _SHARES[centring]
         mus = share_mu(mu, *weights.values())
         n, d = (table.halves if centring == "pair differences" else table.source).shape
         methods = methods_for(table.source) if self.method == "auto" else (self.method,)
-        if self.private_scales:  # what was spent on these composes in mu only
-            methods = tuple(name for name in methods if ALGORITHMS[name].within is not None)
-        chosen = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
-        if ALGORITHMS[chosen.method].within is not None:  # such steps compose in mu
-            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
-        else:
+        plan = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
+        method = ALGORITHMS[self.method]
+        if method.within is None:
             ledgers = [MuLedger(budget) for budget in rest.split([*weights.values()])]
-        return _Course(centring, chosen, dict(zip(weights, ledgers, strict=True)))
+        else:  # such steps compose in mu; what was set aside is for the subspace
+            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
+            ledgers[0] = ledger.sharing(mus[0], "subspace: ")
+        return _Course(centring, method, plan, dict(zip(weights, ledgers, strict=True)))
+
+    def _centring(self, table: _Table) -> str:
+        if not self.centred:
+            return "none"
+        return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+
+    def _test_share(self, table: _Table, k: int, rest: Budget) -> float:
+        """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
+        if self.everyday:
+            return near.test_share(table.source, k, rest)
+        if self.method != "auto":
+            return 0.0
+        centring = self._centring(table)
+        rows = table.halves if centring == "pair differences" else table.source
+        return delta_share(rows, k, rest, _SHARES[centring]["subspace"], self.gamma)
 
     def _warn_if_useless(self, plan: Plan) -> None:
         if not plan.useful:
@@ -441,12 +450,9 @@ class _Course:
     """How to go on once k is known."""
 
     centring: str
+    method: Method
     plan: Plan
     ledgers: dict[str, MuLedger]  # of each step
-
-    @property
-    def method(self) -> Method:
-        return ALGORITHMS[self.plan.method]
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ _GROUPS = Method(
     repeats=("max_components",),
 )
 
+
 def _one_algorithm(
     X: object, k: int, *, epsilon: float, delta: float, gamma: float | None = None, rng: RandomLike = None
 ) -> Release:

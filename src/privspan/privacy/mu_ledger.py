@@ -60,10 +60,14 @@ class MuLedger:
         return mu
 
     def nested(self, name: str, share: float) -> MuLedger:
-        """Take a share of mu² for steps that keep a ledger of their own; what is set aside is theirs too, once."""
-        inner = MuLedger(self.budget, self.spend(name, share))
-        inner._rest, inner.set_aside = self._rest, self.set_aside
-        return inner
+        """Take a share of mu² for steps that keep a ledger of their own."""
+        return self.sharing(self.spend(name, share))
+
+    def sharing(self, mu: float, prefix: str = "") -> MuLedger:
+        """Return a ledger for a part `mu` of this one, with the very delta that this one has set aside."""
+        other = MuLedger(self.budget, mu, prefix)
+        other._rest, other.set_aside = self._rest, self.set_aside
+        return other
 
     def cost(self) -> PrivacyCost:
         """Return the price of the whole run, with one entry per step; the budget checks the sum once more.

@@ -189,7 +189,7 @@ def _localised(look: _Look, found: _Found, source: Any, rng: RandomLike) -> Rele
         error = found.std * (math.sqrt(public.d) + math.sqrt(public.k))
         return _release(look, span, LABELS[1], "stable leverage on the rows looked at", error, streams.private)
     mu = ledger.spend("spread along the basis", choice.moment_share(public.n, public.k, ledger.mu))
-    inside, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
+    inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
     start = _start(span.basis, inside / public.n, found.std)
     estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams)
     course = "stable leverage on the rows looked at, then localised rounds on all rows"
