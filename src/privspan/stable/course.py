@@ -45,7 +45,9 @@ _LONGER = 1.5  # residuals of unit rows over the released tail of scaled ones, a
 _LEAST_EIGENVALUE = 0.05  # of the mean one, along the basis
 
 
-def course_within(ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: float | None = None) -> Release:
+def course_within(
+    ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: float | None = None, *, constant: bool = False
+) -> Release:
     """Learn the leading k-dimensional subspace by the course above, for the mu of a ledger.
 
     Parameters
@@ -59,6 +61,8 @@ def course_within(ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: f
     rng : None, int, SeedSequence, Generator or RandomState
     gamma : float, optional
         As for `private_subspace`; if it is given the probe is saved.
+    constant : bool, default=False
+        Whether the last column is a public constant: its direction needs no precision of its own in the rounds.
 
     Guarantee
     ---------
@@ -71,9 +75,9 @@ def course_within(ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: f
     checks.dimension(k=k, d=d, n=n)
     public = _public(source, int(k), ledger.mu, ledger.set_aside)
     if not ledger.set_aside or not choice.may_pay(public, gamma):
-        return adaptive_within(ledger, source, k, rng)
+        return adaptive_within(ledger, source, k, rng, constant=constant)
     # Streams of their own, so that the adaptive course draws the same noise with the same seed as it does alone.
-    look = _Look(source, public, ledger, open_streams(set_apart(rng)))
+    look = _Look(source, public, ledger, open_streams(set_apart(rng)), constant)
     if gamma is None and not look.tails_are_short():
         return _adaptively(look, source, rng, "tails are too long for stable leverage to pay off")
     found = look.stable_basis()
@@ -120,8 +124,10 @@ class _Found:
 class _Look:
     """The steps that stable leverage takes on the rows that were drawn, and what they released."""
 
-    def __init__(self, source: Any, public: choice.Public, ledger: MuLedger, streams: Streams) -> None:
-        self.public, self.ledger, self.streams = public, ledger, streams
+    def __init__(
+        self, source: Any, public: choice.Public, ledger: MuLedger, streams: Streams, constant: bool
+    ) -> None:
+        self.public, self.ledger, self.streams, self.constant = public, ledger, streams, constant
         self._rows = _drawn_rows(source, public, streams.public)
         self.released: dict[str, object] = {"rows_looked_at": public.rows}
 
@@ -191,9 +197,10 @@ def _localised(look: _Look, found: _Found, source: Any, rng: RandomLike) -> Rele
     mu = ledger.spend("spread along the basis", choice.moment_share(public.n, public.k, ledger.mu))
     inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
     start = _start(span.basis, inside / public.n, found.std)
-    estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams)
+    estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams, constant=look.constant)
+    error = estimate.error_but_last if look.constant else estimate.error
     course = "stable leverage on the rows looked at, then localised rounds on all rows"
-    return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, estimate.error, streams.private)
+    return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, error, streams.private)
 
 
 def _start(basis: Array, moment: Array, std: float) -> Estimate:
@@ -206,7 +213,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
 
 def _adaptively(look: _Look, source: Any, rng: RandomLike, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
-    release = adaptive_within(look.ledger, source, look.public.k, rng)
+    release = adaptive_within(look.ledger, source, look.public.k, rng, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"
     parameters = {**release.parameters, **look.released, "course": course}
     return replace(release, method=LABELS[0], parameters=parameters)

@@ -101,7 +101,7 @@ class NearCourse:
         most, needed = _MOMENTS
         moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
         inner = self.ledger.nested("subspace near most rows", self.ledger.left - moments)
-        found = course_within(inner, rows, self.k + 1, self.rng)
+        found = course_within(inner, rows, self.k + 1, self.rng, constant=True)
         mu = self.ledger.spend("second moments", self.ledger.left)
         assert found.subspace is not None
         measured = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)

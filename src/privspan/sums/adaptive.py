@@ -30,6 +30,7 @@ from privspan.sums import plan as planner
 from privspan.sums.estimate import (
     Estimate,
     first_estimate,
+    constant_last,
     joined,
     local_slope,
     turned,
@@ -62,6 +63,7 @@ _ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are 
 # energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
 _WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
 _MOST_LOOKS = 3
+_LIGHT = 0.25  # energy of a constant in the whitened coordinates, over the mean of the others
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 _LEAST_OFF = 0.02
 
@@ -133,6 +135,8 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
+    *,
+    constant: bool = False,
 ) -> Release:
     """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
@@ -146,7 +150,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, constant=constant)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -162,7 +166,9 @@ def adaptive_within(
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
 
 
-def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams) -> Estimate:
+def localised_rounds(
+    source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams, *, constant: bool = False
+) -> Estimate:
     """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
 
     `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
@@ -174,7 +180,8 @@ def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger,
     """
     k = len(start.eigenvalues)
     probe = planner.LEAN_PROBE * planner.probe_share(int(source.shape[0]), ledger.mu)
-    return _Run(open_unit_rows(source), k, ledger, streams, planner.MOST_ROUNDS, (probe, off)).rounds(start)
+    known, most = (probe, off), planner.MOST_ROUNDS
+    return _Run(open_unit_rows(source), k, ledger, streams, most, known, constant=constant).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -217,9 +224,11 @@ class _Run:
         streams: Streams,
         most_rounds: int,
         known: tuple[float, float] | None = None,
+        *,
+        constant: bool = False,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
-        self._most_rounds = most_rounds
+        self._most_rounds, self._constant = most_rounds, constant
         self._n, self._d = rows.shape
         # What one question for a length costs, and how long residuals of the data are at most, by what is released.
         self._probe, self._most_off = known or (planner.probe_share(self._n, ledger.mu), math.inf)
@@ -330,7 +339,7 @@ class _Run:
                 return self._finish(look)
             estimate = self.rounds(first, 1)
         found = len(estimate.eigenvalues)
-        basis, error = estimate.basis, min(1.0, estimate.error)
+        basis, error = estimate.basis, min(1.0, estimate.error_but_last if self._constant else estimate.error)
         if found < self._k:
             rest = guesses - basis @ (basis.T @ guesses)
             basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
@@ -342,11 +351,14 @@ class _Run:
             improved = self._round(estimate, max(1, self._most_rounds - rounds), None)
             assert improved is not None  # a plain finish was not offered
             estimate, rounds = improved, rounds + 1
-        return estimate
+        return constant_last(estimate) if self._constant else estimate
 
     def _round(self, estimate: Estimate, rounds_left: int, look: _FirstLook | None) -> Estimate | None:
         """Run one localised round, or return None when a plain finish is predicted to do better."""
-        scale = whitening(estimate.eigenvalues, _WHITENING)
+        if self._constant:
+            estimate = constant_last(estimate)
+        light = max(_LIGHT, estimate.share_of_last) if self._constant else None
+        scale = whitening(estimate.eigenvalues, _WHITENING, light)
         view = local_view(self._rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
@@ -369,7 +381,7 @@ class _Run:
     def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
         """Put what is released so far into the planner's terms."""
         n, d, mu = self._n, self._d, self._ledger.mu
-        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
         off = min(off, self._most_off)
         unexplained = self._off(estimate.eigenvalues)
@@ -382,9 +394,13 @@ class _Run:
             pull=planner.weight_pull(d, k),
         )
 
+    def _weakest(self, estimate: Estimate) -> float:
+        """Return the least spread along a direction that is looked for, which a constant is not."""
+        return float((estimate.eigenvalues[:-1] if self._constant else estimate.eigenvalues).min())
+
     def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
         """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
-        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
         plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
         sampling_square = off * off / (self._n * weakest)
         share = _WORTH_IT if self._off(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
