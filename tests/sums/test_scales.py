@@ -249,7 +249,7 @@ def test_public_scales_are_kept_and_cost_nothing():
     assert ledger.shares == alone.shares
     assert ladder_sensitivity(np.array([7, 0, 7])) == ladder_sensitivity(np.array([7, 7]))
     untouched = MuLedger(Budget(**BUDGET))
-    every = scales.scales_within(untouched, None, public_columns(X, 3, scale=[1, 10, 100]), open_streams(0))
+    every = scales.scales_within(untouched, X, public_columns(X, 3, scale=[1, 10, 100]), open_streams(0))
     np.testing.assert_array_equal(every.scale, [1.0, 10.0, 100.0])
     assert untouched.shares == ()
     assert scales.scale_shares(0, public_columns(X, 3, scale=[1, 10, 100]), MU) == (0.0, 0.0)
