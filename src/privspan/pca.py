@@ -1,9 +1,10 @@
-"""Private PCA: how one budget pays for components, variances and a mean.
+"""Private PCA: how one budget pays for units, components, variances and a mean.
 
-Steps, each with its share: choose the dimension (only for ``k="auto"``), learn the subspace of the centred rows,
-release the variances along it and in total, release the mean.  Which way the rows are centred and which method learns
-the subspace follows from public numbers and the released k.
-Proofs: docs/explanation/planning.md, docs/explanation/everyday-pca.md, docs/explanation/private-mean.md.
+Steps: put the columns into units, public or private (`scale`); choose the dimension (only for ``k="auto"``); then
+either the everyday course (`privspan.sums.everyday`), which finds a centre, looks, and measures mean and variances on
+the way, or, where a method or a robust target is asked for or nothing is to be centred, a subspace by that method,
+with shares for the variances along it and for the mean.  What is done follows from public numbers and released ones.
+Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/explanation/column-scales.md.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.entry import entry, outside
@@ -22,29 +24,34 @@ from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import choose_dimension
-from privspan.planner import Plan, plan_within
+from privspan.planner import Plan, plan_pca, plan_within
 from privspan.privacy import Budget, Part, PrivacyCost, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
 from privspan.rows import PartitionedTable
+from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
-from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
+from privspan.sums.about import in_units
+from privspan.sums.everyday import EverydayLook, everyday_pca, searches
 from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
+from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.variance import variance_within
+
+Array = NDArray[np.float64]
 
 PCA_METHODS = tuple(method for method in PRIVATE_METHODS if method != "exact")
 
 # Shares of mu² for methods that compose in mu, of epsilon and delta for the others.
 _SHARES = {
     "pair differences": {"subspace": 0.82, "variances": 0.08, "mean": 0.1},
-    "private mean": {"subspace": 0.74, "variances": 0.06, "mean": 0.2},
+    "public centre": {"subspace": 0.94, "variances": 0.06},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
-_STEPS = ("pairing", "dimension", "subspace", "variances", "mean")  # in the order of the seeds' children
+_STEPS = ("pairing", "dimension", "subspace", "variances", "mean", "scales")  # in the order of the seeds' children
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
-_LARGEST_MEAN_ERROR = 0.3  # of a component's standard deviation; a larger one could pass for a component
 
 
 @entry
@@ -54,38 +61,48 @@ def private_pca(
     *,
     epsilon: float,
     delta: float,
-    center: bool = True,
+    center: bool | PublicNumbers = True,
+    scale: bool | PublicNumbers = False,
+    bounds: PublicBounds | None = None,
+    robust: bool = False,
     method: PrivateMethod = "auto",
     gamma: float | None = None,
-    norm_bound: float | None = None,
     max_components: int | None = None,
     rng: RandomLike = None,
 ) -> Release:
     """Learn the principal components of a table, their variances and the mean, under differential privacy.
 
-    For any table of numbers with one row per person: no bound on the values is asked for, and the method is chosen
-    by the planner.
+    For any table of numbers with one row per person: no bound on the values is asked for.  As there are more rows, or
+    epsilon grows, the result becomes that of ordinary PCA.
 
     Parameters
     ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row, at least two.  Sparse tables are never densified; only "adaptive" and "analyze-gauss"
-        take them.
+    X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
+        One person per row, at least two.  Sparse tables are never densified; "stable" and "approximate" do not take
+        them.
     k : int or "auto"
         Number of components.  "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that is released, together.
-    center : bool, default=True
-        Whether to take the mean away.  Without a `norm_bound` this works on differences of pairs of rows, which needs
-        no bound and no mean but halves the number of rows: about twice the error where privacy limits it.  With a
-        `norm_bound` and enough rows a private mean is subtracted instead, when the planner predicts less error.
+    center : bool, mapping or (d,) array, default=True
+        Whether to take the mean away.  A public centre, as in ``{"age": 40}`` or one number per column, is where the
+        search for the mean starts, and all there is where the table is too small for a search.
+    scale : bool, mapping or (d,) array, default=False
+        True divides every column by its standard deviation, which is measured privately at a part of the budget;
+        numbers are public units, as in ``{"income": 20_000}``, which cost nothing.  Components and variances are then
+        those of the columns in these units.
+    bounds : mapping, (2,) or (2, d) array, optional
+        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  The middle is a public
+        centre, and half of the range a unit for columns that have no other: the way for small tables.
+    robust : bool, default=False
+        Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
+        people lie near instead of the one of the largest variance.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
-        How the subspace is learnt; "auto" follows :func:`privspan.plan`.
+        A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
+        follows :func:`privspan.plan`.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the last component, if it is public
-        knowledge; used by "approximate", and for predictions (of "auto", and how to centre), only.
-    norm_bound : float, optional
-        A public bound on the length of rows; longer rows are shortened to it where the mean is computed.
+        knowledge; used by "approximate", and for predictions, only.
     max_components : int, optional
         Largest number of components considered with ``k="auto"``; by default 10, or less where the table has fewer
         columns.
@@ -96,14 +113,22 @@ def private_pca(
     -------
     Release
         The basis of ``subspace`` is ordered by falling private variance, and the subspace goes through the mean when
-        centred; None after an abstention, which only "stable" and "approximate" know.  ``extras`` hold
-        ``explained_variance`` (k,), ``explained_variance_ratio`` (k,), ``total_variance``, ``mean`` (d,) and, with
-        ``k="auto"``, ``n_components``; ``parameters`` tell the ``centring``.
+        centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
+        "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
+        (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
+        that is known; NaN, or an infinite deviation, marks what the table was too small to measure.  With the
+        everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
+        best components these hold, as estimated from this very release), ``found`` (how many components stand out of
+        the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
+        With ``k="auto"``, ``n_components``; with units, ``scale`` (d,) and ``scale_std``.  ``parameters`` tell the
+        course.
 
     Warns
     -----
     UselessPlanWarning
-        If "auto" finds no method that is predicted to do better than an error of .5.
+        If the planner predicts no better than an error of .5, for ideal data.
+    NoSpreadWarning
+        If columns were left out because no spread could be measured.
     WeakPrivacyWarning
         If the budget promises little for so many rows, as every private function warns.
 
@@ -114,23 +139,25 @@ def private_pca(
 
     Notes
     -----
-    Of mu², the subspace gets 82 %, the mean 10 % and the variances 8 % (74, 20 and 6 with a private mean; 94 and 6
-    without centring).  Methods that are not Gaussian throughout get the same shares of epsilon and delta.
+    The everyday course spends what its steps need and gives the rest to the looks; ``release.cost`` lists the steps.
+    By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
+    methods that are not Gaussian throughout get the same shares of epsilon and delta.
 
     Guarantee
     ---------
-    (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
-    public.  Assumed: each person is one row, and `rng` is None.  Proof: docs/explanation/planning.md.
+    (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
+    parameters are public.  Assumed: each person is one row, and `rng` is None.
+    Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
 
     Examples
     --------
     >>> from privspan.datasets import gaussian_subspace
     >>> X, truth = gaussian_subspace(20_000, 30, 2, gamma_w=0.1, rng=0)
     >>> release = private_pca(X + 1.0, 2, epsilon=1.0, delta=1e-6, rng=0)
-    >>> bool(release.subspace.distance(truth) < 0.05), release.extras["explained_variance"].shape
-    (True, (2,))
+    >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
+    (True, True)
     """
-    settings = PCASettings(k, epsilon, delta, center, method, gamma, norm_bound, max_components)
+    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components)
     return settings.learn(X, rng)[0]
 
 
@@ -141,99 +168,138 @@ class PCASettings:
     k: int | Literal["auto"]
     epsilon: float
     delta: float
-    center: bool = True
+    center: bool | PublicNumbers = True
+    scale: bool | PublicNumbers = False
+    bounds: PublicBounds | None = None
+    robust: bool = False
     method: str = "auto"
     gamma: float | None = None
-    norm_bound: float | None = None
     max_components: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no table could make sense of."""
         checks.budget(self.epsilon, self.delta)
         checks.one_of(PCA_METHODS, method=self.method)
-        if not isinstance(self.center, bool | np.bool_):
-            raise TypeError("`center` must be True or False.")
-        if self.norm_bound is not None:
-            checks.moderate(norm_bound=self.norm_bound)
+        if not isinstance(self.robust, bool | np.bool_):
+            raise TypeError("`robust` must be True or False.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
+        if self.private_scales and self.method != "auto" and ALGORITHMS[self.method].within is None:
+            raise ValueError(
+                f'`scale` must be public numbers, as in `scale={{"age": 15}}`, with `method="{self.method}"`; '
+                'private scales go with "auto", "adaptive" and "analyze-gauss".'
+            )
+
+    @property
+    def centred(self) -> bool:
+        """Whether the mean is taken away."""
+        return not _is_false(self.center)
+
+    @property
+    def private_scales(self) -> bool:
+        """Whether the standard deviations of columns are to be measured."""
+        return isinstance(self.scale, bool | np.bool_) and bool(self.scale)
+
+    @property
+    def everyday(self) -> bool:
+        """Whether the everyday course is taken, rather than that of a named or robust method."""
+        return self.method == "auto" and not self.robust and self.centred
 
     @entry
-    def learn(self, X: object, rng: RandomLike = None, names: Sequence[str] | None = None) -> tuple[Release, Plan]:
+    def learn(
+        self, X: object, rng: RandomLike = None, names: Sequence[str] | None = None, declared: object = None
+    ) -> tuple[Release, Plan]:
         """Do what `private_pca` promises; return the plan, which is public, beside the release.
 
-        Names of the columns are those of a source that knows them, if none are given.
+        Names of the columns are those of a source that knows them, if none are given; their types are those of the
+        table as it was `declared`, if that is not `X` itself.
         """
-        source, budget = self._checked(X), Budget(self.epsilon, self.delta)
+        table, budget = self._checked(X, names, X if declared is None else declared), Budget(self.epsilon, self.delta)
         seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
-        pairs = pair_differences(source, seeds["pairing"]) if self.center else source
-        k, rest, voting = self._choose_dimension(pairs, budget, seeds["dimension"])
-        course = self._course(source, pairs, k, rest)
-        if self.method == "auto" and not course.plan.useful:  # before most is spent: a warning may be made an error
-            warnings.warn(course.plan.reason, UselessPlanWarning, stacklevel=outside())
-        found = self._run(source, pairs, k, course, seeds)
-        cost = budget.cost(*voting, *found.parts(course.method))
-        release = found.release(cost, names or getattr(source, "names", None))
+        considered, epsilon = self._vote(table.halves, budget)
+        rest = budget if self.k != "auto" else budget.less(epsilon)
+        ledger = MuLedger(rest)
+        units = self._units(table, ledger, seeds["scales"])
+        rows = table.source if units is None else in_units(table.source, units.scale)
+        k = considered[0]
+        voting: tuple[Part, ...] = ()
         if self.k == "auto":
-            release = replace(release, extras={**release.extras, "n_components": k})
-        return release, course.plan
+            bits, pairs = open_streams(seeds["dimension"]).noise, self._pairs(rows, seeds["pairing"])
+            k = choose_dimension(pairs, considered[-1], epsilon=epsilon, bits=bits)
+            voting = (Part("choice of the dimension", epsilon, 0.0),)
+        by = self._by_looks if self.everyday else self._by_method
+        found, plan = by(table, rows, units, k, ledger, seeds)
+        release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
+        told = {**release.parameters, "robust": bool(self.robust), "scale": self.private_scales}
+        chosen = {"n_components": k} if self.k == "auto" else {}
+        self._warn_if_left_out(told.get("left_out"))
+        return replace(release, parameters=told, extras={**release.extras, **chosen}), plan
 
     # ---- Refusals, from public facts alone -------------------------------------------------------------------------
 
     @entry
     def check(self, X: object) -> None:
         """Refuse what `learn` would refuse, from types and shapes alone: no value is read and nothing is spent."""
-        self._checked(X)
+        self._checked(X, None, X)
 
-    def _checked(self, X: object) -> Any:
+    def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
-        sparse = takes_sparse(self.method)
-        source = as_rows_input(X, min_rows=2, accept_sparse=sparse, accept_partitions=True)
-        pairs = _shape_of_pairs(source) if self.center else source
+        source = as_rows_input(X, min_rows=2, accept_sparse=takes_sparse(self.method), accept_partitions=True)
+        names = names or column_names(source if column_names(X) is None else X)
+        given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
+        public = public_columns(declared, int(source.shape[1]), names=names, **given)
+        table = _Table(source, public, tuple(names) if names else None)
         if self.k != "auto":
-            self._check_number(self.k, min(pairs.shape))
-        self._check_blocks(source, pairs, Budget(self.epsilon, self.delta))
-        return source
+            self._check_number(self.k, min((table.halves if self.centred else source).shape))
+        budget = Budget(self.epsilon, self.delta)
+        if self.private_scales:
+            scale_shares(pair_count(source), public, budget.less(self._vote(table.halves, budget)[1]).mu)
+        self._check_blocks(table, budget)
+        return table
 
     def _check_number(self, k: int, most: int) -> None:
         checks.integer_at_least(1, k=k)
         if k > most:
-            what = "pairs of rows" if self.center else "rows"
+            what = "pairs of rows" if self.centred else "rows"
             smaller = f"{most}, the smaller of the number of columns and of {what}"
             raise ValueError(f"`k` must be at most {smaller}; got {int(k)}.")
         if self.max_components is not None:
             raise ValueError('`max_components` must be given only with `k="auto"`.')
 
-    def _check_blocks(self, source: Any, pairs: Any, budget: Budget) -> None:
+    def _check_blocks(self, table: _Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
         # The planner takes blocks only where there are two of them, but does not know how partitions cut them.
-        if self.method != "approximate" and not (self.method == "auto" and isinstance(source, PartitionedTable)):
+        partitions = isinstance(table.source, PartitionedTable)
+        if self.everyday or (self.method != "approximate" and not (self.method == "auto" and partitions)):
             return
-        considered, epsilon = self._vote(pairs, budget)
+        considered, epsilon = self._vote(table.halves, budget)
         rest = budget.less(epsilon)
-        for k in considered[: min(pairs.shape)]:
-            course = self._course(source, pairs, k, rest)
+        for k in considered[: min(table.halves.shape)]:
+            course = self._course(table, k, rest, rest.mu)
             if course.plan.method != "approximate":
                 continue
             by_pairs = course.centring == "pair differences"
             try:
                 settings = BlockSettings(gamma=self.gamma)
-                settings.check_table(pairs if by_pairs else source, k, course.ledgers["subspace"].budget)
+                settings.check_table(table.halves if by_pairs else table.source, k, course.ledgers["subspace"].budget)
             except ValueError as refusal:
                 if by_pairs:
                     refusal.add_note(Note("Centring makes one row of every two."))
                 raise
 
-    # ---- Decisions -------------------------------------------------------------------------------------------------
+    # ---- Units and dimension ---------------------------------------------------------------------------------------
 
-    def _choose_dimension(self, rows: Any, budget: Budget, seed: RandomLike) -> tuple[int, Budget, tuple[Part, ...]]:
-        """Return k, the budget that is left, and what choosing k cost."""
-        considered, epsilon = self._vote(rows, budget)
-        if self.k != "auto":
-            return considered[0], budget, ()
-        k = choose_dimension(rows, considered[-1], epsilon=epsilon, bits=open_streams(seed).noise)
-        rest = budget.less(epsilon)
-        return k, rest, (Part("choice of the dimension", epsilon, 0.0),)
+    def _units(self, table: _Table, ledger: MuLedger, seed: RandomLike) -> ColumnScales | None:
+        """Return the units of the columns, measured or public; None if they stay in their own."""
+        public = table.public
+        if self.private_scales:
+            return scales_within(ledger, table.source, public, open_streams(seed))
+        units = np.where(public.scaled, public.scale, 1.0)
+        if self.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
+            units = np.where(public.bounded & ~public.scaled, public.half_range, units)
+        if (units == 1.0).all():
+            return None
+        return ColumnScales(units, np.zeros_like(units), np.ones(len(units), bool), np.full(len(units), np.inf))
 
     def _vote(self, rows: Any, budget: Budget) -> tuple[range, float]:
         """Return the dimensions among which k is chosen, and the epsilon of choosing."""
@@ -246,13 +312,82 @@ class PCASettings:
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
         return range(1, int(most) + 1), planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 
-    def _course(self, source: Any, pairs: Any, k: int, rest: Budget) -> _Course:
-        """Choose from public numbers how to go on once k is known, and share the budget out."""
-        centring = self._centring(source, k, rest)
+    def _pairs(self, rows: Any, seed: RandomLike) -> Any:
+        return pair_differences(rows, seed) if self.centred else rows
+
+    # ---- The everyday course ---------------------------------------------------------------------------------------
+
+    def _by_looks(
+        self, table: _Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+    ) -> tuple[_Looked, Plan]:
+        """Find the centre and look, with all that is left in the ledger."""
+        n, d = (int(size) for size in rows.shape)
+        plan = plan_pca(n, d, k, ledger.budget, self.gamma, 1.0 - ledger.left if ledger.shares else None)
+        self._warn_if_useless(plan)
+        start, search = self._start(table.public, searches(n, d, ledger.mu))
+        if start is not None and units is not None:
+            start = np.where(units.found, start / units.scale, 0.0)
+        streams = open_streams(seeds["subspace"])
+        look = everyday_pca(rows, k, ledger, streams, center=start, search=search)
+        return _Looked(look, ledger.cost().parts, streams.private), plan
+
+    def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:
+        """Return a public centre, if it is of use, and whether to search from there.
+
+        A centre that is given for every column is taken at the user's word.  The middle of bounds is often far from
+        the mean, so the search starts there, where the data suffice for one; otherwise it serves as the centre.
+        """
+        given = np.isfinite(public.centre)
+        if given.all():
+            return public.start, False
+        known = given | (public.bounded & (self.bounds is not None))
+        use = bool(known.all()) or (enough and bool(known.any()))
+        return (public.start if use else None), True
+
+    # ---- A subspace by a method ------------------------------------------------------------------------------------
+
+    def _by_method(
+        self, table: _Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+    ) -> tuple[_Found, Plan]:
+        """Learn the subspace of the centred rows, the variances along it, and the mean."""
+        spent = ledger.cost().parts if ledger.shares else ()
+        mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
+        course = self._course(table, k, ledger.budget, mu)
+        if self.method == "auto":  # before most is spent: a warning may be made an error
+            self._warn_if_useless(course.plan)
+        centre = table.public.start
+        if units is not None:
+            centre = np.where(units.found, centre / units.scale, 0.0)
+        mean, ledgers = None, course.ledgers
+        if course.centring == "public centre":
+            rows = less_mean(rows, centre)
+        elif course.centring == "pair differences":
+            mean = mean_within(ledgers["mean"], rows, None, None, seeds["mean"])
+            rows = self._pairs(rows, seeds["pairing"])
+        method, inner = course.method, ledgers["subspace"]
+        if method.within is not None:
+            subspace = method.within(inner, rows, k, seeds["subspace"])
+        else:
+            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta}
+            numbers |= {"gamma": self.gamma} if method.gamma else {}
+            subspace = method.function(rows, k, **numbers, rng=seeds["subspace"])
+        # After an abstention the variances are those along the first axes: nothing depends on having abstained.
+        along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
+        variances = variance_within(ledgers["variances"], rows, along, None, seeds["variances"])
+        public = centre if course.centring == "public centre" else None
+        return _Found(subspace, variances, mean, public, course, spent), course.plan
+
+    def _course(self, table: _Table, k: int, rest: Budget, mu: float) -> _Course:
+        """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
+        centring = "none"
+        if self.centred:
+            centring = "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
         weights = _SHARES[centring]
-        mus = share_mu(rest.mu, *weights.values())
-        n, d = (source if centring == "private mean" else pairs).shape
-        methods = methods_for(source) if self.method == "auto" else (self.method,)
+        mus = share_mu(mu, *weights.values())
+        n, d = (table.halves if centring == "pair differences" else table.source).shape
+        methods = methods_for(table.source) if self.method == "auto" else (self.method,)
+        if self.private_scales:  # what was spent on these composes in mu only
+            methods = tuple(name for name in methods if ALGORITHMS[name].within is not None)
         chosen = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
         if ALGORITHMS[chosen.method].within is not None:  # such steps compose in mu
             ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
@@ -260,35 +395,34 @@ class PCASettings:
             ledgers = [MuLedger(budget) for budget in rest.split([*weights.values()])]
         return _Course(centring, chosen, dict(zip(weights, ledgers, strict=True)))
 
-    def _centring(self, source: Any, k: int, budget: Budget) -> str:
-        if not self.center:
-            return "none"
-        in_mu = self.method == "auto" or ALGORITHMS[self.method].within is not None
-        by_mean = self.norm_bound is not None and in_mu and not is_sparse(source)
-        n, d = source.shape
-        better = by_mean and mean_is_better(n, d, k, budget, self.gamma)
-        return "private mean" if better else "pair differences"
+    def _warn_if_useless(self, plan: Plan) -> None:
+        if not plan.useful:
+            warnings.warn(plan.reason, UselessPlanWarning, stacklevel=outside())
 
-    # ---- Private steps ---------------------------------------------------------------------------------------------
+    def _warn_if_left_out(self, columns: object) -> None:
+        if columns:
+            message = f"No spread could be measured in these columns, which are left out: {columns}."
+            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
-    def _run(self, source: Any, pairs: Any, k: int, course: _Course, seeds: dict[str, RandomLike]) -> _Found:
-        """Learn the mean, the subspace of the centred rows, and the variances along it."""
-        mean, rows, ledgers = None, pairs, course.ledgers
-        if self.center:
-            mean = mean_within(ledgers["mean"], source, None, self.norm_bound, seeds["mean"])
-            if course.centring == "private mean":
-                rows = less_mean(source, mean.mean)  # (n, d); post-processing of each record by a released vector
-        method, ledger = course.method, ledgers["subspace"]
-        if method.within is not None:
-            subspace = method.within(ledger, rows, k, seeds["subspace"])
-        else:
-            numbers: dict[str, Any] = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta}
-            numbers |= {"gamma": self.gamma} if method.gamma else {}
-            subspace = method.function(rows, k, **numbers, rng=seeds["subspace"])
-        # After an abstention the variances are those along the first axes: nothing depends on having abstained.
-        along = subspace.subspace or Subspace(np.eye(int(source.shape[1]), k))
-        variances = variance_within(ledgers["variances"], rows, along, None, seeds["variances"])
-        return _Found(subspace, variances, mean, course.centring)
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as the steps take it, and what is public of its columns."""
+
+    source: Any
+    public: PublicColumns
+    names: tuple[str, ...] | None
+
+    def named(self, columns: NDArray[np.bool_]) -> tuple[str | int, ...]:
+        """Return the names, or the positions, of some columns."""
+        return tuple(self.names[i] if self.names else int(i) for i in np.flatnonzero(columns))
+
+    @property
+    def halves(self) -> Any:
+        """A stand-in for the differences of pairs, of which only the numbers of rows mean anything."""
+        if isinstance(self.source, PartitionedTable):
+            return replace(self.source, lengths=tuple(length // 2 for length in self.source.lengths))
+        return np.broadcast_to(0.0, (self.source.shape[0] // 2, self.source.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -305,43 +439,127 @@ class _Course:
 
 
 @dataclass(frozen=True)
+class _Looked:
+    """What the everyday course released, before it is put together."""
+
+    look: EverydayLook
+    parts: tuple[Part, ...]  # what was spent: every Gaussian step by its mu
+    private: bool
+
+    def numbers(self) -> _Numbers:
+        """Return what is released, leaving out what there was too little data to measure."""
+        look = self.look
+        k, d = look.basis.shape[1], look.basis.shape[0]
+        extras: dict[str, Any] = {"explained_variance_ratio": look.ratios}
+        if not math.isnan(look.total):
+            extras |= {"explained_variance": look.variances, "explained_variance_std": np.full(k, look.variances_std)}
+            extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
+        if math.isfinite(look.mean_std):
+            extras["mean_std"] = np.full(d, look.mean_std)
+        extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
+        extras["found"] = look.found
+        if look.clip is not None:
+            extras |= {"clip": look.clip, "rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
+        by_pairs = look.course in ("pairs", "centre not found")
+        centring = "pair differences" if by_pairs else "localised rounds" if look.rounds else "public centre"
+        parameters = {"k": k, "centring": centring, "course": look.course, "rounds": look.rounds}
+        parameters |= {"typical_length": look.length, "weight_of_unit_rows": look.weight}
+        return _Numbers(look.basis, look.mean, extras, parameters, EVERYDAY.labels[0], self.private)
+
+
+@dataclass(frozen=True)
 class _Found:
-    """What the steps released, before it is put together."""
+    """What a method and the steps after it released, before it is put together."""
 
     subspace: Release
     variances: Release
     mean: PrivateMean | None
-    centring: str
+    centre: Array | None  # public
+    course: _Course
+    before: tuple[Part, ...]  # spent on scales
 
-    def parts(self, method: Method) -> list[Part]:
+    @property
+    def parts(self) -> tuple[Part, ...]:
         """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
         steps = {"subspace": self.subspace, "variances": self.variances, "mean": self.mean}
         costs = {step: made.cost for step, made in steps.items() if made is not None}
-        if method.within is not None:
-            return [part for cost in costs.values() for part in cost.parts]
-        return [Part(step, cost.epsilon, cost.delta) for step, cost in costs.items()]
+        if self.course.method.within is not None:
+            return (*self.before, *(part for cost in costs.values() for part in cost.parts))
+        return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in costs.items())
 
-    def release(self, cost: PrivacyCost, names: Sequence[str] | None) -> Release:
-        """Put the steps together: components by variance, each with its largest entry positive."""
+    def numbers(self) -> _Numbers:
+        """Return what is released: components by variance."""
         turned = self.variances.subspace
         assert turned is not None
-        d, k = turned.basis.shape
-        largest = np.abs(turned.basis).argmax(axis=0)
-        basis = turned.basis * np.where(turned.basis[largest, np.arange(k)] < 0, -1.0, 1.0)  # (d, k)
-        offset = None if self.mean is None else self.mean.mean
-        extras: dict[str, Any] = {**self.variances.extras, "mean": np.zeros(d) if offset is None else offset}
-        if self.centring == "pair differences":  # whose variances are twice those of the rows
-            extras |= {name: extras[name] / 2.0 for name in ("explained_variance", "total_variance")}
-        found = Subspace(basis, offset=offset, names=tuple(names) if names else None)
-        parameters = {**self.subspace.parameters, "centring": self.centring}
-        return Release(
-            None if self.subspace.abstained else found,
-            cost,
-            _label(self.subspace.method),
-            parameters,
-            self.subspace.private,
-            extras,
-        )
+        extras: dict[str, Any] = dict(self.variances.extras)
+        mean = self.centre
+        if self.mean is not None:
+            mean, extras["mean_std"] = self.mean.mean, np.full(len(self.mean.mean), self.mean.noise)
+        if self.course.centring == "pair differences":  # whose variances are twice those of the rows
+            halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
+            extras |= {name: extras[name] / 2.0 for name in halved}
+        parameters = {**self.subspace.parameters, "centring": self.course.centring}
+        label = _label(self.subspace.method)
+        found = None if self.subspace.abstained else turned.basis
+        return _Numbers(turned.basis, mean, extras, parameters, label, self.subspace.private, found is None)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """What was released, in the units of the rows that were looked at."""
+
+    basis: Array  # (d, k)
+    mean: Array | None  # (d,), None if nothing was taken away
+    extras: dict[str, Any]
+    parameters: dict[str, Any]
+    method: str
+    private: bool
+    abstained: bool = False
+
+    def release(self, cost: PrivacyCost, units: ColumnScales | None, table: _Table) -> Release:
+        """Put it together: each component with its largest entry positive, the mean in the units of the table."""
+        (d, k), kept = self.basis.shape, None if units is None else units.found
+        basis = self.basis
+        if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
+            basis = np.linalg.qr(basis * kept[:, None])[0]
+        largest = np.abs(basis).argmax(axis=0)
+        basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
+        extras, parameters = dict(self.extras), dict(self.parameters)
+        mean = np.zeros(d) if self.mean is None else self.mean
+        offset = None if self.mean is None else mean
+        if units is not None:
+            scale = np.where(units.found, units.scale, 1.0)
+            extras |= {"scale": scale, "scale_std": np.where(units.found, units.std * scale, 0.0)}
+            mean = np.where(units.found, mean * scale, table.public.start)
+            if "mean_std" in extras:
+                extras["mean_std"] = np.where(units.found, extras["mean_std"] * scale, 0.0)
+            parameters["left_out"] = table.named(~units.found)
+            offset = None if offset is None else mean / scale
+        extras["mean"] = mean
+        n = int(table.source.shape[0])
+        found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)
+        return Release(found, cost, self.method, {**parameters, "n": n, "d": d}, self.private, extras)
+
+
+EVERYDAY = Method(
+    "auto",
+    private_pca,
+    "principal components about a private centre",
+    "The centre of the records is found by rounds of ever less noise. Records are scaled to one length in one noisy "
+    "look at their second moments, and shortened only where they are very long in another; what captures most is "
+    "put together. Small tables are looked at through differences of pairs.",
+    "The more rows per column, the closer to ordinary PCA. Variance that a few extreme records carry is not seen.",
+    "everyday-tables",
+    sparse=True,
+    partitions=True,
+    passes=7.0,
+    labels=("private PCA",),
+    call="private_pca",
+    options={},
+    repeats=("scale",),
+    command="",
+)
+"""The course that ``PrivatePCA`` takes by itself."""
 
 
 def _label(subspace: str) -> str:
@@ -349,42 +567,28 @@ def _label(subspace: str) -> str:
     return f"private PCA ({subspace})"
 
 
-BY_PCA = tuple(
-    replace(
-        method,
-        labels=tuple(map(_label, method.labels)),
-        function=private_pca,
-        call="private_pca",
-        options={"method": method.name},
-        repeats=(),
-        command=f"--method {method.name}",
-    )
-    for method in ALGORITHMS.values()
-    if method.name in PCA_METHODS
+BY_PCA = (
+    EVERYDAY,
+    *(
+        replace(
+            method,
+            labels=tuple(map(_label, method.labels)),
+            function=private_pca,
+            call="private_pca",
+            options={"method": method.name},
+            repeats=("scale",),
+            command=f"--method {method.name}",
+        )
+        for method in ALGORITHMS.values()
+        if method.name in PCA_METHODS
+    ),
 )
-"""The methods as ways to learn the subspace of a private PCA."""
+"""The everyday course, and the methods as ways to learn the subspace of a private PCA."""
 
 
 def takes_sparse(method: str) -> bool:
     """Tell whether a private PCA by this method, or by the one that "auto" chooses, takes sparse tables."""
     return method == "auto" or (method in PCA_METHODS and ALGORITHMS[method].sparse)
-
-
-def mean_is_better(n: int, d: int, k: int, budget: Budget, gamma: float | None) -> bool:
-    """Tell whether subtracting a private mean is predicted to do better than differences of pairs.
-
-    Pairs leave n/2 rows.  The mean of rows no longer than R is off by 2R√d/(μn); for rows about as long as that, that
-    is an error of 2√(dk)/(μn) in units of a component's standard deviation, and adds to the tail energy.  All of it
-    lies in one direction, so a large one would pass for a component.
-    """
-    by_pairs = plan_within(max(n // 2, 1), d, k, budget, gamma)
-    tail_share = by_pairs.gamma * math.sqrt(max(d - k, 1))
-    mean_error = 2.0 * math.sqrt(d * k) / (budget.mu * math.sqrt(_SHARES["private mean"]["mean"]) * n)
-    longer = math.hypot(tail_share, mean_error) / math.sqrt(max(d - k, 1))
-    if mean_error > _LARGEST_MEAN_ERROR or longer >= 1.0:
-        return False
-    by_mean = plan_within(n, d, k, budget, longer)
-    return by_mean.alternatives[0].error < by_pairs.error
 
 
 def independent_seeds(rng: RandomLike, count: int) -> list[RandomLike]:
@@ -401,8 +605,5 @@ def independent_seeds(rng: RandomLike, count: int) -> list[RandomLike]:
     return [np.random.SeedSequence(rng.entropy, spawn_key=(*key, index)) for index in range(count)]
 
 
-def _shape_of_pairs(source: Any) -> Any:
-    """Return a stand-in for the differences of pairs, of which only the numbers of rows mean anything."""
-    if isinstance(source, PartitionedTable):
-        return replace(source, lengths=tuple(length // 2 for length in source.lengths))
-    return np.broadcast_to(0.0, (source.shape[0] // 2, source.shape[1]))
+def _is_false(value: object) -> bool:
+    return isinstance(value, bool | np.bool_) and not value

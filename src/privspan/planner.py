@@ -22,6 +22,8 @@ from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as planner_adaptive
+from privspan.sums.everyday import expected_share
+from privspan.sums.scales import scale_share
 
 METHODS: tuple[str, ...] = ("adaptive", "stable", "approximate", "analyze-gauss")
 """The methods that are planned, in the order in which ties are broken."""
@@ -39,6 +41,7 @@ NOMINAL_TAIL = 0.3
 NOMINAL_CROWDED_TAIL = 0.01
 """Tail energy γ√(d − k) supposed when `gamma` is not given: far off, or very near where nothing else helps."""
 
+_BY_PAIRS = 0.82  # of mu² has the subspace of a private PCA by a named method
 _MOST_ABSTENTION = 0.2
 _MOST_ROWS = 10**12
 _RARE_ABSTENTION = 0.03
@@ -59,7 +62,7 @@ class Plan:
     Attributes
     ----------
     method : str
-        One of ``METHODS``.
+        One of ``METHODS``, or "everyday" for the course of a private PCA.
     error : float
         Predicted median of the sine of the largest angle to the true subspace, at most 1.
     error_90 : float
@@ -78,6 +81,8 @@ class Plan:
         Whether `gamma` is the planner's own, because none was given.
     alternatives : tuple of Plan
         One per method, this one included; empty for the alternatives themselves.
+    center, scale : bool
+        Whether the mean is taken away, and whether the scales of columns are measured, at a part of the budget.
 
     Guarantee
     ---------
@@ -99,6 +104,8 @@ class Plan:
     gamma: float
     assumed: bool
     alternatives: tuple[Plan, ...] = field(default_factory=tuple)
+    center: bool = False
+    scale: bool = False
 
     if not TYPE_CHECKING:  # to a type checker `alternatives` is a field like the others
 
@@ -124,6 +131,7 @@ class Plan:
         methods = [other.method for other in self.alternatives] or [self.method]
         mu = mu_from_budget(self.epsilon, self.delta)
         setting = _setting(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
+        setting = replace(setting, center=self.center, scale=self.scale)
         needs = [need for method in methods if (need := _rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
@@ -134,7 +142,17 @@ class Plan:
 
 
 @entry
-def plan(n: int, d: int, k: int, *, epsilon: float, delta: float, gamma: float | None = None) -> Plan:
+def plan(
+    n: int,
+    d: int,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float | None = None,
+    center: bool = False,
+    scale: bool = False,
+) -> Plan:
     """Predict what each method would do with n rows of d columns, and say which one to take.
 
     Parameters
@@ -146,6 +164,12 @@ def plan(n: int, d: int, k: int, *, epsilon: float, delta: float, gamma: float |
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
         knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
+    center : bool, default=False
+        Whether to plan for :func:`privspan.private_pca`, which takes the mean away, instead of
+        :func:`privspan.private_subspace`.
+    scale : bool, default=False
+        Whether the scales of the columns are measured too; only with ``center=True``.  Refused where the budget does
+        not allow it.
 
     Returns
     -------
@@ -168,7 +192,34 @@ def plan(n: int, d: int, k: int, *, epsilon: float, delta: float, gamma: float |
     >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5).method
     'stable'
     """
-    return plan_within(n, d, k, Budget(epsilon, delta), gamma)
+    if not center and scale:
+        raise ValueError("`scale` must be planned together with `center=True`.")
+    budget = Budget(epsilon, delta)
+    if not center:
+        return plan_within(n, d, k, budget, gamma)
+    return plan_pca(n, d, k, budget, gamma, scale_share(int(n), int(d), budget.mu) if scale else None)
+
+
+def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, scales: float | None = None) -> Plan:
+    """Plan the everyday course of a private PCA, with named methods on differences of pairs as alternatives.
+
+    `scales` is the share of mu² that is spent on the scales of columns, None if they are not measured.
+    """
+    checks.integer_at_least(2, n=n)
+    checks.dimension(k=k, d=d)
+    if gamma is not None:
+        checks.probability(gamma=gamma)
+    setting = _setting(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma)
+    setting = replace(setting, center=True, scale=scales is not None, scales=scales)
+    chosen = _forecast("everyday", setting)
+    course, share = expected_share(setting.n, setting.d, setting.mu)
+    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of mu² is left for the looks."
+    if not chosen.useful:
+        reason = f"{reason} {_advice(chosen, setting)}"
+    final = replace(chosen, reason=reason)
+    del vars(final)["alternatives"]
+    vars(final)["_forecasts"] = ("everyday", *METHODS), setting
+    return final
 
 
 def plan_within(
@@ -249,6 +300,13 @@ def _in_words(one: Plan) -> str:
     return f"error {one.error:.2g} (90 %: {one.error_90:.2g}){abstains}, limited by {one.limited_by}"
 
 
+_COURSES = {
+    "pairs": "Too few rows for a private centre: one look at differences of pairs.",
+    "one look": "The centre is searched for; one look at unit rows about it.",
+    "two looks": "The centre is searched for; two looks about it, at unit rows and at shortened ones.",
+}
+
+
 # ---- One forecast per method ----------------------------------------------------------------------------------
 
 
@@ -265,6 +323,25 @@ class _Setting:
     assumed: bool
     mu: float
     mu_beside_test: float  # of what the test of the stable methods leaves of delta
+    center: bool = False
+    scale: bool = False
+    scales: float | None = None  # the share of mu² that these take, if it is known
+
+    @property
+    def spent(self) -> float:
+        """The share of mu² that the scales of columns take; all of it where they cannot be afforded."""
+        if not self.scale or self.scales is not None:
+            return self.scales or 0.0
+        try:
+            return scale_share(self.n, self.d, self.mu)
+        except ValueError:
+            return 1.0
+
+    def on_pairs(self) -> _Setting:
+        """Return the setting of a named method in a private PCA: half of the rows, a share of the budget."""
+        share = math.sqrt(_BY_PAIRS * max(1.0 - self.spent, 1e-9))
+        mu, beside_test = self.mu * share, self.mu_beside_test * share
+        return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False, scale=False)
 
     @property
     def tail(self) -> float:
@@ -327,7 +404,11 @@ def _rows_of(method: str, setting: _Setting, error: float) -> int | None:
 @lru_cache(maxsize=1024)  # of public numbers only
 def _forecast(method: str, setting: _Setting) -> Plan:
     """Predict one method, from the error by privacy, its 90th percentile over that, and how often it abstains."""
+    if setting.center and method != "everyday":
+        inner = _forecast(method, setting.on_pairs())
+        return replace(inner, n=setting.n, center=True, scale=setting.scale)
     private, spread, abstention = {
+        "everyday": _everyday,
         "adaptive": _adaptive,
         "stable": _stable,
         "approximate": _approximate,
@@ -336,7 +417,8 @@ def _forecast(method: str, setting: _Setting) -> Plan:
     error = min(1.0, math.hypot(private, setting.sampling))
     limit = "abstention" if abstention >= 1.0 else "privacy" if private >= setting.sampling else "sampling"
     public = (setting.n, setting.d, setting.k, setting.epsilon, setting.delta, setting.gamma, setting.assumed)
-    return Plan(method, error, min(1.0, error * spread), abstention, f"Forecast of {method}.", limit, *public)
+    told = Plan(method, error, min(1.0, error * spread), abstention, f"Forecast of {method}.", limit, *public)
+    return replace(told, center=setting.center, scale=setting.scale)
 
 
 def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
@@ -350,6 +432,14 @@ def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
     gap = max(weakest - off_square / (d - k), 1e-12)
     error = setting.size / (setting.mu * n * gap)
     return error, 1.0 + 1.3 / setting.size, 0.0
+
+
+def _everyday(setting: _Setting) -> tuple[float, float, float]:
+    """Forecast the looks of a private PCA, by what its other steps are expected to leave."""
+    course, share = expected_share(setting.n, setting.d, setting.mu)
+    rows = setting.n // 2 if course == "pairs" else setting.n
+    share *= max(1.0 - setting.spent, 1e-9)
+    return _analyze_gauss(replace(setting, n=rows, mu=setting.mu * math.sqrt(share)))
 
 
 def _adaptive(setting: _Setting) -> tuple[float, float, float]:

@@ -486,7 +486,7 @@ def test_the_noise_of_a_localised_round_is_what_it_says():
 def test_the_noise_of_second_moments_is_what_it_says():
     rows, basis, draws = Rows(np.zeros((3, 4))), np.eye(4, 2), []
     for seed in range(400):
-        inside, outside = second_moments(rows, basis, 2.0, open_streams(seed).noise)
+        inside, outside, _ = second_moments(rows, basis, 2.0, open_streams(seed).noise)
         draws.append(2.0 * np.append(symmetric_entries(inside), outside / math.sqrt(2.0)))
     assert worst_moment(draws) < WORST
 

@@ -93,16 +93,6 @@ class Learning:
     ] = "auto"
     center: Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)] = True
     gamma: Gamma = None
-    norm_bound: Annotated[
-        float | None,
-        positive(
-            "--norm-bound",
-            "10",
-            "A public bound on the length of rows; helps the centring.",
-            make=float,
-            panel=_WHAT,
-        ),
-    ] = None
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
     decimals: Annotated[

@@ -48,7 +48,7 @@ class Task(Learning):
             raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
         if self.max_k is not None and self.k != "auto":
             raise Complaint("--max-k goes with --k auto; leave it out.")
-        not_exact = {"--gamma": self.gamma, "--norm-bound": self.norm_bound, "--no-center": not self.center or None}
+        not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None}
         only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
         for flag, value in (not_exact if self.exact else only_exact).items():
             if value is not None:
@@ -116,7 +116,7 @@ class Task(Learning):
 
     def _settings(self) -> PCASettings:
         options: dict[str, Any] = {"center": self.center, "method": self.method, "gamma": self.gamma}
-        options |= {"norm_bound": self.norm_bound, "max_components": self.max_k, **self._budget()}
+        options |= {"max_components": self.max_k, **self._budget()}
         return PCASettings(self.k, **options)
 
 

@@ -129,11 +129,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
     n_components: Any
 
     @abstractmethod
-    def _release(self, X: Any, names: list[str] | None) -> Release:
-        """Run the algorithm on validated rows."""
+    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
+        """Run the algorithm on validated rows; `declared` is the table as it was handed in."""
 
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
-        self.release_ = self._release(X, names)
+        self.release_ = self._release(X, names, declared)
         self.succeeded_ = not self.release_.abstained
         k: Any = self.release_.extras.get("n_components", self.n_components)  # chosen privately, or asked for
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
@@ -167,7 +167,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
-        axes, centre = self.components_.T, self._centre()  # (d, k), (d,)
+        axes, centre = (self.components_ / self._units()).T, self._centre()  # (d, k), (d,)
         with np.errstate(invalid="ignore", over="ignore"):  # a row that is not finite gives one that is not
             if issparse(X):  # not centred itself, which would fill it
                 table: Any = X
@@ -190,10 +190,14 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(coordinates @ self.components_ + self._centre())
+            return np.asarray(coordinates @ (self.components_ * self._units()) + self._centre())
 
     def _centre(self) -> NDArray[np.float64]:
         return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset
+
+    def _units(self) -> Any:
+        """Return what the columns are divided by, once centred."""
+        return 1.0
 
     @property
     def _n_features_out(self) -> int:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from privspan._lib.entry import entry
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
 from privspan.private import PrivateMethod
+from privspan.rows.columns import PublicBounds, PublicNumbers
 
 
 @dataclass(eq=False, repr=False)
 class PrivatePCA(SubspaceEstimator):
     """Principal component analysis under differential privacy.
 
-    For any table of numbers with one row per person: no bound on the values is asked for, and the method is chosen
-    by the planner. What ``fit`` stores is private. ``transform`` is not: it shows a row per person.
+    For any table of numbers with one row per person: no bound on the values is asked for. As there are more rows, or
+    epsilon grows, the result becomes that of ordinary PCA. What ``fit`` stores is private. ``transform`` is not: it
+    shows a row per person.
 
     Parameters
     ----------
@@ -25,7 +29,7 @@ class PrivatePCA(SubspaceEstimator):
         Number of components. "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, method, gamma, norm_bound, max_components
+    center, scale, bounds, robust, method, gamma, max_components
         As for :func:`privspan.private_pca`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
@@ -33,20 +37,32 @@ class PrivatePCA(SubspaceEstimator):
 
     Attributes
     ----------
+    captured_variance_, captured_variance_std_ : float
+        Which share of the variance of the best components these hold, as estimated from this very fit, and the
+        standard error of that. It speaks of the rows as they were looked at, `rows_shortened_` of them shortened. NaN
+        by a named or robust method.
+    found_ : int
+        How many components stand out of the noise; those after are guesses.
     components_ : (n_components, n_features) array
-        Orthonormal rows, by falling private variance.
-    explained_variance_ : (n_components,) array
-        Private variances along the components.
+        Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
+    explained_variance_, explained_variance_std_ : (n_components,) array
+        Private variances along the components and the standard deviation of their noise; NaN where the table is too
+        small to measure them.
     explained_variance_ratio_ : (n_components,) array
         The same over the total, which is private too.
-    total_variance_ : float
-    mean_ : (n_features,) array
-        Private mean; zeros when ``center=False``.
+    total_variance_, total_variance_std_ : float
+    mean_, mean_std_ : (n_features,) array
+        Private mean and the standard deviation of its noise, in the units of the table; the public centre or zeros,
+        and infinite, where the table is too small to measure it. Zeros when ``center=False``.
+    scale_, scale_std_ : (n_features,) array
+        What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise.
+    rows_shortened_ : float
+        About how many rows were shortened, with noise; NaN if none had to be.
     n_components_, n_features_in_ : int
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
     plan_ : Plan
-        What was predicted, from public numbers.
+        What was predicted for ideal data, from public numbers.
     release_ : Release
         What was released; its ``cost`` is that of all fitted attributes together.
     succeeded_ : bool
@@ -83,10 +99,12 @@ class PrivatePCA(SubspaceEstimator):
 
     n_components: int | Literal["auto"]
     _: KW_ONLY
-    center: bool = True
+    center: bool | PublicNumbers = True
+    scale: bool | PublicNumbers = False
+    bounds: PublicBounds | None = None
+    robust: bool = False
     method: PrivateMethod = "auto"
     gamma: float | None = None
-    norm_bound: float | None = None
     max_components: int | None = None
 
     def _takes_sparse(self) -> bool:
@@ -106,14 +124,44 @@ class PrivatePCA(SubspaceEstimator):
         with parameters_named_as_here():
             self._settings().check(X)
 
-    def _release(self, X: Any, names: list[str] | None) -> Release:
-        release, self.plan_ = self._settings().learn(X, self.random_state, names)
-        extras: Any = release.extras
-        self.explained_variance_ = extras["explained_variance"]
-        self.total_variance_ = extras["total_variance"]
-        self.explained_variance_ratio_ = extras["explained_variance_ratio"]
-        self.mean_ = extras["mean"]
+    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
+        release, self.plan_ = self._settings().learn(X, self.random_state, names, declared)
+        d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
+        centred = release.parameters["centring"] != "none"
+        unmeasured: dict[str, Any] = {
+            "explained_variance": np.full(k, np.nan),
+            "explained_variance_std": np.full(k, np.nan),
+            "mean_std": np.full(d, np.inf if centred else 0.0),
+            "scale": np.ones(d),
+            "scale_std": np.zeros(d),
+        }
+        for name in _RELEASED:
+            setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
+        self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
         return release
 
     def _centre(self) -> Any:
         return self.mean_
+
+    def _units(self) -> Any:
+        return self.scale_
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # the parameter is scikit-learn's
+        said = "" if not hasattr(self, "release_") else self.release_.headline
+        return f"{super().__repr__(N_CHAR_MAX)}{f': {said}' if said else ''}"
+
+
+_RELEASED = (
+    "captured_variance",
+    "captured_variance_std",
+    "explained_variance",
+    "explained_variance_std",
+    "explained_variance_ratio",
+    "total_variance",
+    "total_variance_std",
+    "mean",
+    "mean_std",
+    "scale",
+    "scale_std",
+    "rows_shortened",
+)

@@ -81,7 +81,7 @@ class ExactSubspace(SubspaceEstimator):
     block_size: int | None = None
     max_work: int = DEFAULT_MAX_WORK
 
-    def _release(self, X: Any, names: list[str] | None) -> Release:
+    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
         return exact_subspace(X, names=names, **self._options())
 
 
@@ -146,7 +146,7 @@ class ApproximateSubspace(SubspaceEstimator):
     shuffle: bool = True
     options: Mapping[str, object] | None = None
 
-    def _release(self, X: Any, names: list[str] | None) -> Release:
+    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
         return approximate_subspace(X, **self._options())
 
 
@@ -203,5 +203,5 @@ class BoostedSubspace(SubspaceEstimator):
     block_size: int | None = None
     options: Mapping[str, object] | None = None
 
-    def _release(self, X: Any, names: list[str] | None) -> Release:
+    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
         return boosted_subspace(X, **self._options())

@@ -341,6 +341,16 @@ class Release:
         """Whether the algorithm released no subspace.  It cost the full budget all the same."""
         return self.subspace is None
 
+    @property
+    def headline(self) -> str:
+        """What the release says of its own quality, in a few words; empty where it does not."""
+        captured, error = (self.extras.get(f"captured_variance{end}") for end in ("", "_std"))
+        if not (isinstance(captured, float) and isinstance(error, float)):
+            return ""
+        said = f"captures about {captured:.0%} (± {error:.0%}) of the variance that the best components would"
+        found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
+        return said if found == k else f"{said}; {found} of {k} components stand out of the noise"
+
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.
 
@@ -359,13 +369,15 @@ class Release:
     def __repr__(self) -> str:
         found = "abstained" if self.subspace is None else repr(self.subspace)
         extras = f", extras: {', '.join(self.extras)}" if self.extras else ""
-        return f"<Release {self.method!r}: {found}, {self.cost}, private={self.private}{extras}>"
+        said = f"{self.headline}, " if self.headline else ""
+        return f"<Release {self.method!r}: {said}{found}, {self.cost}, private={self.private}{extras}>"
 
     def __str__(self) -> str:
         found = "nothing (abstained)" if self.subspace is None else str(self.subspace)
         promise = str(self.cost) if self.private else f"none: a seed was given (would be {self.cost})"
         details = [f"  {name}: {plain(value)}" for name, value in self.parameters.items()]
-        lines = [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
+        lines = [self.headline] if self.headline else []
+        lines += [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
         return "\n".join([*lines, "parameters:", *details] if details else lines)
 
 

@@ -160,6 +160,25 @@ def everyday_pca(
     return _Course(source, int(k), ledger, streams).run(center, center is None if search is None else search)
 
 
+def searches(n: int, d: int, mu: float) -> bool:
+    """Tell from public numbers whether a search for the centre can be afforded."""
+    return n * mu >= LEAST_DATA and noise_ratio(n, d, mu) <= _MOST_NOISE
+
+
+def expected_share(n: int, d: int, mu: float) -> tuple[str, float]:
+    """Return the course that a table is expected to take, and about which share of mu² its looks will have.
+
+    Two locating rounds and one that polishes are what most tables take.  A forecast, which promises nothing.
+    """
+    data, z = n * mu, noise_ratio(n, d, mu)
+    if not searches(n, d, mu):
+        return "pairs", 1.0 - (_MEAN + 0.06 if data >= LEAST_DATA else 0.0)
+    search = (25.0 / data) ** 2 + 2.0 * max((z / 0.4) ** 2, 0.002) + max(0.6 * z, 0.005)
+    if z > _TWO_LOOKS:
+        return "one look", 1.0 - min(search, 0.3) - _TOTAL
+    return "two looks", 1.0 - min(search, 0.3) - min(_MOST_CLIP, 45.0 / (_KAPPA**2 * d))
+
+
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
@@ -173,7 +192,7 @@ class _Course:
     def run(self, center: Array | None, search: bool) -> EverydayLook:
         """Take the course that public numbers and the search decide."""
         bits, enough = self._streams.noise, self._data >= LEAST_DATA
-        if search and enough and self._z <= _MOST_NOISE:
+        if search and searches(self._n, self._d, self._ledger.mu):
             centre = found_centre(self._source, self._ledger, bits, center)
             return self._about(centre) if centre.found else self._by_pairs(centre)
         if center is None:

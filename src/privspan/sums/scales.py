@@ -123,6 +123,12 @@ def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, f
     return votes, moments
 
 
+def scale_share(n: int, d: int, mu: float) -> float:
+    """Return the share of mu² that the scales of d columns need of which nothing is public, or refuse."""
+    unknown = np.full(d, np.nan)
+    return sum(scale_shares(n // 2, PublicColumns(unknown, unknown, np.zeros(d, bool), unknown, unknown), mu))
+
+
 def _noise(pairs: int, columns: int, mu: float) -> float:
     """Return z, the noise of one number per column relative to the number of pairs."""
     return math.sqrt(columns) / (pairs * mu)

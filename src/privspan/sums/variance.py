@@ -67,7 +67,8 @@ def explained_variance(
     -------
     Release
         ``subspace`` has the same span, its basis ordered by variance.  ``extras`` hold ``explained_variance`` (k,),
-        ``total_variance`` and ``explained_variance_ratio`` (k,), none negative.
+        ``total_variance`` and ``explained_variance_ratio`` (k,), none negative, and the standard deviations of the
+        noise in the first two (``explained_variance_std``, ``total_variance_std``).
 
     Guarantee
     ---------
@@ -94,13 +95,16 @@ def variance_within(
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
     mu = ledger.spend("second moments", ledger.left)
     rows = open_unit_rows(source, clip=float(norm_bound))
-    inside, outside = second_moments(rows, subspace.basis, mu, streams.noise)
+    inside, outside, noise = second_moments(rows, subspace.basis, mu, streams.noise)
     variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
     variances = np.maximum(variances[::-1], 0.0)  # (k,)
     total = float(variances.sum()) + max(outside * norm_bound**2 / n, 0.0)
+    noise *= norm_bound**2 / n
     extras = {
         "explained_variance": variances,
+        "explained_variance_std": np.full(len(variances), noise),
         "total_variance": total,
+        "total_variance_std": noise * math.sqrt(len(variances) + 1.0),
         "explained_variance_ratio": variances / total if total > 0.0 else np.zeros_like(variances),
     }
     # Not `from_spanning`: it may turn the basis, and column j has to stay the direction of variance j.
@@ -109,7 +113,7 @@ def variance_within(
     return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
 
 
-def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float]:
+def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float, float]:
     """Release sum z zᵀ (k, k) and sum ||r||² of rows of length at most 1, for a released orthonormal basis (d, k).
 
     Guarantee
@@ -127,7 +131,7 @@ def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> t
     stacked = grid_total(_moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
     inside = gaussian_symmetric(stacked[:, :k], level, bits)
     sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
-    return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0])
+    return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0]), sigma
 
 
 def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
