@@ -42,7 +42,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 _FIRST_OCTAVE, _BINS, _HALVES = -60, 80, 3  # bins of three half octaves, from 2**-60 to 2**60
 _LEAST_VOTES, _LEAST_MOMENTS = 0.08, 0.2  # shares of mu²
-_VOTES, _MOMENTS, _BOUNDED = 24.0, 28.0, 14.0  # pairs over the noise of a vote, of a moment, of one with bounds
+_VOTES, _MORE_VOTES = 24.0, 30.0  # pairs over the noise of a vote: needed, and where that can be had
+_MOMENTS, _BOUNDED = 28.0, 14.0  # the same for a moment, and for one with bounds
 _LADDER = 52.0  # the same for a ladder; with less there is one rung only: a tail would drown in the noise
 _FALSE = 0.001  # most probability that noise alone passes for a vote, in any column of a table
 _MOST_SHARE = 0.5  # of mu²; scales that need more are refused
@@ -50,7 +51,8 @@ _RUNGS, _BOUNDED_RUNGS = 7, 3  # of a column whose clip was voted for; of one wi
 _FOOT, _ALONE = 1.2, 2.4  # lowest rung, and the only one, in units of the typical difference
 _FEW = 0.2  # largest share of the smaller bin of two, for columns of few values
 _STEP = Fraction(3, 4)  # largest value of a rung above the lowest
-_LIKELY, _SURE = 1.5, 3.0  # standard deviations: of the second rung, which most columns need; of what must be there
+_THERE = 2.0  # standard deviations of noise: least of a lowest rung, for a spread
+_LIKELY, _SURE = 1.5, 3.0  # the same of a second rung, which most columns need, and of those above
 _FALL = math.exp(-0.5)  # by which the ratio of successive rungs falls, in a log-normal tail with sigma 0.98
 
 
@@ -112,9 +114,11 @@ def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, f
         return 0.0, 0.0
     if pairs < 1:
         raise ValueError("`X` must have at least two rows in one of its partitions, for a pair of rows.")
-    votes = max(_LEAST_VOTES, (_VOTES * _noise(pairs, voting, mu)) ** 2) if voting else 0.0
+    noise = _noise(pairs, voting, mu)
     moments = max(_LEAST_MOMENTS, ((_MOMENTS if voting else _BOUNDED) * _noise(pairs, measured, mu)) ** 2)
-    if votes + moments > _MOST_SHARE:
+    most = _MOST_SHARE - moments
+    votes = max(_LEAST_VOTES, (_VOTES * noise) ** 2, min((_MORE_VOTES * noise) ** 2, most)) if voting else 0.0
+    if votes > most:
         needed = f"{votes + moments:.2g} times the budget (as mu²), and half of it is the most that they may"
         raise ValueError(
             f"Private scales of {measured} column(s) from {pairs} pair(s) of rows would take {needed}. Give public "
@@ -179,8 +183,7 @@ def column_scales(
         lowest[voting], found[voting] = _voted_clips(differences, voting, ladder, mu, streams.noise)
     mu = ledger.spend("second moments of columns", moments)
     sums, sigma = _ladder_sums(differences, lowest, rungs, mu, streams.noise)  # (rungs, d)
-    # A vote that noise won has nothing behind it.
-    found &= given | (sums[0] >= np.where(known, _SURE, _LIKELY) * sigma)
+    found &= given | (sums[0] >= _THERE * sigma)  # behind a vote that noise won there is nothing
     measured = _measured(sums, sigma, lowest, rungs, found, known, pairs)
     return ColumnScales(
         np.where(given, public.scale, measured.scale),
