@@ -1,6 +1,6 @@
 """A private standard deviation of every column, so that columns in different units can be compared.
 
-From the sizes D = |x - x'| of differences of pairs, in which any centre drops out:
+From the sizes D of differences of pairs of rows, in which any centre drops out:
 
 1. *votes*: a noisy histogram of log2 D for every column without public bounds; its best window tells the typical D;
 2. *second moments* on a ladder of clips B, 2B, 4B, …: the lowest rung sums min(D, B)²/B², every further one what the
