@@ -165,8 +165,8 @@ def column_scales(
 
     Guarantee
     ---------
-    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and what `public` holds are public.
-    Proof: docs/explanation/column-scales.md.
+    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and what `public` holds are
+    public.  Proof: docs/explanation/column-scales.md.
     """
     given, known = public.scaled, public.bounded
     if given.all():
