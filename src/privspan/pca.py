@@ -33,6 +33,7 @@ from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.unit import as_rows_input
+from privspan.stable import near
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
@@ -50,7 +51,15 @@ _SHARES = {
     "public centre": {"subspace": 0.94, "variances": 0.06},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
-_STEPS = ("pairing", "dimension", "subspace", "variances", "mean", "scales")  # in the order of the seeds' children
+_STEPS = (
+    "pairing",
+    "dimension",
+    "subspace",
+    "variances",
+    "mean",
+    "scales",
+    "near",
+)  # in the order of the seeds' children
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
 
@@ -218,14 +227,15 @@ class PCASettings:
         seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
         considered, epsilon = self._vote(table.halves, budget)
         rest = budget if self.k != "auto" else budget.less(epsilon)
-        ledger = MuLedger(rest)
+        k, most = considered[0], considered[-1]
+        aside = near.test_share(table.source, most, rest) if self.everyday else 0.0
+        ledger = MuLedger(rest, test_share=aside)
         units = self._units(table, ledger, seeds["scales"])
         rows = table.source if units is None else in_units(table.source, units.scale)
-        k = considered[0]
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
             bits, pairs = open_streams(seeds["dimension"]).noise, self._pairs(rows, seeds["pairing"])
-            k = choose_dimension(pairs, considered[-1], epsilon=epsilon, bits=bits)
+            k = choose_dimension(pairs, most, epsilon=epsilon, bits=bits)
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
         found, plan = by(table, rows, units, k, ledger, seeds)
@@ -328,7 +338,8 @@ class PCASettings:
         if start is not None and units is not None:
             start = np.where(units.found, start / units.scale, 0.0)
         streams = open_streams(seeds["subspace"])
-        look = everyday_pca(rows, k, ledger, streams, center=start, search=search)
+        instead = near.NearCourse(rows, k, ledger, streams, seeds["near"])
+        look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
         return _Looked(look, ledger.cost().parts, streams.private), plan
 
     def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:

@@ -19,7 +19,7 @@ from privspan.planner import METHODS, USELESS, Plan, plan
 _POINTS = 60
 _SPAN = 30.0  # the curves reach so many times fewer and more rows
 _MOST_ABSTENTION = 0.2  # beyond, a curve is dotted: the method would often give no answer
-_COLOURS = dict(zip(METHODS, ("#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True))
+_COLOURS = dict(zip(METHODS, ("#2f2f2f", "#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True))
 
 
 def save(

@@ -89,6 +89,7 @@ class Task(Learning):
 
     def rows_to_see(self, source: RowSource) -> float | None:
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
+        # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
         passes = None if self.exact else ALGORITHMS["adaptive" if self.method == "auto" else self.method].passes
         return None if passes is None else passes * source.shape[0]
 

@@ -162,6 +162,21 @@ def adaptive_within(
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
 
 
+def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams) -> Estimate:
+    """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
+
+    `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
+
+    Guarantee
+    ---------
+    Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
+    released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
+    """
+    k = len(start.eigenvalues)
+    probe = planner.LEAN_PROBE * planner.probe_share(int(source.shape[0]), ledger.mu)
+    return _Run(open_unit_rows(source), k, ledger, streams, planner.MOST_ROUNDS, (probe, off)).rounds(start)
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What a run ends with: a basis (d, k), how many directions are sure, the expected error, and how it went."""
@@ -194,11 +209,20 @@ def _found(errors: Array, eigenvalues: Array) -> int:
 class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
-    def __init__(self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
+    def __init__(
+        self,
+        rows: AnyRows,
+        k: int,
+        ledger: MuLedger,
+        streams: Streams,
+        most_rounds: int,
+        known: tuple[float, float] | None = None,
+    ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
         self._n, self._d = rows.shape
-        self._probe = planner.probe_share(self._n, ledger.mu)
+        # What one question for a length costs, and how long residuals of the data are at most, by what is released.
+        self._probe, self._most_off = known or (planner.probe_share(self._n, ledger.mu), math.inf)
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -298,19 +322,27 @@ class _Run:
 
     def _localised(self, estimate: Estimate, guesses: Array, look: _FirstLook | None) -> _Outcome:
         """Run localised rounds until the budget is spent; `look` is what a plain finish would build on."""
-        rounds = 0
-        while self._ledger.left > 1e-9:
-            improved = self._round(estimate, max(1, self._most_rounds - rounds), look)
-            if improved is None:
-                assert look is not None
+        if look is None:
+            estimate = self.rounds(estimate)
+        else:
+            first = self._round(estimate, self._most_rounds, look)
+            if first is None:
                 return self._finish(look)
-            estimate, look, rounds = improved, None, rounds + 1
+            estimate = self.rounds(first, 1)
         found = len(estimate.eigenvalues)
         basis, error = estimate.basis, min(1.0, estimate.error)
         if found < self._k:
             rest = guesses - basis @ (basis.T @ guesses)
             basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
         return _Outcome(basis, found, error, "localised")
+
+    def rounds(self, estimate: Estimate, rounds: int = 0) -> Estimate:
+        """Go on with localised rounds until the budget is spent; so many there were before."""
+        while self._ledger.left > 1e-9:
+            improved = self._round(estimate, max(1, self._most_rounds - rounds), None)
+            assert improved is not None  # a plain finish was not offered
+            estimate, rounds = improved, rounds + 1
+        return estimate
 
     def _round(self, estimate: Estimate, rounds_left: int, look: _FirstLook | None) -> Estimate | None:
         """Run one localised round, or return None when a plain finish is predicted to do better."""
@@ -339,6 +371,7 @@ class _Run:
         n, d, mu = self._n, self._d, self._ledger.mu
         k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        off = min(off, self._most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
