@@ -2,9 +2,9 @@
 
 Rows about a rough centre get one more entry, a constant.  If they lie near a k-dimensional subspace through *some*
 point, the longer rows lie near a (k + 1)-dimensional subspace through zero, whatever that point is: its directions
-without a constant are the ones that are wanted, and the point can be read off.  So an error of the centre, which would
-keep residuals long and the noise of localised rounds with them, costs nothing but one more direction.  Whether most
-people are that near is asked first, by one noisy count.  Proofs: docs/explanation/near-a-subspace.md.
+without a constant are the ones that are wanted, and the point can be read off.  So an error of the centre, which
+would keep residuals long and with them the noise of localised rounds, costs nothing but one more direction.  Whether
+most people are that near is asked first, by one noisy count.  Proofs: docs/explanation/near-a-subspace.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.noise import rounded_normal
 from privspan.privacy.randomness import BitSource, RandomLike, Streams
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
@@ -30,6 +29,7 @@ from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre
 from privspan.sums.everyday import EverydayLook, searches
+from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
 from privspan.sums.variance import second_moments
 
@@ -41,8 +41,8 @@ _NEAR = 0.06  # most energy of a group off its best k + 1 directions
 _PROBE = 8.0  # groups over the noise of the count
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
-_MOMENTS = (0.06, 40.0)  # share of what is left for the second moments: at most, and (this / n mu)²
-_CLIP = 3.0  # of these, in typical lengths
+_MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
+_CLIP = 2.0  # of these, in typical lengths
 _MOST_ENTRIES = 2**26  # of the rows that are drawn for the count
 _LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point to be read off
 
@@ -144,16 +144,17 @@ def most_are_near(rows: Any, k: int, mu: float, streams: Streams) -> bool:
 
     Guarantee
     ---------
-    mu-GDP for replace-one neighbours: groups are disjoint and public, and each value is a function of its own records,
-    so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
+    mu-GDP for replace-one neighbours: groups are disjoint and public, and each value is a function of its own
+    records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
     n, d = (int(size) for size in rows.shape)
     numbers = np.sort(streams.public.permutation(n)[: _asked(n, d - 1)])
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     groups = public_groups(len(numbers), _ROWS * (k + 2) - 1, streams.public)  # (groups, 2 (k + 2))
     near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, groups)])
-    count = np.count_nonzero(near <= _NEAR) + rounded_normal(1, (1 + 1e-12) / mu, streams.noise)[0]
-    return bool(count >= len(groups) / 2)
+    counted = np.array([np.count_nonzero(near <= _NEAR)], dtype=np.float64)
+    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * len(groups)), mu, streams.noise)
+    return bool(count[0] >= len(groups) / 2)
 
 
 def _off(grams: Array, rank: int) -> Array:
@@ -192,18 +193,13 @@ def _cut(seen: _Measured, constant: float) -> _Cut:
     """Leave out the one direction of a subspace (d + 1, k + 1) that has the constant."""
     slopes = seen.basis[-1]  # (k + 1,)
     slope = float(np.linalg.norm(slopes))
-    first = slopes if slope > 0.0 else np.eye(len(slopes))[0]
-    turn = np.linalg.qr(np.column_stack([first, np.eye(len(slopes))]))[0]  # (k + 1, k + 1), the first column along it
-    turn[:, 0] = first / np.linalg.norm(first)
-    moments = turn.T @ seen.inside @ turn
-    basis = seen.basis @ turn
-    weight = max(float(moments[0, 0]), 1e-300)
-    cross = moments[1:, 0]  # (k,)
-    about_mean = moments[1:, 1:] - np.outer(cross, cross) / weight
-    values, axes = np.linalg.eigh(about_mean)
+    first = slopes / slope if slope > _LEAST_SLOPE else np.eye(len(slopes))[-1]
+    turn = np.linalg.qr(np.column_stack([first, np.eye(len(slopes))]))[0]  # (k + 1, k + 1)
+    turn[:, 0] = first  # the same but for its sign
+    moments, basis = turn.T @ seen.inside @ turn, seen.basis @ turn
+    height = constant / max(slope, _LEAST_SLOPE)  # of every row near the subspace, along the first direction
+    means = moments[1:, 0] / height  # (k,), along the others
+    values, axes = np.linalg.eigh(moments[1:, 1:] - np.outer(means, means))
     flat = np.linalg.qr(basis[:-1, 1:] @ axes[:, ::-1])[0]  # (d, k); a QR keeps the order and the directions
-    point = np.zeros(len(flat))
-    height = constant / max(slope, _LEAST_SLOPE)  # of the mean along the direction that has the constant
-    if slope > _LEAST_SLOPE:
-        point = basis[:-1, 0] * height + basis[:-1, 1:] @ (cross / weight * height)
-    return _Cut(flat, np.maximum(values[::-1], 0.0), point, seen.noise * height / weight)
+    point = basis[:-1] @ np.append(height, means) if slope > _LEAST_SLOPE else np.zeros(len(flat))
+    return _Cut(flat, np.maximum(values[::-1], 0.0), point, seen.noise / height)

@@ -91,7 +91,7 @@ def in_units(source: Any, units: Array) -> Any:
 
 
 def with_constant(source: Any, centre: Array, constant: float) -> Any:
-    """Return the rows of a dense table less a released centre, each with one more entry: the same for all; (n, d + 1).
+    """Return the rows of a dense table less a released centre, each with the same last entry; (n, d + 1).
 
     A row that is not finite stays so: as a unit row it counts as zero, its constant too.
     """
