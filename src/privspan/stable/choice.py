@@ -29,14 +29,15 @@ _WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's
 _SURE = 5.0  # standard deviations between all groups short, or none, and the half at which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
-_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5)  # of mu², for the test
+_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
 _NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
-_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.1  # so that the strength is known within a few per cent of n / k
-_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce
+_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.14  # so that the strength is known within a few per cent of n / k
+_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce,
+_THRIFT = 0.7  # and scales get this part of what they get elsewhere
 _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of its bin: half a bin more
 _NORM_EDGE = 2.0 ** (1 / 8)  # so is a released norm
-_LONG_ERROR = 0.06  # a share of long tails known no better than this is not asked for
-_CAUTION = 1.3  # standard deviations of its noise to take off the released strength
+_LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
+_CAUTION = 1.0  # standard deviations of its noise to take off the released strength
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
@@ -118,7 +119,10 @@ def scales_for(public: Public) -> Scales:
     norm, tail, long = stable_plan.scale_weights(m, k, mu)
     error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
     signal = min(_MOST_SIGNAL, max(0.005, (_SIGNAL_SIZE * k / (mu * m)) ** 2))
-    quantile = 0.2 if m * mu < _FEW else 0.3
+    if m * mu < _FEW:
+        norm, tail, quantile = _THRIFT * norm, _THRIFT * tail, 0.15
+    else:
+        quantile = 0.3
     return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
 
 

@@ -230,7 +230,8 @@ class _Run:
     def adaptively(self, first_share: float | None) -> _Outcome:
         """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
         if first_share is None:
-            first_share = planner.first_share(self._n, self._d, self._k, self._ledger.mu)
+            left = self._ledger.left  # 1, unless other steps came before
+            first_share = left * planner.first_share(self._n, self._d, self._k, self._ledger.mu * math.sqrt(left))
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
         off = self._off(look.eigenvalues[: look.found])
         if look.found == 0 or look.no_gap or (look.found < self._k and off * off > 0.3):
