@@ -38,6 +38,7 @@ _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of its bin: half
 _NORM_EDGE = 2.0 ** (1 / 8)  # so is a released norm
 _LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
 _CAUTION = 1.0  # standard deviations of its noise to take off the released strength
+_RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
@@ -222,7 +223,9 @@ def plan_look(
     n, d, k, mu = public.n, public.d, public.k, public.mu
     size, moment = math.sqrt(d) + math.sqrt(k), moment_share(n, k, mu)
     levels = partial(stable_plan.plan_levels, public.rows, d, strength, tail, allowance=allowance)
+    plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
     best: Look | None = None
+    least = math.inf
     for test in _TEST_WEIGHTS:
         rest = left - test
         plan = levels(stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))) if rest > 0.1 else None
@@ -241,7 +244,10 @@ def plan_look(
             )
             options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
-        best = first if best is None or first.error < best.error else best
+        # What the test takes is missed after a no.
+        risk = first.error + _RISK * min(1.0, plain / math.sqrt(rest))
+        if risk < least:
+            best, least = first, risk
     return best
 
 
