@@ -133,8 +133,12 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
+    probe: float = 1.0,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2.
+
+    `probe` is the part of their usual share that questions for typical lengths get.
+    """
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
@@ -146,7 +150,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, probe)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -172,9 +176,8 @@ def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger,
     Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
     released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
-    k = len(start.eigenvalues)
-    probe = planner.LEAN_PROBE * planner.probe_share(int(source.shape[0]), ledger.mu)
-    return _Run(open_unit_rows(source), k, ledger, streams, planner.MOST_ROUNDS, (probe, off)).rounds(start)
+    rows, k = open_unit_rows(source), len(start.eigenvalues)
+    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, planner.LEAN_PROBE, off).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -210,13 +213,20 @@ class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
     def __init__(
-        self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int, known: tuple[float, float] | None = None
+        self,
+        rows: AnyRows,
+        k: int,
+        ledger: MuLedger,
+        streams: Streams,
+        most_rounds: int,
+        probe: float = 1.0,
+        most_off: float = math.inf,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
         self._n, self._d = rows.shape
-        # What one question for a length costs, and how long residuals of the data are at most, by what is released.
-        self._probe, self._most_off = known or (planner.probe_share(self._n, ledger.mu), math.inf)
+        self._probe = probe * planner.probe_share(self._n, ledger.mu)
+        self._most_off = most_off  # of the residuals that are due to the data, as far as is released
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
