@@ -141,7 +141,7 @@ def test_steps_do_not_share_noise(table, monkeypatch):
 
     for name in ("mean_within", "variance_within"):
         monkeypatch.setattr(pca, name, spied(getattr(pca, name)))
-    for name in ("adaptive", "analyze-gauss"):
+    for name in ("auto", "adaptive", "analyze-gauss"):
         spying = replace(ALGORITHMS[name], within=spied(ALGORITHMS[name].within))
         monkeypatch.setitem(ALGORITHMS, name, spying)
     fitted(X, robust=True)

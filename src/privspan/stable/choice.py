@@ -22,21 +22,23 @@ MOST_ROWS = 5_000
 
 _COPIED_BYTES = 2**30  # of drawn rows as float64
 
-TEST_SHARE = 0.1
+TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
 
 _WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's error, because it may fail
-_SURE = 5.0  # standard deviations between all groups short, or none, and the half at which the probe decides
+_SURE = 4.0  # standard deviations between all groups short, or none, and the half at which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
-_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5)  # of mu², for the test
+_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
 _NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
-_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.1  # so that the strength is known within a few per cent of n / k
-_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce
-_BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of its bin: half a bin more
-_NORM_EDGE = 2.0 ** (1 / 8)  # so is a released norm
-_LONG_ERROR = 0.06  # a share of long tails known no better than this is not asked for
-_CAUTION = 1.3  # standard deviations of its noise to take off the released strength
+_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.14  # so that the strength is known within a few per cent of n / k
+_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce,
+_THRIFT = 0.7  # and scales get this part of what they get elsewhere
+_TAIL_READ = 0.95  # a released tail over the typical one
+_NORM_EDGE = 2.0 ** (1 / 8)  # a released norm is the upper edge of its bin: half a bin more
+_LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
+_CAUTION = 1.0  # standard deviations of its noise to take off the released strength
+_RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
@@ -118,7 +120,10 @@ def scales_for(public: Public) -> Scales:
     norm, tail, long = stable_plan.scale_weights(m, k, mu)
     error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
     signal = min(_MOST_SIGNAL, max(0.005, (_SIGNAL_SIZE * k / (mu * m)) ** 2))
-    quantile = 0.2 if m * mu < _FEW else 0.3
+    if m * mu < _FEW:
+        norm, tail, quantile = _THRIFT * norm, _THRIFT * tail, 0.15
+    else:
+        quantile = 0.3
     return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
 
 
@@ -163,10 +168,8 @@ def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
     length, strength = _expected_scales(public, scales, tail)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
-    released = min(1.0, _BIN_EDGE * tail / length)
-    return plan_look(
-        public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto")
-    )
+    released = min(1.0, _TAIL_READ * tail / length)
+    return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto"))
 
 
 def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:
@@ -193,7 +196,7 @@ def plan_released(
     """
     k, mu = public.k, public.mu
     length, usual = _expected_scales(public, scales, 0.0)
-    flat, off_square = sums_plan.signal_strength(k, min(tail / _BIN_EDGE, 1.0) * length)
+    flat, off_square = sums_plan.signal_strength(k, min(tail / _TAIL_READ, 1.0) * length)
     weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
     look = plan_look(public, strength, tail, weakest, off, left, allowance)
     rest = sums_plan.lively(mu, k, public.d) * math.sqrt(left)
@@ -220,7 +223,9 @@ def plan_look(
     n, d, k, mu = public.n, public.d, public.k, public.mu
     size, moment = math.sqrt(d) + math.sqrt(k), moment_share(n, k, mu)
     levels = partial(stable_plan.plan_levels, public.rows, d, strength, tail, allowance=allowance)
+    plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
     best: Look | None = None
+    least = math.inf
     for test in _TEST_WEIGHTS:
         rest = left - test
         plan = levels(stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))) if rest > 0.1 else None
@@ -239,7 +244,10 @@ def plan_look(
             )
             options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
-        best = first if best is None or first.error < best.error else best
+        # What the test takes is missed after a no.
+        risk = first.error + _RISK * min(1.0, plain / math.sqrt(rest))
+        if risk < least:
+            best, least = first, risk
     return best
 
 

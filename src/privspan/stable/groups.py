@@ -27,7 +27,6 @@ Array = NDArray[np.float64]
 
 _SLICE_BYTES = 2**26
 _SHRINK = 1e-7
-_BINS_PER_OCTAVE = 3
 
 
 def stable_group_step(
@@ -51,7 +50,7 @@ def stable_group_step(
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
-    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise, _BINS_PER_OCTAVE)
+    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise)
     test = shares.mu_test, shares.delta_test
     plan = certified_plan(t, d, GROUP_STRENGTH * t, tail, *test, GROUPS, options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}

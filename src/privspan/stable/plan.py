@@ -218,7 +218,7 @@ def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
     """Room for a preset; that of "auto" grows with the released share of groups whose tails are long."""
     if preset == "auto":
         share = min(max(long_share, 0.0), 1.0)
-        return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 6.5 * share))
+        return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
     return TIGHT if preset == "tight" else ROBUST
 
 

@@ -181,7 +181,7 @@ class StableRecords:
         ---------
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
-        return released_tail(self._squares(), mu, self._noise, per_octave=3 if len(self.gram) < 3000 else 4)
+        return released_tail(self._squares(), mu, self._noise)
 
     def release_long_share(self, tail: float, mu: float) -> float:
         """Step 2, continued: release which share of these groups is clearly longer than the released `tail`.

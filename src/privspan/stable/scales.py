@@ -16,6 +16,11 @@ from privspan.privacy.randomness import BitSource
 
 Array = NDArray[np.float64]
 
+_PER_OCTAVE = 3
+_BINS = 26 * _PER_OCTAVE
+_WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])  # an octave to either side of a bin, what is nearer counts more
+_LONGER = 0.2  # share of the lengths near the peak that exceed the released one
+
 
 def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
     """Apply a batched routine of LAPACK that returns one number per matrix; where it fails, that number is NaN.
@@ -47,29 +52,31 @@ def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSour
     return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
 
 
-def log_bins(squares: Array, per_octave: int, size: int) -> NDArray[np.int64]:
-    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/p) to 2^(−j/p); −1 for NaN."""
+def log_bins(squares: Array) -> NDArray[np.int64]:
+    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/3) to 2^(−j/3); −1 for NaN."""
     missing = np.isnan(squares)
-    depth = np.floor(-0.5 * per_octave * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
-    return np.where(missing, -1, np.clip(depth, 0, size - 1)).astype(np.int64)
+    depth = np.floor(-0.5 * _PER_OCTAVE * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
+    return np.where(missing, -1, np.clip(depth, 0, _BINS - 1)).astype(np.int64)
 
 
-def released_tail(squares: Array, mu: float, bits: BitSource, per_octave: int) -> float:
-    """Release a length that most of the given squared lengths stay below.
+def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
+    """Release a length that about four fifths of the given squared lengths stay below.
 
-    It is the upper edge of the first bin of a noisy log-histogram that clearly holds a good share.
+    Where the lengths are is read off a noisy log-histogram through a window of an octave to either side, since a
+    single bin of few groups drowns in the noise; which of them it is, off the sums over that window from above.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
     post-processing. Proof: ``docs/explanation/stable-leverage.md``.
     """
-    size = 26 * per_octave
-    counts = noisy_histogram(log_bins(squares, per_octave, size), size, mu, bits)
-    bar = max(3.6 * np.sqrt(2.0) / mu, 0.08 * len(squares))
-    clear = np.flatnonzero(counts >= bar)
-    first = int(clear[0]) if len(clear) else int(np.argmax(counts))
-    return float(2.0 ** (-first / per_octave))
+    counts = noisy_histogram(log_bins(squares), _BINS, mu, bits)
+    centre = int(np.argmax(np.convolve(counts, _WINDOW, "same")))
+    start = max(0, centre - _PER_OCTAVE)
+    longer = np.cumsum(counts[start : centre + _PER_OCTAVE + 1])  # than the lower edge of each bin
+    longer = np.maximum.accumulate(np.concatenate([[0], longer]))
+    place = start + np.interp(_LONGER * longer[-1], longer, np.arange(len(longer)))
+    return float(2.0 ** (-place / _PER_OCTAVE))
 
 
 def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:

@@ -29,8 +29,8 @@ from privspan.subspace import Subspace
 from privspan.sums import plan as planner
 from privspan.sums.estimate import (
     Estimate,
-    first_estimate,
     constant_last,
+    first_estimate,
     joined,
     local_slope,
     turned,
@@ -135,10 +135,14 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
+    probe: float = 1.0,
     *,
     constant: bool = False,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2.
+
+    `probe` is the part of their usual share that questions for typical lengths get.
+    """
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
@@ -150,7 +154,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, constant=constant)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, probe, constant=constant)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -178,10 +182,8 @@ def localised_rounds(
     Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
     released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
-    k = len(start.eigenvalues)
-    probe = planner.LEAN_PROBE * planner.probe_share(int(source.shape[0]), ledger.mu)
-    known, most = (probe, off), planner.MOST_ROUNDS
-    return _Run(open_unit_rows(source), k, ledger, streams, most, known, constant=constant).rounds(start)
+    rows, k, lean = open_unit_rows(source), len(start.eigenvalues), planner.LEAN_PROBE
+    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, lean, off, constant=constant).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -223,15 +225,16 @@ class _Run:
         ledger: MuLedger,
         streams: Streams,
         most_rounds: int,
-        known: tuple[float, float] | None = None,
+        probe: float = 1.0,
+        most_off: float = math.inf,
         *,
         constant: bool = False,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds, self._constant = most_rounds, constant
         self._n, self._d = rows.shape
-        # What one question for a length costs, and how long residuals of the data are at most, by what is released.
-        self._probe, self._most_off = known or (planner.probe_share(self._n, ledger.mu), math.inf)
+        self._probe = probe * planner.probe_share(self._n, ledger.mu)
+        self._most_off = most_off  # of the residuals that are due to the data, as far as is released
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -245,7 +248,8 @@ class _Run:
     def adaptively(self, first_share: float | None) -> _Outcome:
         """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
         if first_share is None:
-            first_share = planner.first_share(self._n, self._d, self._k, self._ledger.mu)
+            left = self._ledger.left  # 1, unless other steps came before
+            first_share = left * planner.first_share(self._n, self._d, self._k, self._ledger.mu * math.sqrt(left))
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
         off = self._off(look.eigenvalues[: look.found])
         if look.found == 0 or look.no_gap or (look.found < self._k and off * off > 0.3):

@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 
 
 MOST_ROUNDS = 5
-LEAN_PROBE = 0.3
-"""Part of the usual price of a question for a length that rounds pay when they start from a basis that is known well."""
+LEAN_PROBE = 0.4
+"""Part of the usual share of a question for a length, where a course has other questions to pay for as well."""
 
 _INNER_PARTS = (0.01, 0.02, 0.035, 0.05, 0.08)  # of a round's share, for its (k, k) matrix M
 _USUAL_PART = 0.05  # what the planning of rounds supposes
