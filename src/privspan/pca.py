@@ -328,9 +328,10 @@ class PCASettings:
     ) -> tuple[_Looked, Plan]:
         """Find the centre and look, with all that is left in the ledger."""
         n, d = (int(size) for size in rows.shape)
-        plan = plan_pca(n, d, k, ledger.budget, self.gamma, 1.0 - ledger.left if ledger.shares else None)
-        self._warn_if_useless(plan)
         start, search = self._start(table.public, searches(n, d, ledger.mu))
+        scales = 1.0 - ledger.left if ledger.shares else None
+        plan = plan_pca(n, d, k, ledger.budget, self.gamma, scales, start is not None)
+        self._warn_if_useless(plan)
         if start is not None and units is not None:
             start = np.where(units.found, start / units.scale, 0.0)
         streams = open_streams(seeds["subspace"])

@@ -201,19 +201,22 @@ def plan(
     return plan_pca(n, d, k, budget, gamma, scale_share(int(n), int(d), budget.mu) if scale else None)
 
 
-def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, scales: float | None = None) -> Plan:
+def plan_pca(
+    n: int, d: int, k: int, budget: Budget, gamma: float | None, scales: float | None = None, about: bool = False
+) -> Plan:
     """Plan the everyday course of a private PCA, with named methods on differences of pairs as alternatives.
 
-    `scales` is the share of mu² that is spent on the scales of columns, None if they are not measured.
+    `scales` is the share of mu² that is spent on the scales of columns, None if they are not measured; `about` tells
+    whether there is a public centre to fall back on.
     """
     checks.integer_at_least(2, n=n)
     checks.dimension(k=k, d=d)
     if gamma is not None:
         checks.probability(gamma=gamma)
     setting = _setting(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma)
-    setting = replace(setting, center=True, scale=scales is not None, scales=scales)
+    setting = replace(setting, center=True, scale=scales is not None, scales=scales, about=about)
     chosen = _forecast("everyday", setting)
-    course, share = expected_share(setting.n, setting.d, setting.mu)
+    course, share = expected_share(setting.n, setting.d, setting.mu, about)
     reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of mu² is left for the looks."
     if not chosen.useful:
         reason = f"{reason} {_advice(chosen, setting)}"
@@ -293,6 +296,7 @@ def _in_words(one: Plan) -> str:
 
 _COURSES = {
     "pairs": "Too few rows for a private centre: one look at differences of pairs.",
+    "public centre": "One look at unit rows about the public centre.",
     "one look": "The centre is searched for; one look at unit rows about it.",
     "two looks": "The centre is searched for; two looks about it, at unit rows and at shortened ones.",
 }
@@ -316,6 +320,7 @@ class _Setting:
     mu_beside_test: float  # of what the test of the stable methods leaves of delta
     center: bool = False
     scale: bool = False
+    about: bool = False  # whether there is a public centre
     scales: float | None = None  # the share of mu² that these take, if it is known
 
     @property
@@ -449,7 +454,7 @@ def _analyze_gauss(setting: _Setting) -> tuple[float, float, float]:
 
 def _everyday(setting: _Setting) -> tuple[float, float, float]:
     """Forecast the looks of a private PCA, by what its other steps are expected to leave."""
-    course, share = expected_share(setting.n, setting.d, setting.mu)
+    course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
     rows = setting.n // 2 if course == "pairs" else setting.n
     share *= max(1.0 - setting.spent, 1e-9)
     return _analyze_gauss(replace(setting, n=rows, mu=setting.mu * math.sqrt(share)))

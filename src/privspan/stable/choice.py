@@ -169,7 +169,9 @@ def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, _TAIL_READ * tail / length)
-    return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto"))
+    return plan_look(
+        public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto")
+    )
 
 
 def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:

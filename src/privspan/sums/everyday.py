@@ -175,12 +175,15 @@ def searches(n: int, d: int, mu: float) -> bool:
     return n * mu >= LEAST_DATA and noise_ratio(n, d, mu) <= _MOST_NOISE
 
 
-def expected_share(n: int, d: int, mu: float) -> tuple[str, float]:
+def expected_share(n: int, d: int, mu: float, about: bool = False) -> tuple[str, float]:
     """Return the course that a table is expected to take, and about which share of mu² its looks will have.
 
-    Two locating rounds and one that polishes are what most tables take.  A forecast, which promises nothing.
+    Two locating rounds and one that polishes are what most tables take; `about` tells of a public centre.  A
+    forecast, which promises nothing.
     """
     data, z = n * mu, noise_ratio(n, d, mu)
+    if not searches(n, d, mu) and about:
+        return "public centre", 0.9 if data >= LEAST_DATA else 1.0
     if not searches(n, d, mu):
         return "pairs", 1.0 - (_MEAN + 0.06 if data >= LEAST_DATA else 0.0)
     search = (25.0 / data) ** 2 + 2.0 * max((z / 0.4) ** 2, 0.002) + max(0.6 * z, 0.005)
