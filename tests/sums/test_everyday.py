@@ -124,7 +124,7 @@ def test_bisection_finds_the_radius_that_enough_rows_exceed():
 def augmented(row, factor, a=CONSTANT):
     """The whole sum of one row, as the library computes it."""
     rows = Rows(np.array([row]))
-    (total,) = AugmentedGram(rows, np.array([factor]), a).products(None)
+    (total,) = AugmentedGram(rows, [np.array([factor])], a).products(None)
     return total
 
 
@@ -147,7 +147,7 @@ def test_the_error_of_a_chunk_is_below_its_bound():
     rng = np.random.default_rng(1)
     X, factors, block = rng.standard_normal((300, 7)), rng.random(300), np.linalg.qr(rng.standard_normal((8, 3)))[0]
     rows = Rows(X)
-    gram = AugmentedGram(rows, factors)
+    gram = AugmentedGram(rows, [factors])
     (whole,), (products,) = gram.products(None), gram.products(block)
     (piece,) = (piece for _, piece in rows.pieces())
     exact = [
@@ -285,7 +285,7 @@ def test_products_with_sparse_rows_are_those_with_the_rows_they_stand_for():
     np.testing.assert_allclose(np.linalg.norm(exact, axis=1), 1.0, rtol=1e-9)
     block, factors = rng.standard_normal((10, 3)), rng.random(300)
     augmented = np.hstack([exact * factors[:, None], np.full((300, 1), CONSTANT)])
-    gram = AugmentedGram(rows, factors)
+    gram = AugmentedGram(rows, [factors])
     ((whole,), (products,)) = gram.products(None), gram.products(block)
     np.testing.assert_allclose(whole, augmented.T @ augmented, atol=1e-10)
     np.testing.assert_allclose(products, augmented.T @ (augmented @ block), atol=1e-10)
