@@ -204,7 +204,7 @@ def test_few_long_rows_count_as_they_do_in_pca():
 def test_a_wrong_first_length_is_mended():
     """The first bisection may err; a round that ends at the short end of its search goes on."""
     X = table(n=5000, offset=0.0)
-    first = centre.Centre(None, 1e6, 1e6, None, False)
+    first = centre.Centre(None, 1e6, 1e6, 1e6, None, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(centre, "first_length", lambda *arguments: first)
         look = fitted(X)

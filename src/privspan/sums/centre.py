@@ -35,8 +35,9 @@ MOST_ROUNDS = 30
 
 _LONGER = 0.4  # of the rows are longer than the typical length
 _FIRST_LENGTH = (20.0, 30.0, 0.03, 0.001)  # see `_length_share`
-_LENGTH = (12.0, 18.0, 0.01, 0.0005)
+_LENGTH = (12.0, 18.0, 0.01, 0.0005)  # for three counts
 _FIRST_STEPS, _STEPS = 8, 3  # counts: half octaves from 2^-64 to 2^63.5, then from R/4 to 2.8 R
+_FINE_COLUMNS = 16  # from so many on, a centre costs so much more than a count that quarter octaves pay
 _SHORTEST = 2.0**-64
 _CONTRACTION = 0.4  # noise of a locating round in units of its radius
 _LEAST_SHARE = 0.002  # of a locating round: cheap, and a smaller one would only mean more rounds
@@ -61,6 +62,9 @@ class Centre:
         Expected distance from the mean of the shortened rows, over all coordinates.
     length : float
         Typical length of the rows about the centre, 40 % are longer; NaN if it was not measured.
+    clip : float
+        Rows are shortened to this for the next step.  After a round, the end of the interval whose middle `length`
+        is: then rows of one length are all shortened, and the noise of the step is in proportion to theirs.
     lengths : (n,) array or RowValues
         Lengths of all rows about the centre: not released.
     found : bool
@@ -71,6 +75,7 @@ class Centre:
     centre: Array | None
     error: float
     length: float
+    clip: float
     lengths: PerRow
     found: bool
     rounds: int = 0
@@ -92,7 +97,7 @@ class Centre:
 
 def unmeasured(centre: Array | None) -> Centre:
     """Return a public centre, or none, about which nothing was measured."""
-    return Centre(centre, math.inf, math.nan, None, centre is not None)
+    return Centre(centre, math.inf, math.nan, math.nan, None, centre is not None)
 
 
 def noise_ratio(n: int, d: int, mu: float) -> float:
@@ -128,8 +133,8 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     n = int(source.shape[0])
     mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
     lengths = lengths_about(source, centre)
-    length = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits).radius
-    return Centre(centre, 0.0, length, lengths, centre is not None)
+    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits)
+    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None)
 
 
 def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
@@ -159,7 +164,7 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
     most_left = max(ledger.left - _MOST_LOCATING, _LEAST_LEFT)
     first = first_length(source, start, ledger, bits)
     now = replace(first, error=first.length, found=False)
-    z, per_length = noise_ratio(n, d, ledger.mu), _length_share(n * ledger.mu, *_LENGTH)
+    z, per_length = noise_ratio(n, d, ledger.mu), _length_share(n * ledger.mu, *_LENGTH) * _steps(d) / _STEPS
     locating = max((z / _CONTRACTION) ** 2, _LEAST_SHARE)
     share, polished = locating, 0
     while now.rounds < MOST_ROUNDS and (now.found or ledger.left - share - per_length >= most_left):
@@ -174,7 +179,7 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
 
 
 def _round(source: Any, now: Centre, share: float, per_length: float, ledger: MuLedger, bits: BitSource) -> Centre:
-    """Take one step to the mean of the rows shortened to their typical length, and measure their lengths there."""
+    """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
     step, std = mean_step(source, now, ledger.spend("centre", share), bits)
     noise = std * math.sqrt(d)
@@ -184,26 +189,32 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     centre = weight * step if now.centre is None else now.centre + weight * step
     lengths = lengths_about(source, centre)
     mu = ledger.spend("length", per_length)
-    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _STEPS, mu, bits)
+    fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
+    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, per_octave=fineness)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
-    return Centre(centre, error, answer.radius, lengths, found, now.rounds + 1)
+    return Centre(centre, error, answer.radius, answer.below, lengths, found, now.rounds + 1)
+
+
+def _steps(d: int) -> int:
+    """Return the number of counts of a length after the first."""
+    return _STEPS + 1 if d >= _FINE_COLUMNS else _STEPS
 
 
 def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Array, float]:
-    """Release the mean, about a centre, of the rows shortened to their typical length, and its noise.
+    """Release the mean, about a centre, of the rows shortened to about their typical length, and its noise.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 2.
     """
     n, d = source.shape
-    rows = rows_about(source, now.centre, clip=now.length, keep=False)
+    rows = rows_about(source, now.centre, clip=now.clip, keep=False)
     bounds = mean_bounds(n, d)
     bounds = replace(bounds, chunk_error=bounds.chunk_error * spread_of(rows))
     total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)
-    return total * (now.length / n), sigma * now.length / n
+    return total * (now.clip / n), sigma * now.clip / n
 
 
 def _polishing_share(now: Centre, z: float, left: float, kept: float) -> float:

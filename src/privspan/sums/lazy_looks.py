@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 _SPLITTING = Splitting(0.1, 1)
 _OVERSAMPLING = 7  # directions per pass beyond k
-_PASSES, _FINISH_PASSES = 12, 8  # most passes before and after the judgement
+_PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
 
 
 @dataclass(frozen=True)
