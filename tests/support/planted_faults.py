@@ -903,8 +903,8 @@ def all_knowing_judge(patch):
         seen.append(sum(piece.T @ piece for _, piece in rows.pieces()))
         return look(rows, *arguments, **options)
 
-    def knowing(unit, clipped, k, public):
-        return judge(unit, replace(clipped, moment=seen[-1]), k, public)
+    def knowing(unit, clipped, k, public, **options):
+        return judge(unit, replace(clipped, moment=seen[-1]), k, public, **options)
 
     patch.setattr(everyday, "whole_looks", watched)
     patch.setattr(everyday, "judged_mixture", knowing)

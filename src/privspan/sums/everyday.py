@@ -192,7 +192,8 @@ class _Course:
         total = self._sum_of_squares(factors) if self._wide else None
         mu_unit = self._ledger.spend("unit look", _UNIT * self._ledger.left)
         mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
-        seen = self._looked(self._rows_about(centre), [mu_unit, mu_clipped], [None, factors], total)
+        mus, kinds = [mu_unit, mu_clipped], [None, factors]
+        seen = self._looked(self._rows_about(centre), mus, kinds, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / self._n
         return self._outcome("two looks", seen.verdict, scale, mean, std, centre, clip)
@@ -238,15 +239,17 @@ class _Course:
         mus: list[float],
         factors: Sequence[PerRow | None] = (None,),
         total: tuple[float, float] | None = None,
+        shortened: float = 0.0,
         constant: float = CONSTANT,
     ) -> LookedAt:
         """Look at unit rows, and at shortened ones if there are factors: at whole matrices, or where it matters."""
         if self._wide:
             size, std = (float(rows.shape[0]), 0.0) if total is None else total
-            numbers: Any = {"total": size, "total_std": std, "constant": constant}
+            numbers: Any = {"total": size, "total_std": std, "shortened": shortened, "constant": constant}
             return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
         looks = whole_looks(rows, factors, mus, self._streams.noise, constant=constant)
-        verdict = judged_mixture(looks[0], looks[1] if len(looks) == 2 else None, self._k, self._streams.public)
+        clipped, public = looks[1] if len(looks) == 2 else None, self._streams.public
+        verdict = judged_mixture(looks[0], clipped, self._k, public, shortened=shortened)
         return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise)
 
     # ---- By pairs -------------------------------------------------------------------------------------------

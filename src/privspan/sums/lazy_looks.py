@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady
+from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady, unseen_variance
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import Asked, UnitGram, within_memory
 from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part, shared_levels
@@ -198,6 +198,7 @@ def lazy_looks(
     *,
     total: float,
     total_std: float = 0.0,
+    shortened: float = 0.0,
     constant: float = CONSTANT,
 ) -> LookedAt:
     """Look once or twice at rows with factors, in as few directions as it takes.
@@ -215,6 +216,8 @@ def lazy_looks(
     streams : Streams
     total, total_std : float
         Sum of the squared lengths of the rows of the last look, public or released, and its noise.
+    shortened : float
+        As for `judged_mixture`.
     constant : float
         As for `whole_looks`.
 
@@ -239,7 +242,12 @@ def lazy_looks(
     judged = _judged(looks, traces, split, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
     weight = weights[chosen]
-    best = np.linalg.eigvalsh(_inner(looks.directions, looks.image(-1)))[::-1][:k].sum()
+    tops = [_top(_inner(looks.directions, looks.image(i)), k) for i in range(len(mus))]
+    shares = [
+        (top / trace, math.sqrt(2.0 * k) * own / trace)
+        for top, trace, own in zip(tops, traces, looks.noises, strict=True)
+    ]
+    unseen = unseen_variance(shares[0], shares[-1], shortened)
     final = _Mixture(looks, _shares(weight, traces), split, 0.0)
     values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public)
     noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
@@ -250,7 +258,7 @@ def lazy_looks(
         noise,
         traces[-1],
         total_std,
-        captured(float(kept.sum()), float(own.sum()), float(best), math.sqrt(k) * noise),
+        captured(float(kept.sum()), float(own.sum()), tops[-1], math.sqrt(k) * noise, unseen),
         steady(values, final.noise, d),
         weight,
     )
@@ -265,6 +273,10 @@ def _shares(weight: float, traces: Sequence[float]) -> list[float]:
 def _inner(basis: Array, image: Array) -> Array:
     within = basis.T @ image
     return np.asarray(0.5 * (within + within.T))
+
+
+def _top(within: Array, k: int) -> float:
+    return float(np.linalg.eigvalsh(within)[::-1][:k].sum())
 
 
 def _judged(
