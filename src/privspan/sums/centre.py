@@ -70,6 +70,8 @@ class Centre:
     found : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
+    passes : int
+        Over the rows, so far.
     """
 
     centre: Array | None
@@ -79,6 +81,7 @@ class Centre:
     lengths: PerRow
     found: bool
     rounds: int = 0
+    passes: int = 0
 
     def vector(self, d: int) -> Array:
         """Return the centre as a vector."""
@@ -134,7 +137,7 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
     lengths = lengths_about(source, centre)
     answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits)
-    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None)
+    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, passes=1)
 
 
 def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
@@ -194,7 +197,7 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
-    return Centre(centre, error, answer.radius, answer.below, lengths, found, now.rounds + 1)
+    return Centre(centre, error, answer.radius, answer.below, lengths, found, now.rounds + 1, now.passes + 2)
 
 
 def _steps(d: int) -> int:

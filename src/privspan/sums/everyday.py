@@ -36,7 +36,7 @@ from privspan.sums.centre import (
     unmeasured,
 )
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import Captured, Verdict, judged_mixture
+from privspan.sums.judge import Captured, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -51,10 +51,7 @@ _TWO_LOOKS = 1.0 / 20.0  # most z
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
 _UNIT = 0.4  # of what is left, for the unit look where there are two
-_TOTAL, _TOTAL_DATA = (
-    0.02,
-    12.0,
-)  # share of mu², at most (the latter / n mu)², for the mean squared length after one look
+_TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
 _MEAN = 0.04  # of mu², for a mean where there was no search
 _SCALE = 40.0  # share (this / n mu)² of the typical length of differences
@@ -81,7 +78,8 @@ class EverydayLook:
     ratios : (k,) array
         Variances over the total, which need no scale.
     captured : Captured
-        Variance along the basis over that of the best basis, for the shortened rows: estimate and standard error.
+        Variance along the basis over that of the best basis: estimate and standard error.  It speaks of the rows as
+        they were looked at; where the two looks tell that long rows lead elsewhere, it allows for that.
     found : int
         Directions that stand out of the noise and of what is left out; the others are guesses.
     clip : float or None
@@ -99,6 +97,8 @@ class EverydayLook:
         Of the unit look in the mixture.
     shares : tuple of (str, float)
         Steps and their shares of mu².
+    passes : int
+        Over the rows of the table.
     """
 
     basis: Array
@@ -119,6 +119,7 @@ class EverydayLook:
     course: str
     weight: float
     shares: tuple[tuple[str, float], ...]
+    passes: int
 
 
 def everyday_pca(
@@ -196,7 +197,7 @@ class _Course:
         seen = self._looked(self._rows_about(centre), mus, kinds, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / self._n
-        return self._outcome("two looks", seen.verdict, scale, mean, std, centre, clip)
+        return self._outcome("two looks", seen, scale, mean, std, centre, clip)
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
@@ -206,7 +207,7 @@ class _Course:
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
         mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
-        return self._outcome("one look", seen.verdict, scale, mean, std, centre)
+        return self._outcome("one look", seen, scale, mean, std, centre)
 
     def _clip(self, centre: Centre) -> Radius:
         """Choose the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer."""
@@ -260,9 +261,9 @@ class _Course:
         pairs = pair_differences(self._source, self._streams.public)
         total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
         mu = self._ledger.spend("unit look", self._ledger.left)
-        verdict = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0).verdict
-        course = "pairs" if failed is None else "centre not found"
-        return self._outcome(course, verdict, total / verdict.total, centre.vector(self._d), mean_std, centre)
+        seen = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0)
+        course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
+        return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre)
 
     def _mean(self) -> tuple[Centre, float]:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
@@ -270,7 +271,7 @@ class _Course:
             return unmeasured(None), math.inf
         about_zero = first_length(self._source, None, self._ledger, self._streams.noise)
         mean, std = mean_step(self._source, about_zero, self._ledger.spend("mean", _MEAN), self._streams.noise)
-        return replace(unmeasured(None), centre=mean), std
+        return replace(unmeasured(None), centre=mean, passes=2), std
 
     def _scale(self, pairs: Any) -> float:
         """Release the typical squared length of differences, halved: about the total variance of the rows."""
@@ -284,7 +285,7 @@ class _Course:
     def _outcome(
         self,
         course: str,
-        verdict: Verdict,
+        seen: LookedAt,
         scale: float,
         mean: Array,
         mean_std: float,
@@ -292,6 +293,8 @@ class _Course:
         clip: Radius | None = None,
     ) -> EverydayLook:
         """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
+        verdict = seen.verdict
+        lengths_of_pairs = "scale" in dict(self._ledger.shares)
         return EverydayLook(
             basis=verdict.basis,
             mean=mean,
@@ -311,6 +314,7 @@ class _Course:
             course=course,
             weight=verdict.weight,
             shares=self._ledger.shares,
+            passes=centre.passes + seen.passes + int(lengths_of_pairs),
         )
 
 
