@@ -1,11 +1,11 @@
 """How much of the variance that PCA captures does everyday private PCA capture, on real tables?
 
-Run ``python benchmarks/scripts/everyday_tables.py`` for the three sets of docs/explanation/everyday-tables.md (development, A
-and raw: 36 tables, four budgets, 20 repetitions; some minutes on one core), or with ``--quick`` for two repetitions
-of the smaller tables. Captured variance is that of the private basis, among all rows as they are, over that of the
-best basis. The baseline is Analyze Gauss on unit differences of pairs with 82 % of mu². ``--generated`` adds tables
-that are made up: 4 % of the people long along one axis, and spiked ones with 500 columns. Results go to
-``benchmarks/results/everyday_tables.csv``, means to the screen.
+Run ``python benchmarks/scripts/everyday_tables.py`` for the three sets of docs/explanation/everyday-tables.md
+(development, A and raw: 36 tables, four budgets, 20 repetitions; some minutes on one core), or with ``--quick`` for
+two repetitions of the smaller tables.  Captured variance is that of the private basis, among all rows as they are,
+over that of the best basis.  The baseline is Analyze Gauss on unit differences of pairs with 82 % of mu².
+``--generated`` adds tables that are made up: 4 % of the people long along one axis, and spiked ones with 500 columns.
+Results go to ``benchmarks/results/everyday_tables.csv``, means to the screen.
 """
 
 from __future__ import annotations
