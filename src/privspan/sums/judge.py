@@ -26,6 +26,8 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 _FOUND = 0.5  # a direction counts as found when its expected error is below this
 _SMALLEST_TRACE = 1e-9
+_SURELY_ELSEWHERE = 0.02  # by how much clipped rows have less of their variance in the first k directions
+_UNSEEN = 0.4  # of what shortened rows show: what they have off the basis besides, where they lead elsewhere
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ class Verdict:
     weight: float
 
 
-def judged_mixture(unit: Look, clipped: Look | None, k: int, public: np.random.Generator) -> Verdict:
+def judged_mixture(
+    unit: Look, clipped: Look | None, k: int, public: np.random.Generator, *, shortened: float = 0.0
+) -> Verdict:
     """Choose the mixture of both looks that has the largest judged variance, and estimate what it captures.
 
     Parameters
@@ -94,6 +98,8 @@ def judged_mixture(unit: Look, clipped: Look | None, k: int, public: np.random.G
     k : int
         At most d.
     public : numpy.random.Generator
+    shortened : float
+        About how many rows the clipped look shortened.
     """
     first = unit if clipped is None else clipped
     weight = 0.0
@@ -108,19 +114,44 @@ def judged_mixture(unit: Look, clipped: Look | None, k: int, public: np.random.G
     total = _trace(first.moment)
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * unit.noise / _trace(unit.moment))
     best = float(_leading(first.moment, k)[0][:k].sum())
+    unseen = 0.0 if clipped is None else unseen_variance(_top_share(unit, k), _top_share(clipped, k), shortened)
+    deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
     return Verdict(
         _turned(basis, first.moment),
         np.sort(np.maximum(chosen, 0.0))[::-1],
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
         math.sqrt(2.0 * d) * first.noise,
-        captured(float(chosen.sum()), float(own.sum()), best, math.sqrt(2.0 * k) * first.noise * splitting.excess),
+        captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen),
         steady(values, noise, d),
         weight,
     )
 
 
-def captured(got: float, own: float, best: float, noise: float) -> Captured:
+def unseen_variance(unit: tuple[float, float], clipped: tuple[float, float], shortened: float) -> float:
+    """Return what shortened rows may have off the basis, beyond what was seen of them, in squares of the clip.
+
+    In most tables long rows lie along the leading directions more than short ones do, so clipped rows have more of
+    their variance there than unit rows.  Where they have less, by more than noise, long rows lead elsewhere.
+
+    Parameters
+    ----------
+    unit, clipped : (float, float)
+        Share of the variance of either look that its first k directions have, and its noise.
+    shortened : float
+        How many rows show the square of the clip instead of their own.
+    """
+    less = unit[0] - clipped[0] - math.hypot(unit[1], clipped[1])
+    return _UNSEEN * min(1.0, max(0.0, less) / _SURELY_ELSEWHERE) * shortened
+
+
+def _top_share(look: Look, k: int) -> tuple[float, float]:
+    trace, d = _trace(look.moment), len(look.moment)
+    share = float(_leading(look.moment, k)[0][:k].sum()) / trace
+    return share, math.sqrt(2.0 * (k + share * share * d)) * look.noise / trace
+
+
+def captured(got: float, own: float, best: float, noise: float, unseen: float = 0.0) -> Captured:
     """Estimate which share of the best variance a basis has.
 
     Parameters
@@ -131,9 +162,12 @@ def captured(got: float, own: float, best: float, noise: float) -> Captured:
         Sum of the k largest eigenvalues of the noisy matrix, which is too large by what `own` is too small.
     noise : float
         Standard deviation of `got`.
+    unseen : float
+        Variance that the best basis may have besides; half of what it lowers the estimate by counts as an error.
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
-    return Captured(min(1.0, max(got, 0.0) / truth), noise / truth)
+    seen, value = (min(1.0, max(got, 0.0) / truth) * factor for factor in (1.0, truth / (truth + unseen)))
+    return Captured(value, math.hypot(noise / (truth + unseen), (seen - value) / 2.0))
 
 
 def steady(values: Array, noise: float, d: int) -> int:

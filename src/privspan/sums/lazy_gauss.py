@@ -45,14 +45,18 @@ _SAME_DIRECTION = 1e-9  # a direction that is off the revealed ones by less than
 
 
 class GramSource(Protocol):
-    """Rows y of bounded length whose second moment sum y yᵀ is to be looked at."""
+    """Rows y of bounded length whose second moment sum y yᵀ is to be looked at; or several such y for each record."""
 
     shape: tuple[int, int]
     size: float
     """Bound on ||y||²."""
+    moments: int
+    """How many second moments there are."""
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return (sum over one chunk of y yᵀ) @ block for each chunk, or that sum itself for None; fresh arrays.
+
+        Those of several moments are side by side.
 
         With `finish`, what that function makes of each of them.
         """
@@ -65,6 +69,7 @@ class UnitGram:
     """The second moment of unit rows."""
 
     size = 1.0
+    moments = 1
 
     def __init__(self, rows: AnyRows) -> None:
         self._rows = rows
@@ -87,49 +92,31 @@ def as_dense(gram: Any) -> Array:
     return gram if isinstance(gram, np.ndarray) else np.asarray(gram.toarray())
 
 
-class LazyGauss:
-    """The matrix A + N, revealed block by block, for the rows of `source` behind A.
+class Asked:
+    """Orthonormal directions that rows have been asked about, and the noise bounds that provide for all of them.
 
     `most_columns` and `most_passes` are what the float64 part of the sensitivity provides for; further calls are
     ignored.
-
-    Guarantee
-    ---------
-    All revealed values together are mu-GDP for replace-one neighbours, where the directions may depend on everything
-    revealed before; after `strengthen` the squares of both mu add up.  n and d are public.  Assumed: the lengths
-    promised by `source`.  Proof: docs/explanation/everyday-pca.md, lemmas 2 to 5.
     """
 
-    def __init__(
-        self, source: GramSource, mu: float, bits: BitSource, *, most_columns: int, most_passes: int
-    ) -> None:
-        self._source, self._bits = source, bits
+    def __init__(self, source: GramSource, *, most_columns: int, most_passes: int) -> None:
+        self._source = source
         self._most_columns = min(most_columns, source.shape[1])
         self._passes_left = most_passes
         self._allowed_defect = ALLOWED_DEFECT + 2.0 * self._most_columns * relative_error(source.shape[1] + 2)
         self._bounds = self._sum_bounds(most_passes)
-        self._level = noise_level(self._bounds, mu)
-        self._mu_square = mu * mu
         self._defect_square = 0.0
-        self._strengthened = False
-        # Columns are stored one after the other and memory is taken when they are filled: adding some copies none.
         self._columns = 0
-        self._stored = [np.empty((source.shape[1], self._most_columns), order="F") for _ in range(2)]
+        self._basis = self._room_for_columns()
+
+    def _room_for_columns(self) -> Array:
+        """Return (d, most_columns): columns lie one after the other and take memory when they are filled."""
+        return np.empty((self._source.shape[1], self._most_columns), order="F")
 
     @property
     def basis(self) -> Array:
         """Directions revealed so far, (d, m)."""
-        return self._stored[0][:, : self._columns]
-
-    @property
-    def image(self) -> Array:
-        """The matrix times these directions, (d, m)."""
-        return self._stored[1][:, : self._columns]
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of an off-diagonal entry of N."""
-        return self._level.sigma
+        return self._basis[:, : self._columns]
 
     @property
     def complete(self) -> bool:
@@ -155,29 +142,119 @@ class LazyGauss:
             largest=1.02 * n * size,
         )
 
+    def _asked(self, block: Array) -> Array | None:
+        """Append to the basis the directions of `block` that are new and fit; return them, or None."""
+        fresh = self._orthonormal(block[:, : self.room])
+        if fresh is not None:
+            self._passes_left -= 1
+            self._append(fresh)
+        return fresh
+
+    def _append(self, directions: Array) -> None:
+        new = slice(self._columns, self._columns + directions.shape[1])
+        self._basis[:, new] = directions
+        self._columns = new.stop
+
+    def _seen(self, block: Array, grid: float) -> list[tuple[Array, Array]]:
+        """Return, for each moment of the source, A @ block within span(block) and off span(basis), not released.
+
+        `block` (d, b) is the end or all of the basis; (b, b) and (d, b) on the grid, from one pass over the rows.
+        """
+        d, b = block.shape
+        basis, moments = self.basis, self._source.moments
+
+        def seen_parts(products: Array) -> tuple[Array, Array]:
+            within = (block.T @ products).reshape(b, moments, b)  # moments side by side
+            _take_away(products, basis)
+            return 0.5 * (within + within.transpose(2, 1, 0)), products
+
+        start = partial(_SeenSums, (b, moments, b), (d, moments * b), grid)
+        seen = folded(self._source.products(block, seen_parts), start)
+        inside, outside = seen.inside.total(), seen.outside.total()
+        return [(inside[:, i], outside[:, i * b : (i + 1) * b]) for i in range(moments)]
+
+    def _noisy(self, block: Array, seen: tuple[Array, Array], level: NoiseLevel, bits: BitSource) -> Array:
+        """Release what was seen of A @ block; (d, b)."""
+        inside, outside = seen
+        symmetric = gaussian_symmetric(inside, level, bits)
+        noisy = add_gaussian(outside, level.sigma, bits, grid=level.grid)
+        _take_away(noisy, self.basis)
+        for rows in row_slabs(*block.shape):
+            noisy[rows] += block[rows] @ symmetric
+        return noisy
+
+    def _orthonormal(self, block: Array) -> Array | None:
+        """Return the block made orthonormal and orthogonal to the basis, or None if that is not possible."""
+        d, m = self.basis.shape
+        block = block[:, : d - m]
+        if block.shape[1] == 0:
+            return None
+        for _ in range(3):
+            # Two rounds of projection make the new directions orthogonal to working precision; a third is spare.
+            block = block - self.basis @ (self.basis.T @ block)
+            block = np.linalg.qr(block)[0]
+        off = np.linalg.norm(self.basis.T @ block) if m else 0.0
+        own = np.linalg.norm(block.T @ block - np.eye(block.shape[1]))
+        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
+        defect_square = self._defect_square + 2.0 * float(off) ** 2 + float(own) ** 2
+        if not math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
+            return None
+        self._defect_square = defect_square
+        return block
+
+
+class LazyGauss(Asked):
+    """The matrix A + N, revealed block by block, for the rows of `source` behind A.
+
+    `most_columns` and `most_passes` are what the float64 part of the sensitivity provides for; further calls are
+    ignored.
+
+    Guarantee
+    ---------
+    All revealed values together are mu-GDP for replace-one neighbours, where the directions may depend on everything
+    revealed before; after `strengthen` the squares of both mu add up.  n and d are public.  Assumed: the lengths
+    promised by `source`.  Proof: docs/explanation/everyday-pca.md, lemmas 2 to 5.
+    """
+
+    def __init__(
+        self, source: GramSource, mu: float, bits: BitSource, *, most_columns: int, most_passes: int
+    ) -> None:
+        super().__init__(source, most_columns=most_columns, most_passes=most_passes)
+        self._bits = bits
+        self._level = noise_level(self._bounds, mu)
+        self._mu_square = mu * mu
+        self._strengthened = False
+        self._image = self._room_for_columns()
+
+    @property
+    def image(self) -> Array:
+        """The matrix times these directions, (d, m)."""
+        return self._image[:, : self._columns]
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of an off-diagonal entry of N."""
+        return self._level.sigma
+
     def reveal_all(self) -> None:
         """Reveal the whole matrix at once, for small d."""
         d = self._source.shape[1]
         if self._passes_left < 1 or self._most_columns < d or self.basis.shape[1]:
             return
         self._passes_left -= 1
-        self._append(np.eye(d), self._whole(self._level))
+        whole = self._whole(self._level)
+        self._append(np.eye(d))
+        self.image[...] = whole
 
     def extend(self, block: Array) -> bool:
         """Reveal A + N on the directions of `block` (from revealed values) that are new and fit; tell if any did."""
-        fresh = self._orthonormal(block[:, : self.room])
+        before = self._columns
+        fresh = self._asked(block)
         if fresh is None:
             return False
-        self._passes_left -= 1
-        known = self.basis @ (self.image.T @ fresh)  # (d, b): Bᵀ (A + N) Q by symmetry
-        self._append(fresh, known)
-        self.image[:, -fresh.shape[1] :] += self._reveal(fresh, self._level)
+        known = self.basis[:, :before] @ (self.image[:, :before].T @ fresh)  # (d, b): Bᵀ (A + N) Q by symmetry
+        self.image[:, before:] = known + self._reveal(fresh, self._level)
         return True
-
-    def _append(self, directions: Array, image: Array) -> None:
-        new = slice(self._columns, self._columns + directions.shape[1])
-        self._stored[0][:, new], self._stored[1][:, new] = directions, image
-        self._columns = new.stop
 
     def product(self, block: Array) -> Array:
         """Return (A + N) @ block, revealing what is needed; what no longer fits is left out.
@@ -227,47 +304,15 @@ class LazyGauss:
 
     def _reveal(self, block: Array, level: NoiseLevel) -> Array:
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
-        d, b = block.shape
-        basis = self.basis
-
-        def seen_parts(product: Array) -> tuple[Array, Array]:
-            within = block.T @ product
-            _take_away(product, basis)
-            return 0.5 * (within + within.T), product
-
-        seen = folded(self._source.products(block, seen_parts), partial(_SeenSums, d, b, level.grid))
-        symmetric = gaussian_symmetric(seen.inside.total(), level, self._bits)
-        noisy = add_gaussian(seen.outside.total(), level.sigma, self._bits, grid=level.grid)
-        _take_away(noisy, self.basis)
-        for rows in row_slabs(d, b):
-            noisy[rows] += block[rows] @ symmetric
-        return noisy
-
-    def _orthonormal(self, block: Array) -> Array | None:
-        """Return the block made orthonormal and orthogonal to the basis, or None if that is not possible."""
-        d, m = self.basis.shape
-        block = block[:, : d - m]
-        if block.shape[1] == 0:
-            return None
-        for _ in range(3):
-            # Two rounds of projection make the new directions orthogonal to working precision; a third is spare.
-            block = block - self.basis @ (self.basis.T @ block)
-            block = np.linalg.qr(block)[0]
-        off = np.linalg.norm(self.basis.T @ block) if m else 0.0
-        own = np.linalg.norm(block.T @ block - np.eye(block.shape[1]))
-        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
-        defect_square = self._defect_square + 2.0 * float(off) ** 2 + float(own) ** 2
-        if not math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
-            return None
-        self._defect_square = defect_square
-        return block
+        (seen,) = self._seen(block, level.grid)
+        return self._noisy(block, seen, level, self._bits)
 
 
 class _SeenSums:
-    """The exact sums over chunks of what is seen within a block of directions (b, b) and off all of them (d, b)."""
+    """The exact sums over chunks of what is seen within a block of directions and off all of them."""
 
-    def __init__(self, d: int, b: int, grid: float) -> None:
-        self.inside, self.outside = GridSum((b, b), grid), GridSum((d, b), grid)
+    def __init__(self, inside: tuple[int, ...], outside: tuple[int, ...], grid: float) -> None:
+        self.inside, self.outside = GridSum(inside, grid), GridSum(outside, grid)
 
     def add(self, parts: tuple[Array, Array]) -> None:
         """Take in both parts of one chunk."""

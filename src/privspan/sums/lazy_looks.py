@@ -18,109 +18,125 @@ from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady
+from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady, unseen_variance
 from privspan.sums.krylov import leading_pairs
-from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
-from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part
+from privspan.sums.lazy_gauss import Asked, UnitGram, within_memory
+from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part, shared_levels
 
 Array = NDArray[np.float64]
 
 _SPLITTING = Splitting(0.1, 1)
 _OVERSAMPLING = 7  # directions per pass beyond k
-_PASSES, _FINISH_PASSES = 12, 8  # most passes before and after the judgement
+_PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
 
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What looks at rows of length at most 1 end with: a verdict, and the mean of the rows with its noise."""
+    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes."""
 
     verdict: Verdict
     mean: Array
     mean_noise: float
+    passes: int = 1
 
 
-class CentredGauss:
-    """A noisy second moment of rows about their mean, revealed block by block.
+class CentredGauss(Asked):
+    """Noisy second moments of rows about their means, revealed block by block on the same directions.
 
     Parameters
     ----------
     rows : Rows
         Of length at most 1.
-    factors : (n,) array or RowValues, optional
-        As for `AugmentedGram`.
+    factors : sequence of (n,) arrays or RowValues
+        One for each moment, as for `AugmentedGram`.
     constant : float
-        0 if the mean is known to be zero.
-    mu : float
-        Privacy of everything that is ever revealed.
+        0 if the mean is known to be zero; then there is one moment, of the rows as they are.
+    mus : sequence of float
+        Privacy of everything that is ever revealed of each moment.
     bits : BitSource
         Private noise.
     first : (d, b) array
         First directions, public.
-    columns : int
-        Most directions.
+    columns, passes : int
+        Most directions, and most passes over the rows.
 
     Attributes
     ----------
-    basis, image : (d, m) arrays
-        Directions revealed so far, and the matrix times these.
-    noise : float
-        Standard deviation off the diagonal.
-    added : (d,) array
+    directions : (d, m) array
+        Revealed so far.
+    noises : list of float
+        Standard deviations off the diagonal, of each moment.
+    added : list of (d,) arrays
         b, if the mean has added b bᵀ to the sum.
+    mean, mean_noise : (d,) array, float
+        Of the rows of the last moment.
+    passes : int
+        Made so far.
 
     Guarantee
     ---------
-    mu-GDP for replace-one neighbours: what `LazyGauss` reveals of `AugmentedGram`, and post-processing.
-    Proof: docs/explanation/everyday-tables.md, lemma 3.
+    What is revealed of a moment is mu-GDP for its mu, for replace-one neighbours, and all of it Gaussian, so that the
+    squares of the mus add up.  Proof: docs/explanation/everyday-tables.md, lemma 3.
     """
-
-    complete = False
 
     def __init__(
         self,
         rows: AnyRows,
-        factors: PerRow | None,
+        factors: Sequence[PerRow | None],
         constant: float,
-        mu: float,
+        mus: Sequence[float],
         bits: BitSource,
         *,
         first: Array,
         columns: int,
+        passes: int,
     ) -> None:
         n, self._d = rows.shape
+        self._own = 1 if constant else 0  # directions that are for the mean
         source = AugmentedGram(rows, factors, constant) if constant else UnitGram(rows)
-        passes = _PASSES + _FINISH_PASSES + 1
-        self._own = 1 if constant else 0  # columns of the lazy matrix that are for the mean
-        self._lazy = LazyGauss(source, mu, bits, most_columns=columns + self._own, most_passes=passes)
-        self.noise = self._lazy.noise
-        column = np.zeros(self._d)
-        if constant:
-            last = np.zeros((self._d + 1, 1))
-            last[-1] = 1.0
-            self._lazy.extend(np.hstack([last, self._padded(first)]))
-            column = (
-                self._lazy.image[:-1, 0] * self._lazy.basis[-1, 0]
-            )  # that direction is plus or minus the last axis
-        else:
-            self._lazy.extend(first)
-        self.mean, self.mean_noise, self.added = mean_part(column, self.noise, n, constant)
+        super().__init__(source, most_columns=columns + self._own, most_passes=passes)
+        self._bits, self._levels = bits, shared_levels(self._bounds, mus)
+        self._images = [self._room_for_columns() for _ in mus]
+        self.noises, self.passes = [level.sigma for level in self._levels], 0
+        last = np.zeros((self._d + self._own, self._own))
+        last[self._d :] = 1.0
+        self._reveal(np.hstack([last, self._padded(first)]))
+        # The first direction is plus or minus the last axis, if that is for the mean.
+        columns_of_means = [image[: self._d, 0] * self.basis[-1, 0] for image in self._images]
+        parts = [
+            mean_part(column, noise, n, constant) for column, noise in zip(columns_of_means, self.noises, strict=True)
+        ]
+        self.added = [added for _, _, added in parts]
+        self.mean, self.mean_noise, _ = parts[-1]
 
     def _padded(self, block: Array) -> Array:
         return np.vstack([block, np.zeros((self._own, block.shape[1]))])
 
     @property
-    def basis(self) -> Array:
+    def directions(self) -> Array:
         """Directions revealed so far."""
-        return self._lazy.basis[: self._d, self._own :]
+        return self.basis[: self._d, self._own :]
 
-    @property
-    def image(self) -> Array:
-        """The matrix times these directions."""
-        return self._lazy.image[: self._d, self._own :] - np.outer(self.added, self.added @ self.basis)
+    def image(self, number: int) -> Array:
+        """Return that moment about the mean, times the directions."""
+        image, added = self._images[number][: self._d, self._own : self._columns], self.added[number]
+        return image - np.outer(added, added @ self.directions)
 
     def extend(self, block: Array) -> bool:
-        """Reveal the matrix on the directions of `block` that are new; False if nothing could be revealed."""
-        return self._lazy.extend(self._padded(block))
+        """Reveal all moments on the directions of `block` that are new; False if nothing could be revealed."""
+        return self._reveal(self._padded(block))
+
+    def _reveal(self, block: Array) -> bool:
+        before = self._columns
+        fresh = self._asked(block)
+        if fresh is None:
+            return False
+        self.passes += 1
+        seen = self._seen(fresh, self._levels[0].grid)
+        for image, part, level in zip(self._images, seen, self._levels, strict=True):
+            known = self.basis[:, :before] @ (image[:, :before].T @ fresh)  # by symmetry
+            image[:, before : self._columns] = known + self._noisy(fresh, part, level, self._bits)
+        return True
 
 
 class _PublicNoise:
@@ -128,54 +144,46 @@ class _PublicNoise:
 
     def __init__(self, sigma: float, public: np.random.Generator) -> None:
         self._sigma, self._public = sigma, public
-        self.image: Array | None = None
+        self.image: Array = np.empty((0, 0))
 
     def follow(self, basis: Array) -> None:
         """Draw what the last columns of an orthonormal basis, those that are new, ask for."""
-        known = 0 if self.image is None else self.image.shape[1]
+        known = self.image.shape[1]
         fresh = basis[:, known:]
         d, b = fresh.shape
         square = self._public.standard_normal((b, b))
         outside = self._sigma * self._public.standard_normal((d, b))
         outside -= basis @ (basis.T @ outside)
         outside += fresh @ (self._sigma / math.sqrt(2.0) * (square + square.T))
-        if self.image is None:
-            self.image = outside
-        else:
-            self.image = np.hstack([self.image, outside + basis[:, :known] @ (self.image.T @ fresh)])
+        if known:
+            outside += basis[:, :known] @ (self.image.T @ fresh)
+        self.image = np.hstack([self.image.reshape(d, known), outside])
 
 
 class _Mixture:
-    """A weighted sum of looks (and of a public noise), in the form that the Krylov iteration asks."""
+    """A weighted sum of moments, and of a public noise, in the form that the Krylov iteration asks."""
 
     complete = False
 
-    def __init__(
-        self, looks: Sequence[CentredGauss], weights: Sequence[float], split: _PublicNoise | None, part: float
-    ) -> None:
-        used = [(look, weight) for look, weight in zip(looks, weights, strict=True) if weight or split]
-        self._looks, self._weights = zip(*used, strict=True)
-        self._split, self._part = split, part
-        self.noise = math.hypot(*(weight * look.noise for look, weight in used), part * looks[-1].noise)
+    def __init__(self, looks: CentredGauss, weights: Sequence[float], split: _PublicNoise, part: float) -> None:
+        self._looks, self._weights, self._split, self._part = looks, weights, split, part
+        noises = (weight * noise for weight, noise in zip(weights, looks.noises, strict=True))
+        self.noise = math.hypot(*noises, part * looks.noises[-1])
 
     @property
     def basis(self) -> Array:
-        found: Array = self._looks[0].basis
-        return found
+        return self._looks.directions
 
     @property
     def image(self) -> Array:
-        total = sum(weight * look.image for look, weight in zip(self._looks, self._weights, strict=True) if weight)
-        if self._split is not None and self._part:
-            assert self._split.image is not None
-            total = total + self._part * self._split.image
-        return np.asarray(total)
+        parts = [weight * self._looks.image(i) for i, weight in enumerate(self._weights) if weight]
+        return np.asarray(sum(parts) + self._part * self._split.image)
 
     def extend(self, block: Array) -> bool:
-        extended = [look.extend(block) for look in self._looks]  # alike for all, which have the same directions
-        if all(extended) and self._split is not None:
+        extended = self._looks.extend(block)
+        if extended:
             self._split.follow(self.basis)
-        return all(extended)
+        return extended
 
     def reveal_all(self) -> None:
         """Do nothing: these matrices are wide."""
@@ -190,6 +198,7 @@ def lazy_looks(
     *,
     total: float,
     total_std: float = 0.0,
+    shortened: float = 0.0,
     constant: float = CONSTANT,
 ) -> LookedAt:
     """Look once or twice at rows with factors, in as few directions as it takes.
@@ -207,6 +216,8 @@ def lazy_looks(
     streams : Streams
     total, total_std : float
         Sum of the squared lengths of the rows of the last look, public or released, and its noise.
+    shortened : float
+        As for `judged_mixture`.
     constant : float
         As for `whole_looks`.
 
@@ -218,27 +229,28 @@ def lazy_looks(
     block = min(k + _OVERSAMPLING, d)
     columns = within_memory((_PASSES + _FINISH_PASSES + 1) * block, d)
     first = streams.public.standard_normal((d, block))
-    looks = [
-        CentredGauss(rows, known, constant, mu, streams.noise, first=first, columns=columns)
-        for known, mu in zip(factors, mus, strict=True)
-    ]
-    last = looks[-1]
-    sizes = (float(n), total)[-len(looks) :]
-    traces = [max(size - float(look.added @ look.added), 1.0) for look, size in zip(looks, sizes, strict=True)]
-    split = _PublicNoise(last.noise, streams.public)
-    split.follow(last.basis)
-    t = math.sqrt(_SPLITTING.square)
-    weights = WEIGHTS if len(looks) == 2 else (0.0,)
+    passes = _PASSES + _FINISH_PASSES + 1
+    looks = CentredGauss(rows, factors, constant, mus, streams.noise, first=first, columns=columns, passes=passes)
+    sizes = (float(n), total)[-len(mus) :]
+    traces = [max(size - float(added @ added), 1.0) for added, size in zip(looks.added, sizes, strict=True)]
+    split = _PublicNoise(looks.noises[-1], streams.public)
+    split.follow(looks.directions)
+    weights = WEIGHTS if len(mus) == 2 else (0.0,)
     halves = _shares(0.5, traces)
-    maker = _Mixture(looks, halves, split, halves[-1] * t)
+    maker = _Mixture(looks, halves, split, halves[-1] * math.sqrt(_SPLITTING.square))
     leading_pairs(maker, k, block, _PASSES, streams.public)
     judged = _judged(looks, traces, split, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
     weight = weights[chosen]
-    best = np.linalg.eigvalsh(_inner(last.basis, last.image))[::-1][:k].sum()
-    final = _Mixture(looks, _shares(weight, traces), None, 0.0)
+    tops = [_top(_inner(looks.directions, looks.image(i)), k) for i in range(len(mus))]
+    shares = [
+        (top / trace, math.sqrt(2.0 * k) * own / trace)
+        for top, trace, own in zip(tops, traces, looks.noises, strict=True)
+    ]
+    unseen = unseen_variance(shares[0], shares[-1], shortened)
+    final = _Mixture(looks, _shares(weight, traces), split, 0.0)
     values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public)
-    noise = math.sqrt(2.0) * last.noise * _SPLITTING.excess
+    noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
     kept, own = judged[chosen], judged[0]
     verdict = Verdict(
         basis,
@@ -246,11 +258,11 @@ def lazy_looks(
         noise,
         traces[-1],
         total_std,
-        captured(float(kept.sum()), float(own.sum()), float(best), math.sqrt(k) * noise),
+        captured(float(kept.sum()), float(own.sum()), tops[-1], math.sqrt(k) * noise, unseen),
         steady(values, final.noise, d),
         weight,
     )
-    return LookedAt(verdict, last.mean, last.mean_noise)
+    return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes)
 
 
 def _shares(weight: float, traces: Sequence[float]) -> list[float]:
@@ -263,13 +275,16 @@ def _inner(basis: Array, image: Array) -> Array:
     return np.asarray(0.5 * (within + within.T))
 
 
+def _top(within: Array, k: int) -> float:
+    return float(np.linalg.eigvalsh(within)[::-1][:k].sum())
+
+
 def _judged(
-    looks: Sequence[CentredGauss], traces: Sequence[float], split: _PublicNoise, weights: Sequence[float], k: int
+    looks: CentredGauss, traces: Sequence[float], split: _PublicNoise, weights: Sequence[float], k: int
 ) -> list[Array]:
     """Return the variances along the basis of each mixture, within what was revealed; (k,) each."""
-    assert split.image is not None
-    basis, t = looks[-1].basis, math.sqrt(_SPLITTING.square)
-    within, noise = [_inner(basis, look.image) for look in looks], _inner(basis, split.image)
+    basis, t = looks.directions, math.sqrt(_SPLITTING.square)
+    within, noise = [_inner(basis, looks.image(i)) for i in range(len(traces))], _inner(basis, split.image)
     maker, measure = within[-1] + t * noise, within[-1] - noise / t  # (m, m)
     judged = []
     for weight in weights:

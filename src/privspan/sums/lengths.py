@@ -32,6 +32,9 @@ class Radius:
     Attributes
     ----------
     radius : float
+        Midway between them, in octaves.
+    below : float
+        The lower one, which enough rows exceed, but for noise.
     longer : float
         Noisy, from the counts at the neighbours that were asked for.
     longer_std : float
@@ -41,6 +44,7 @@ class Radius:
     """
 
     radius: float
+    below: float
     longer: float
     longer_std: float
     lowest: bool
@@ -81,7 +85,7 @@ def bisected_radius(
     Returns
     -------
     Radius
-        Midway between the one that was found and the next.
+        Between the one that was found and the next.
 
     Guarantee
     ---------
@@ -97,8 +101,8 @@ def bisected_radius(
         seen[middle] = float(noisy[0])
         first, last = (middle, last) if noisy[0] >= wanted else (first, middle - 1)
     longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
-    radius = low * 2.0 ** ((first + 0.5) / per_octave)
-    return Radius(radius, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)
+    radius, below = (low * 2.0 ** (j / per_octave) for j in (first + 0.5, first))
+    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)
 
 
 def _count_longer(lengths: Array, radius: float) -> Array:

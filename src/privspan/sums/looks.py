@@ -20,7 +20,7 @@ from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
 from privspan.sums.about import CentredPiece, spread_of
-from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
 
 Array = NDArray[np.float64]
@@ -30,40 +30,43 @@ CONSTANT = 13.0 / 64.0
 
 
 class AugmentedGram:
-    """The second moment of the rows (f u, a), as a `privspan.sums.lazy_gauss.GramSource`.
+    """The second moments of the rows (f u, a), one for each kind of f, as a `privspan.sums.lazy_gauss.GramSource`.
 
     Parameters
     ----------
     rows : Rows
         Of length at most 1.
-    factors : (n,) array or RowValues, optional
-        f, each from its own record and released values, between 0 and 1; 1 if omitted.
+    factors : sequence of (n,) arrays or RowValues
+        f, each from its own record and released values, between 0 and 1; None for 1.
     constant : float
         a; 0 for rows that need no mean.
     """
 
-    def __init__(self, rows: AnyRows, factors: PerRow | None = None, constant: float = CONSTANT) -> None:
-        self._rows, self._known, self._constant = rows, () if factors is None else (factors,), constant
-        self.shape = (rows.shape[0], rows.shape[1] + 1)
+    def __init__(self, rows: AnyRows, factors: Sequence[PerRow | None] = (None,), constant: float = CONSTANT) -> None:
+        self._rows, self._constant = rows, constant
+        self._is_known = [known is not None for known in factors]
+        self._known = [known for known in factors if known is not None]
+        self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
         self.size = 1.0 + constant * constant
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
-        """Return one array (d + 1, b) per chunk."""
-        a = self._constant
+        """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
+        a, is_known = self._constant, self._is_known
 
-        def part(piece: Piece, *factors: Array) -> Array:
+        def part(piece: Piece, *known: Array) -> Array:
+            arrays = iter(known)
+            factors = [next(arrays)[:, None] if given else None for given in is_known]
             if block is None:
-                return _gram(piece if not factors else piece * factors[0][:, None], a)
+                return np.hstack([_gram(piece if f is None else piece * f, a) for f in factors])
             inner = piece @ block[:-1]  # (rows, b)
-            weighted = inner if not factors else inner * factors[0][:, None]
-            weighted += a * block[-1]
-            last = a * weighted.sum(axis=0)
-            return np.vstack([_combined(piece, weighted if not factors else weighted * factors[0][:, None]), last])
+            sums = [(inner if f is None else inner * f) + a * block[-1] for f in factors]
+            own = np.hstack([each if f is None else each * f for each, f in zip(sums, factors, strict=True)])
+            return np.vstack([_combined(piece, own), a * np.hstack(sums).sum(axis=0)])
 
         return self._rows.map_chunks(part, *self._known, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the error of two products, as for unit rows, with a few more roundings each."""
+        """Bound the error of two products of one moment, as for unit rows, with a few more roundings each."""
         spread = spread_of(self._rows)
         inner = np.sqrt(columns) * relative_error(self.shape[1] + 8)
         return float(1.01 * CHUNK_ROWS * self.size * spread * (inner + spread * relative_error(CHUNK_ROWS + 8)))
@@ -71,6 +74,8 @@ class AugmentedGram:
 
 def _combined(piece: Piece, coefficients: Array) -> Array:
     """Return the sums of the rows with these coefficients (rows, b), as columns (d, b)."""
+    if isinstance(piece, np.ndarray):
+        return np.asarray(coefficients.T @ piece).T  # faster than the other way round
     return piece.combined(coefficients) if isinstance(piece, CentredPiece) else np.asarray(piece.T @ coefficients)
 
 
@@ -134,22 +139,20 @@ def whole_looks(
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3.
     """
     n, d = rows.shape
-    gram = AugmentedGram(rows, constant=constant)
+    gram = AugmentedGram(rows, factors, constant)
     bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.size)
-    grid = max(noise_level(bounds, mu).grid for mu in mus)  # one for all: one pass adds up all of them
-    levels = [noise_level(bounds, mu, grid=grid) for mu in mus]
-
-    def part(piece: Piece, *known: Array) -> Array:
-        scaled = iter(known)
-        weighted = (piece if factor is None else piece * next(scaled)[:, None] for factor in factors)
-        return np.vstack([_gram(each, constant) for each in weighted])
-
-    known = [factor for factor in factors if factor is not None]
-    total = grid_total(rows.map_chunks(part, *known), (len(mus) * (d + 1), d + 1), grid)
+    levels = shared_levels(bounds, mus)
+    total = grid_total(gram.products(None), (d + 1, len(mus) * (d + 1)), levels[0].grid)
     return [
-        _about_mean(gaussian_symmetric(total[i * (d + 1) : (i + 1) * (d + 1)], level, bits), level.sigma, n, constant)
-        for i, level in enumerate(levels)
+        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n, constant)
+        for part, level in zip(np.hsplit(total, len(mus)), levels, strict=True)
     ]
+
+
+def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
+    """Return the noise of sums that are added up in one pass, each with its own mu, on one grid for all."""
+    grid = max(noise_level(bounds, mu).grid for mu in mus)
+    return [noise_level(bounds, mu, grid=grid) for mu in mus]
 
 
 def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Array, float, Array]:
