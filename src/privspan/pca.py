@@ -556,7 +556,7 @@ EVERYDAY = Method(
     labels=("private PCA",),
     call="private_pca",
     options={},
-    repeats=("scale",),
+    repeats=("scale", "robust"),
     command="",
 )
 """The course that ``PrivatePCA`` takes by itself."""
@@ -576,7 +576,7 @@ BY_PCA = (
             function=private_pca,
             call="private_pca",
             options={"method": method.name},
-            repeats=("scale",),
+            repeats=("scale", "robust"),
             command=f"--method {method.name}",
         )
         for method in ALGORITHMS.values()

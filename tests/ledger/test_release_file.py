@@ -75,7 +75,9 @@ def test_a_file_from_before_the_everyday_course_is_read() -> None:
     assert "not measured" not in page
 
 
-@pytest.mark.parametrize("options", [{"scale": True}, {"bounds": {"a": (-9, 9)}}, {"robust": True}, {"center": False}])
+@pytest.mark.parametrize(
+    "options", [{"scale": True}, {"bounds": {"a": (-9, 9)}}, {"robust": True}, {"center": False}]
+)
 def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
     rows = np.random.default_rng(1).normal(size=(4000, 3)) * [1.0, 10.0, 0.0]
     settings = PCASettings(1, epsilon=1.0, delta=1e-6, **options)

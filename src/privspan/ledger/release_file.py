@@ -196,7 +196,12 @@ def _release(subspace: Subspace, values: object) -> Release:
     )
     d, k = subspace.basis.shape
     _check_known(found["parameters"], _PARAMETERS)
-    noise, positive, along, by_column = number(0), number(sys.float_info.min), listed(number(0), k), listed(number(0), d)
+    noise, positive, along, by_column = (
+        number(0),
+        number(sys.float_info.min),
+        listed(number(0), k),
+        listed(number(0), d),
+    )
     extra_kinds: dict[str, Kind] = {
         "captured_variance": number(0),
         "captured_variance_std": noise,
