@@ -14,9 +14,9 @@ _LIMITS = {
     "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
 }
 _OWN = (
-    "By its own account, from the noisy numbers of this very release, the components hold about {0} ({1}) of the variance "
-    "that the best ones would. 100 % is what ordinary PCA, without noise, reaches on the rows as they were looked at; "
-    "± is one standard deviation."
+    "By its own account, from the noisy numbers of this very release, the components hold about {0} ({1}) of the "
+    "variance that the best ones would. 100 % is what ordinary PCA, without noise, reaches on the rows as they were "
+    "looked at; ± is one standard deviation."
 )
 _KIND = (
     "Ideal data: bell-shaped records, equal variances along the components and a flat tail. Unequal "

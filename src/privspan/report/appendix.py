@@ -16,6 +16,7 @@ from privspan.report.subject import Subject
 from privspan.report.words import command, number, program, to_give_again, with_noise
 
 _MOST_VALUES = 12
+_NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
 _BY_COLUMN = ("mean", "mean_std", "scale", "scale_std")  # which have a table of their own
 
 
@@ -59,7 +60,9 @@ def _values(title: str, values: Mapping[str, object], none: str = "–") -> Html
 
 
 def _written(value: object, none: str) -> str:
-    simple = plain(value)  # None for what is not finite
+    simple = plain(value)
+    if simple in _NOT_FINITE:
+        return none
     if isinstance(simple, bool):
         return "yes" if simple else "no"
     if isinstance(simple, int | float):
@@ -67,7 +70,7 @@ def _written(value: object, none: str) -> str:
     if isinstance(simple, list):
         more = ", …" if len(simple) > _MOST_VALUES else ""
         return ", ".join(_written(item, none) for item in simple[:_MOST_VALUES]) + more
-    return none if simple is None else str(simple)
+    return str(simple)
 
 
 def _by_column(subject: Subject) -> Html:

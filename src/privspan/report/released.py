@@ -77,8 +77,8 @@ def _finding(subject: Subject) -> str:
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
     ratios, quality = subject.released("explained_variance_ratio"), captured(subject.release)
     if quality is not None:
-        lead = f"{directions} out of {d} columns, which capture about {quality[0]} ({quality[1]}) of the variance that the "
-        lead += f"best {directions} would."
+        share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
+        lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
         return lead if subject.found is None else f"{lead} {stands_out(subject.found, subspace.dimension)}"
     if ratios is not None:
         return (

@@ -101,17 +101,17 @@ def strength(epsilon: float) -> str:
 # ---- What a private PCA says of itself --------------------------------------------------------------------------
 
 _COURSES = {
-    "two looks": "The records were then looked at twice, both times with noise: once all made equally long, so that none "
-    "counts more than another, and once at their own length up to a limit, as ordinary PCA would. Both are mixed so "
-    "that as much variance as possible is captured.",
-    "one look": "The records were then looked at once, with noise, all made equally long: for two looks, as larger tables "
-    "get, there were too few rows at this budget.",
-    "pairs": "There were too few rows at this budget to find the middle of the records. They were paired at random, and "
-    "the differences within pairs, which need no middle, were looked at once, with noise.",
-    "centre not found": "The middle of the records was searched for, with noise, and not found. So they were paired at "
-    "random, and the differences within pairs, which need no middle, were looked at once, with noise.",
-    "near a subspace": "A first noisy look showed that nearly all records lie close to a few directions, so rounds of ever "
-    "less noise refined these directions.",
+    "two looks": "The records were then looked at twice, both times with noise: once all made equally long, so that "
+    "none counts more than another, and once at their own length up to a limit, as ordinary PCA would. Both are "
+    "mixed so that as much variance as possible is captured.",
+    "one look": "The records were then looked at once, with noise, all made equally long: for two looks, as larger "
+    "tables get, there were too few rows at this budget.",
+    "pairs": "There were too few rows at this budget to find the middle of the records. They were paired at random, "
+    "and the differences within pairs, which need no middle, were looked at once, with noise.",
+    "centre not found": "The middle of the records was searched for, with noise, and not found. So they were paired "
+    "at random, and the differences within pairs, which need no middle, were looked at once, with noise.",
+    "near a subspace": "A first noisy look showed that nearly all records lie close to a few directions, so rounds "
+    "of ever less noise refined these directions.",
 }
 
 
