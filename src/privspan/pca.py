@@ -400,8 +400,9 @@ class PCASettings:
             warnings.warn(plan.reason, UselessPlanWarning, stacklevel=outside())
 
     def _warn_if_left_out(self, columns: object) -> None:
-        if columns:
-            message = f"No spread could be measured in these columns, which are left out: {columns}."
+        if isinstance(columns, tuple) and columns:
+            named = ", ".join(map(str, columns))
+            message = f"No spread could be measured in these columns, which are left out: {named}."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
 

@@ -62,7 +62,7 @@ def _check_file(file: Path) -> None:
     from privspan.rows import SUFFIXES
 
     if not file.exists():
-        near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
+        near = nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
         raise Complaint(f"there is no file {str(file)!r}; {near or 'check its name.'}", ExitCode.UNREADABLE)
     if file.suffix.lower() not in SUFFIXES:
         advice = f"convert it to one of {', '.join(SUFFIXES)}."
@@ -94,11 +94,11 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
     known = [*(every.names or ()), *(column.name for column in every.left_out)]
     unknown = [name for name in columns if name not in known]
     if known and unknown:
-        near = _nearest(unknown[0], known) or f"it has {_listed(known)}."
+        near = nearest(unknown[0], known) or f"it has {listed(known)}."
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
 
 
-def _nearest(name: str, known: Sequence[str]) -> str | None:
+def nearest(name: str, known: Sequence[str]) -> str | None:
     """Suggest what may have been meant."""
     by_lower = {other.lower(): other for other in known}
     matches = [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), n=3)]
@@ -111,15 +111,16 @@ def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) ->
         return
     for reason in dict.fromkeys(column.reason for column in source.left_out):
         names = [column.name for column in source.left_out if column.reason == reason]
-        _console.note(f"Left out ({reason}): {_listed(names)}.")
+        _console.note(f"Left out ({reason}): {listed(names)}.")
     if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):
         _console.note(
-            f"A CSV file has no types: {_listed(source.names)} are taken as numbers, and a cell with anything else "
+            f"A CSV file has no types: {listed(source.names)} are taken as numbers, and a cell with anything else "
             "is a gap of its record. Leave columns of text out with --columns or --schema."
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 

@@ -44,8 +44,7 @@ def numbers(subject: Subject) -> Html:
     others = {name: value for name, value in subject.release.extras.items() if name not in _BY_COLUMN}
     if others:
         pieces.append(_values("Released values", others, none="not measured"))
-    if subject.mean_is != "absent" or subject.released("scale") is not None:
-        pieces.append(_by_column(subject))
+    pieces.append(_columns(subject))
     if subject.release.subspace is not None:
         pieces.append(_loadings(subject, subject.release.subspace.basis[:, :_MOST_VALUES]))
     return join(*pieces)
@@ -73,27 +72,31 @@ def _written(value: object, none: str) -> str:
     return str(simple)
 
 
-def _by_column(subject: Subject) -> Html:
+def _columns(subject: Subject) -> Html:
     """List mean and unit of every column, with their noise."""
-    shown, title = {}, []
-    if subject.mean_is != "absent":
-        title.append("Public centre" if subject.mean_is == "public" else "Private mean")
-        shown[title[-1].lower()] = _noisy(subject, "mean")
-    if subject.released("scale") is not None:
-        title.append("unit" if title else "Unit")
-        shown["unit"] = _noisy(subject, "scale")
-    sizes = np.abs(subject.released("mean" if subject.mean_is != "absent" else "scale"))  # type: ignore[arg-type]
+    shown = by_column(subject)
+    if not shown:
+        return join()
+    sizes = np.abs(subject.released("scale" if subject.mean_is == "absent" else "mean"))  # type: ignore[arg-type]
     order = np.sort(np.argsort(-sizes, kind="stable")[: 4 * _MOST_VALUES])
-    rows = [
-        row(
-            name,
-            *(["left out"] * len(shown) if name in subject.left_out else [column[i] for column in shown.values()]),
-        )
-        for i, name in ((i, subject.names[i]) for i in order)
-    ]
+    rows = [row(subject.names[i], *(cells[i] for cells in shown.values())) for i in order]
     which = "" if len(order) == len(sizes) else f" (the {len(order)} largest of {number(len(sizes))})"
     table = element("table", row("column", *shown, kind="th"), *rows)
-    return folded(f"{' and '.join(title)} by column{which}", element("div", table, class_="scroll"))
+    return folded(f"{' and '.join(shown).capitalize()} by column{which}", element("div", table, class_="scroll"))
+
+
+def by_column(subject: Subject) -> dict[str, list[str]]:
+    """Return what is known of every column, in words, under what it is: a mean or centre, and a unit."""
+    shown = {}
+    if subject.mean_is != "absent":
+        shown["public centre" if subject.mean_is == "public" else "private mean"] = _noisy(subject, "mean")
+    if subject.released("scale") is not None:
+        shown["unit"] = _noisy(subject, "scale")
+    left_out = set(subject.left_out)
+    return {
+        title: ["left out" if name in left_out else cell for name, cell in zip(subject.names, cells, strict=True)]
+        for title, cells in shown.items()
+    }
 
 
 def _noisy(subject: Subject, name: str) -> list[str]:

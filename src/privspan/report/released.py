@@ -308,9 +308,16 @@ def _units(subject: Subject) -> Html:
 
 
 def _unmeasured(subject: Subject) -> Html:
-    """Say what there were too few rows to measure."""
-    if captured(subject.release) is None:
+    missing = unmeasured(subject)
+    if not missing:
         return join()
+    return element("p", f"Not measured, because there were too few rows at this budget: {'; '.join(missing)}.")
+
+
+def unmeasured(subject: Subject) -> list[str]:
+    """List what a private PCA had too few rows to measure."""
+    if captured(subject.release) is None:
+        return []
     missing = []
     if subject.mean_is == "public":
         missing.append("the mean, for which the public centre stands")
@@ -318,6 +325,4 @@ def _unmeasured(subject: Subject) -> Html:
         missing.append("the mean")
     if subject.released("explained_variance") is None:
         missing.append("the size of the variances, of which only shares are told")
-    if not missing:
-        return join()
-    return element("p", f"Not measured, because there were too few rows at this budget: {'; '.join(missing)}.")
+    return missing
