@@ -89,7 +89,7 @@ def _print_components(saved: SavedRelease, loadings: int) -> None:
 
 
 def _spectrum(saved: SavedRelease) -> list[dict[str, str]]:
-    """Return variance, with its noise where it is told, and share of every component, as far as they were measured."""
+    """Return variance, with its noise where that is told, and share of every component, as far as measured."""
     extras = {} if saved.release is None else saved.release.extras
     ratios, variances = extras.get("explained_variance_ratio"), extras.get("explained_variance")
     noise: Any = extras.get("explained_variance_std")

@@ -1,7 +1,7 @@
 """What the user declares of columns: ``--bounds age=0:120,bmi=10:80``, ``--units income=20000``, ``--around age=40``.
 
-Each may also be a TOML file with a line per column, ``age = [0, 120]`` or ``income = 20000``.  Columns of a table without
-names go by their numbers, from 1.  None of it is read off the data, and nothing here could tell if it were.
+Each may also be a TOML file with a line per column, ``age = [0, 120]`` or ``income = 20000``.  Columns of a table
+without names go by their numbers, from 1.  None of it may be read off the data, and nothing here could tell.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ _FLAGS = {
 }
 
 _GONE = {
-    "--norm-bound": "--norm-bound is gone: lengths are found privately; what is public of columns goes into --bounds, "
-    "for example --bounds age=0:120,bmi=10:80."
+    "--norm-bound": "--norm-bound is gone: lengths are found privately; what is public of columns goes into "
+    "--bounds, for example --bounds age=0:120,bmi=10:80."
 }
 
 

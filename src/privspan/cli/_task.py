@@ -88,8 +88,9 @@ class Task(Learning):
 
     def _planned(self, n: int, d: int, k: int) -> Plan:
         """Return what is predicted for the course that this fit takes."""
-        shape: dict[str, bool] = {"center": self.center, "scale": self.center and self.scale and self.bounds is None}
-        found = predict(n, d, k, **self._budget(), gamma=self.gamma, **shape)
+        numbers: dict[str, Any] = {**self._budget(), "gamma": self.gamma, "center": self.center}
+        # Scales cost less within bounds than the planner, which knows of none, would think.
+        found = predict(n, d, k, **numbers, scale=self.center and self.scale and self.bounds is None)
         if self.method == "auto" and not self.robust:
             return found
         named = "adaptive" if self.method == "auto" else self.method
@@ -145,6 +146,5 @@ def _warn_if_useless(plan: Plan) -> None:
         return
     need = plan.needed_n(0.25)
     would = "no number of rows would do" if need is None else f"about {need:,} rows would be needed"
-    _console.warn(
-        f"the result is predicted to be useless (error {plan.error:.2f}, for ideal data); {would} for an error of 0.25."
-    )
+    error = f"error {plan.error:.2f}, for ideal data"
+    _console.warn(f"the result is predicted to be useless ({error}); {would} for an error of 0.25.")
