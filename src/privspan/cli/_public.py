@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privspan.cli._options import option, split_names
+from privspan.cli._options import listed, nearest, option, split_names
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ class Declared:
 
     def placed(self, source: RowSource) -> dict[int, Any]:
         """Return the same by the positions of columns, or complain about one that the table does not have."""
-        from privspan.cli._table import listed, nearest
-
         d, names = int(source.shape[1]), source.names
         if "" in self.values:
             return dict.fromkeys(range(d), self.values[""])

@@ -8,19 +8,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privspan.cli import _console
-from privspan.cli._options import STDIN
+from privspan.cli._options import STDIN, listed, nearest
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
 
-_NAMED = 8  # columns that a notice lists by name
 _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
 
 
@@ -98,13 +96,6 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
 
 
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """Suggest what may have been meant."""
-    by_lower = {other.lower(): other for other in known}
-    matches = [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), n=3)]
-    return f"did you mean {' or '.join(repr(match) for match in matches)}?" if matches else None
-
-
 def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) -> None:
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     if asked:
@@ -117,12 +108,6 @@ def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) ->
             f"A CSV file has no types: {listed(source.names)} are taken as numbers, and a cell with anything else "
             "is a gap of its record. Leave columns of text out with --columns or --schema."
         )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def table_name(file: Path) -> str:
