@@ -45,7 +45,9 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
         return [("made", "not told by this file: it holds a subspace only")]
     promise = str(release.cost) if release.private else "NONE: a seed was given, so the noise can be repeated"
     centring = release.parameters.get("centring")
-    centred = "" if centring in (None, "none") else f", centred by {centring}"
+    centred = {"none": "", "public centre": ", about a public centre"}.get(
+        str(centring or "none"), f", centred by {centring}"
+    )
     facts = [*_quality(release), ("privacy", promise), ("method", f"{release.method}{centred}")]
     if saved.source is not None:
         facts.append(("made from", saved.source))

@@ -103,7 +103,7 @@ class Learning:
         Any,  # a Declared
         _public.bounds(
             "--bounds",
-            "Public bounds of columns, or a .toml file of them: for small tables. Never read them off the data.",
+            "Public bounds of columns, or a .toml file of them; half a range is a unit. Never read off the data.",
             panel=_PUBLIC,
         ),
     ] = None
@@ -115,7 +115,9 @@ class Learning:
     ] = None
     around: Annotated[
         Any,
-        _public.numbers("--around", "age=40,bmi=25", "Public centre, where the search begins.", panel=_PUBLIC),
+        _public.numbers(
+            "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
+        ),
     ] = None
     robust: Annotated[
         bool, option("--robust", "Weigh all rows alike: the directions that most people lie near.", panel=_WHAT)

@@ -103,9 +103,8 @@ def _noisy(subject: Subject, name: str) -> list[str]:
     """Return released numbers with their noise, where that is told."""
     values, noise = subject.released(name), subject.released(f"{name}_std")
     assert values is not None
-    if noise is None:
-        return [_four_digits(value) for value in values]
-    return [with_noise(value, std) for value, std in zip(values, noise, strict=True)]
+    told = np.zeros_like(values) if noise is None else noise
+    return [with_noise(value, std) for value, std in zip(values, told, strict=True)]
 
 
 def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
