@@ -33,6 +33,8 @@ from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.unit import as_rows_input
+from privspan.stable import near
+from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
@@ -50,7 +52,15 @@ _SHARES = {
     "public centre": {"subspace": 0.94, "variances": 0.06},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
-_STEPS = ("pairing", "dimension", "subspace", "variances", "mean", "scales")  # in the order of the seeds' children
+_STEPS = (
+    "pairing",
+    "dimension",
+    "subspace",
+    "variances",
+    "mean",
+    "scales",
+    "near",
+)  # in the order of the seeds' children
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
 
@@ -218,14 +228,14 @@ class PCASettings:
         seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
         considered, epsilon = self._vote(table.halves, budget)
         rest = budget if self.k != "auto" else budget.less(epsilon)
-        ledger = MuLedger(rest)
+        k, most = considered[0], considered[-1]
+        ledger = MuLedger(rest, test_share=self._test_share(table, most, rest))
         units = self._units(table, ledger, seeds["scales"])
         rows = table.source if units is None else in_units(table.source, units.scale)
-        k = considered[0]
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
             bits, pairs = open_streams(seeds["dimension"]).noise, self._pairs(rows, seeds["pairing"])
-            k = choose_dimension(pairs, considered[-1], epsilon=epsilon, bits=bits)
+            k = choose_dimension(pairs, most, epsilon=epsilon, bits=bits)
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
         found, plan = by(table, rows, units, k, ledger, seeds)
@@ -268,16 +278,12 @@ class PCASettings:
 
     def _check_blocks(self, table: _Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
-        # The planner takes blocks only where there are two of them, but does not know how partitions cut them.
-        partitions = isinstance(table.source, PartitionedTable)
-        if self.everyday or (self.method != "approximate" and not (self.method == "auto" and partitions)):
+        if self.method != "approximate":
             return
         considered, epsilon = self._vote(table.halves, budget)
-        rest = budget.less(epsilon)
+        ledger = MuLedger(budget.less(epsilon))
         for k in considered[: min(table.halves.shape)]:
-            course = self._course(table, k, rest, rest.mu)
-            if course.plan.method != "approximate":
-                continue
+            course = self._course(table, k, ledger, ledger.mu)
             by_pairs = course.centring == "pair differences"
             try:
                 settings = BlockSettings(gamma=self.gamma)
@@ -328,7 +334,8 @@ class PCASettings:
         if start is not None and units is not None:
             start = np.where(units.found, start / units.scale, 0.0)
         streams = open_streams(seeds["subspace"])
-        look = everyday_pca(rows, k, ledger, streams, center=start, search=search)
+        instead = near.NearCourse(rows, k, ledger, streams, seeds["near"])
+        look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
         return _Looked(look, ledger.cost().parts, streams.private), plan
 
     def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:
@@ -352,7 +359,7 @@ class PCASettings:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         spent = ledger.cost().parts if ledger.shares else ()
         mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
-        course = self._course(table, k, ledger.budget, mu)
+        course = self._course(table, k, ledger, mu)
         if self.method == "auto":  # before most is spent: a warning may be made an error
             self._warn_if_useless(course.plan)
         centre = table.public.start
@@ -365,11 +372,11 @@ class PCASettings:
             mean = mean_within(ledgers["mean"], rows, None, None, seeds["mean"])
             rows = self._pairs(rows, seeds["pairing"])
         method, inner = course.method, ledgers["subspace"]
+        gamma = {"gamma": self.gamma} if method.gamma else {}
         if method.within is not None:
-            subspace = method.within(inner, rows, k, seeds["subspace"])
+            subspace = method.within(inner, rows, k, seeds["subspace"], **gamma)
         else:
-            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta}
-            numbers |= {"gamma": self.gamma} if method.gamma else {}
+            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta, **gamma}
             subspace = method.function(rows, k, **numbers, rng=seeds["subspace"])
         # After an abstention the variances are those along the first axes: nothing depends on having abstained.
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
@@ -377,23 +384,36 @@ class PCASettings:
         public = centre if course.centring == "public centre" else None
         return _Found(subspace, variances, mean, public, course, spent), course.plan
 
-    def _course(self, table: _Table, k: int, rest: Budget, mu: float) -> _Course:
+    def _course(self, table: _Table, k: int, ledger: MuLedger, mu: float) -> _Course:
         """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
-        centring = "none"
-        if self.centred:
-            centring = "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+        centring, rest = self._centring(table), ledger.budget
         weights = _SHARES[centring]
         mus = share_mu(mu, *weights.values())
         n, d = (table.halves if centring == "pair differences" else table.source).shape
         methods = methods_for(table.source) if self.method == "auto" else (self.method,)
-        if self.private_scales:  # what was spent on these composes in mu only
-            methods = tuple(name for name in methods if ALGORITHMS[name].within is not None)
-        chosen = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
-        if ALGORITHMS[chosen.method].within is not None:  # such steps compose in mu
-            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
-        else:
+        plan = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
+        method = ALGORITHMS[self.method]
+        if method.within is None:
             ledgers = [MuLedger(budget) for budget in rest.split([*weights.values()])]
-        return _Course(centring, chosen, dict(zip(weights, ledgers, strict=True)))
+        else:  # such steps compose in mu; what was set aside is for the subspace
+            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
+            ledgers[0] = ledger.sharing(mus[0], "subspace: ")
+        return _Course(centring, method, plan, dict(zip(weights, ledgers, strict=True)))
+
+    def _centring(self, table: _Table) -> str:
+        if not self.centred:
+            return "none"
+        return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+
+    def _test_share(self, table: _Table, k: int, rest: Budget) -> float:
+        """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
+        if self.everyday:
+            return near.test_share(table.source, k, rest)
+        if self.method != "auto":
+            return 0.0
+        centring = self._centring(table)
+        rows = table.halves if centring == "pair differences" else table.source
+        return delta_share(rows, k, rest, _SHARES[centring]["subspace"], self.gamma)
 
     def _warn_if_useless(self, plan: Plan) -> None:
         if not plan.useful:
@@ -431,12 +451,9 @@ class _Course:
     """How to go on once k is known."""
 
     centring: str
+    method: Method
     plan: Plan
     ledgers: dict[str, MuLedger]  # of each step
-
-    @property
-    def method(self) -> Method:
-        return ALGORITHMS[self.plan.method]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Which method, what error, how many rows: answers from public numbers alone.
 
-`plan` predicts the error of every method for n rows of d columns, says which one ``method="auto"`` would take and
-why, and how many rows a wanted error would take.  It never sees data, so asking costs nothing.  Predictions are for
+`plan` predicts the error of every method for n rows of d columns, says what ``method="auto"`` would do and why, and how
+many rows a wanted error would take.  It never sees data, so asking costs nothing.  Predictions are for
 normal records with equal signal variances and a flat tail; unequal variances, heavy tails and outliers make them
 optimistic.  Derivations and how far they were checked: docs/explanation/planning.md.
 """
@@ -20,13 +20,14 @@ from privspan._lib import checks
 from privspan._lib.entry import entry
 from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
+from privspan.stable import choice
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as planner_adaptive
 from privspan.sums.everyday import expected_share
 from privspan.sums.scales import scale_share
 
-METHODS: tuple[str, ...] = ("adaptive", "stable", "approximate", "analyze-gauss")
-"""The methods that are planned, in the order in which ties are broken."""
+METHODS: tuple[str, ...] = ("auto", "adaptive", "stable", "approximate", "analyze-gauss")
+"""The methods that are planned: the everyday course, and those that can be named, as ties are broken."""
 
 USELESS = 0.5
 """A predicted error from here on is called useless: half of a direction, or more, would be noise."""
@@ -35,7 +36,7 @@ MOST_STABLE_ROWS = 12_000
 """Beyond, the (n, n) Gram matrix of the stable method is not formed on anybody's behalf."""
 
 CROWDED = USELESS
-"""Without `gamma`, the bar on kappa = (√d + √k) k / (μ n), the error of one noisy sum, for stable leverage."""
+"""The bar on kappa = (√d + √k) k / (μ n), the error of one noisy sum, beyond which only a short tail would help."""
 
 NOMINAL_TAIL = 0.3
 NOMINAL_CROWDED_TAIL = 0.01
@@ -62,7 +63,7 @@ class Plan:
     Attributes
     ----------
     method : str
-        One of ``METHODS``, or "everyday" for the course of a private PCA.
+        One of ``METHODS``, "adaptive" where "auto" would be just that; or "everyday" for that of a private PCA.
     error : float
         Predicted median of the sine of the largest angle to the true subspace, at most 1.
     error_90 : float
@@ -190,7 +191,7 @@ def plan(
     >>> plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, gamma=0.01).method
     'adaptive'
     >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5).method
-    'stable'
+    'auto'
     """
     if not center and scale:
         raise ValueError("`scale` must be planned together with `center=True`.")
@@ -239,9 +240,8 @@ def _best_plan(
     n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None, methods: tuple[str, ...]
 ) -> Plan:
     setting = _setting(n, d, k, epsilon, delta, mu, gamma)
-    crowding = planner_adaptive.crowding(n, d, k, mu)
-    chosen, listed = _choose(setting, crowding), METHODS
-    reason = _reason(chosen, crowding)
+    chosen, listed = _choose(setting), METHODS
+    reason = _reason(chosen, setting)
     if chosen.method not in methods:
         listed = tuple(method for method in METHODS if method in methods)
         chosen = min((_forecast(method, setting) for method in listed), key=_preference)
@@ -256,36 +256,27 @@ def _best_plan(
     return final
 
 
-def _choose(setting: _Setting, crowding: float) -> Plan:
-    """Take the smallest predicted error; without gamma, go by kappa.  What cannot be chosen is not forecast."""
-    if setting.assumed:
-        if crowding >= CROWDED and setting.n <= MOST_STABLE_ROWS:
-            stable = _forecast("stable", setting)
-            if stable.abstention <= _MOST_ABSTENTION and stable.useful:
-                return stable
-        return _forecast("adaptive", setting)
-    methods = (method for method in METHODS if method != "stable" or setting.n <= MOST_STABLE_ROWS)
-    forecasts = [_forecast(method, setting) for method in methods]
-    runnable = [one for one in forecasts if one.abstention <= _MOST_ABSTENTION]
-    return min(runnable, key=_preference, default=forecasts[0])
+def _choose(setting: _Setting) -> Plan:
+    """Take the course that looks and chooses, or the adaptive algorithm where that is all there is to choose."""
+    return _forecast("auto" if setting.may_look else "adaptive", setting)
 
 
 def _preference(one: Plan) -> float:
-    """Return the error; another method must promise a tenth less than the adaptive one, which never abstains."""
-    return one.error if one.method == "adaptive" else 1.1 * one.error
+    """Return the error; a method that may abstain must promise a tenth less than one that never does."""
+    return one.error if one.abstention == 0.0 else 1.1 * one.error
 
 
-def _reason(chosen: Plan, crowding: float) -> str:
-    tail = chosen.gamma * math.sqrt(max(chosen.d - chosen.k, 1))
+def _reason(chosen: Plan, setting: _Setting) -> str:
+    tail = f"gamma = {chosen.gamma:.3g} (tail energy {setting.tail:.3g})"
     if not chosen.assumed:
-        return f"Smallest predicted error of the methods for gamma = {chosen.gamma:.3g} (tail energy {tail:.3g})."
-    supposed = f"gamma is not known; the errors are for gamma = {chosen.gamma:.3g} (tail energy {tail:.3g})."
-    if chosen.method == "stable":
-        why = f"kappa = {crowding:.2g} is too crowded for one noisy sum. It abstains unless the tail is short"
-        return f"{why}; {supposed}"
-    if crowding >= CROWDED:
-        return f"There are too few rows, or too many, for stable leverage; {supposed}"
-    return f"kappa = {crowding:.2g} is below {CROWDED}; {supposed}"
+        if not setting.may_look:
+            return f"Stable leverage is not predicted to pay off for {tail}."
+        then = ", then localised rounds on all rows" if setting.look.rounds else ""
+        return f"For {tail}: stable leverage first{then}, with the adaptive algorithm to fall back on."
+    supposed = f"gamma is not known; the errors are for {tail}."
+    if not setting.may_look:
+        return f"Stable leverage could not pay off, however short the tail; {supposed}"
+    return f"A private question about the tail decides whether stable leverage looks first; {supposed}"
 
 
 def _advice(useless: Plan, setting: _Setting) -> str:
@@ -349,6 +340,25 @@ class _Setting:
         return self.gamma * math.sqrt(self.d - self.k)
 
     @property
+    def public(self) -> choice.Public:
+        """The same numbers for the choice that the course makes; what is set aside for its test is public too."""
+        aside = choice.TEST_SHARE * self.delta
+        mu = _mu_beside_test(self.mu, self.epsilon, self.delta, choice.TEST_SHARE)
+        return choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
+
+    @property
+    def may_look(self) -> bool:
+        """Whether the course could begin with stable leverage."""
+        return self.n >= self.k and choice.may_pay(self.public, None if self.assumed else self.gamma)
+
+    @property
+    def look(self) -> choice.Look:
+        """What a course that begins with stable leverage is expected to do."""
+        found = choice.forecast(self.public, self.tail)
+        assert found is not None
+        return found
+
+    @property
     def size(self) -> float:
         """The typical largest singular value of a (d - k, k) normal matrix."""
         return math.sqrt(self.d - self.k) + math.sqrt(self.k)
@@ -364,15 +374,17 @@ class _Setting:
 def _setting(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> _Setting:
     nominal = NOMINAL_TAIL if planner_adaptive.crowding(n, d, k, mu) < CROWDED else NOMINAL_CROWDED_TAIL
     supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
-    return _Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, _mu_beside_test(mu, epsilon, delta))
+    beside = _mu_beside_test(mu, epsilon, delta, _TEST_SHARE)
+    return _Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, beside)
 
 
-def _mu_beside_test(mu: float, epsilon: float, delta: float) -> float:
+@lru_cache(maxsize=256)
+def _mu_beside_test(mu: float, epsilon: float, delta: float, share: float) -> float:
     """Return the mu that goes with epsilon and the rest of delta, given that of the whole, to about the last digit.
 
     A forecast promises nothing, so Newton's method may do what a search with a known direction does elsewhere.
     """
-    target = float(ndtri((1.0 - _TEST_SHARE) * delta))
+    target = float(ndtri((1.0 - share) * delta))
     for _ in range(_MOST_NEWTON_STEPS):
         # The slope of delta in mu is the normal density at eps/mu - mu/2; its quantile is all but linear in mu.
         quantile, near = float(ndtri(delta_from_mu(mu, epsilon))), epsilon / mu - mu / 2.0
@@ -409,6 +421,7 @@ def _forecast(method: str, setting: _Setting) -> Plan:
         return replace(inner, n=setting.n, center=True, scale=setting.scale)
     private, spread, abstention = {
         "everyday": _everyday,
+        "auto": _auto,
         "adaptive": _adaptive,
         "stable": _stable,
         "approximate": _approximate,
@@ -446,11 +459,20 @@ def _adaptive(setting: _Setting) -> tuple[float, float, float]:
     n, d, k = setting.n, setting.d, setting.k
     if k == d or n < k:
         return _analyze_gauss(setting)
-    # Measured on 80 settings: the rounds do a little better than their formula for large k and for k near d.
-    mu = setting.mu * k ** (1 / 15) * math.exp(k / (9 * d))
+    mu = planner_adaptive.lively(setting.mu, k, d)
     total = planner_adaptive.predicted_error(n, d, k, mu, setting.tail)
     by_rounds = math.sqrt(max(total**2 - setting.sampling**2, 0.0))
     return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + 1.6 / setting.size, 0.0
+
+
+def _auto(setting: _Setting) -> tuple[float, float, float]:
+    """Follow the course: a look where it is predicted to pay off, else the adaptive algorithm with what is left."""
+    if not setting.may_look:
+        return _adaptive(setting)
+    public = setting.public
+    if choice.pays(public, setting.tail):
+        return setting.look.error, 1.0 + 3.0 / setting.size, 0.0
+    return _adaptive(replace(setting, mu=public.mu * math.sqrt(1.0 - choice.probe_share(public))))
 
 
 def _stable(setting: _Setting) -> tuple[float, float, float]:

@@ -1,7 +1,6 @@
-"""The everyday door: one function that takes the method the planner predicts to be the most accurate.
+"""The everyday door: one algorithm for every tail, or the method that the caller names.
 
-The choice depends on public numbers only (n, d, k, the budget, `gamma`, and whether the table is sparse), so it costs
-nothing, and the guarantee is that of the method taken.  Proof: docs/explanation/planning.md.
+Proofs: docs/explanation/one-algorithm.md for the algorithm, docs/explanation/planning.md for the door.
 """
 
 from __future__ import annotations
@@ -19,9 +18,11 @@ from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.planner import METHODS, plan_within
 from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable
 from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.stable.course import LABELS, course_within, delta_share
 from privspan.stable.records import stable_subspace
 from privspan.sums.adaptive import adaptive_subspace, adaptive_within
 from privspan.sums.analyze_gauss import analyze_gauss, analyze_gauss_within
@@ -84,7 +85,35 @@ _GROUPS = Method(
     repeats=("max_components",),
 )
 
+
+def _one_algorithm(
+    X: object, k: int, *, epsilon: float, delta: float, gamma: float | None = None, rng: RandomLike = None
+) -> Release:
+    """Run the course that looks, chooses and never abstains; see docs/explanation/one-algorithm.md."""
+    source = as_rows_input(X, accept_partitions=True)
+    checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
+    budget = Budget(epsilon, delta)
+    ledger = MuLedger(budget, test_share=delta_share(source, k, budget, gamma=gamma))
+    return course_within(ledger, source, k, rng, gamma)
+
+
 _EVERYDAY = (
+    Method(
+        "auto",
+        _one_algorithm,
+        "one algorithm for every tail",
+        "A private question tells whether records lie so close to a subspace that stable leverage pays off. If so, and "
+        "if its private test agrees, it finds the directions from at most 5,000 records, and rounds of little noise on "
+        "all of them refine these; otherwise the adaptive algorithm does both. Records are scaled one by one.",
+        "The more rows per dimension and the shorter the tails, the better. Directions of much less variance than the "
+        "first take more rows.",
+        "one-algorithm",
+        within=course_within,
+        sparse=True,
+        partitions=True,
+        gamma=True,
+        labels=LABELS,
+    ),
     Method(
         "adaptive",
         adaptive_subspace,
@@ -182,24 +211,28 @@ def private_subspace(
     rng: RandomLike = None,
     **options: Any,
 ) -> Release:
-    """Learn the k-dimensional subspace that the rows of X lie near, by the method that suits the numbers.
+    """Learn the k-dimensional subspace that the rows of X lie near, by the course that suits the data.
 
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row.  Sparse tables are never densified; only "adaptive" and "analyze-gauss" take them.
-        Rows of Dask tables stay where they are with "adaptive", "analyze-gauss" and "approximate", among which
-        "auto" chooses; "stable" and "exact" bring them here, one partition at a time.
+        One person per row.  Sparse tables are taken by "auto", "adaptive" and "analyze-gauss", and never densified but
+        for the at most 5,000 rows that "auto" may look at.  Rows of Dask tables stay where they are with "adaptive",
+        "analyze-gauss" and "approximate", and all but those 5,000 with "auto"; "stable" and "exact" bring them here,
+        one partition at a time.
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
         Dimension.
     epsilon, delta : float
         Privacy budget.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"}, default="auto"
-        "auto" asks :func:`privspan.plan`.  "exact" is run only when asked for.
+        "auto" asks the data, in private, how long tails are, begins with stable leverage or with a noisy sum of
+        squares, goes on with localised rounds and never abstains.  Where public numbers leave no choice it is
+        "adaptive".  "exact" is run only when asked for.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
-        knowledge; used by "auto" and "approximate" only.  It never affects privacy, unless it was read off the data.
+        knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
+        read off the data.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     **options
@@ -208,7 +241,8 @@ def private_subspace(
     Returns
     -------
     Release
-        That of the method; with "auto", ``parameters`` also hold ``predicted_error`` and ``reason``.
+        That of the method; with "auto", ``parameters`` tell the ``course`` that was taken and hold ``predicted_error``
+        and ``reason``.
 
     Warns
     -----
@@ -221,7 +255,7 @@ def private_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
     public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.
-    Proof: docs/explanation/planning.md.
+    Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md.
 
     Examples
     --------
@@ -245,7 +279,7 @@ def private_subspace(
     choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))
     if not choice.useful:
         warnings.warn(choice.reason, UselessPlanWarning, stacklevel=outside())
-    release = private_subspace(source, k, epsilon=epsilon, delta=delta, method=choice.method, gamma=gamma, rng=rng)  # type: ignore[arg-type]
+    release = _one_algorithm(source, k, epsilon=epsilon, delta=delta, gamma=gamma, rng=rng)
     told = {**release.parameters, "predicted_error": choice.error, "reason": choice.reason}
     return replace(release, parameters=told)
 

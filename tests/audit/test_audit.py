@@ -216,7 +216,7 @@ def test_every_public_algorithm_and_baseline_is_audited():
         ("BoostedSubspace", "boosted_subspace", {"alpha": 0.9, "beta": 0.3, "block_size": 1}),
         ("PrivatePCA", "private_pca", {}),
         ("PrivatePCA", "private_pca", {"center": False, "method": "stable"}),
-        ("PrivatePCA", "private_pca", {"norm_bound": 2.0}),
+        ("PrivatePCA", "private_pca", {"robust": True}),
     ],
 )
 def test_an_estimator_without_an_audit_releases_what_its_audited_function_does(estimator, function, options):

@@ -153,7 +153,8 @@ def test_blocks_and_the_choice_of_k(client, aggregate, shuffle):
 
 
 @pytest.mark.parametrize(
-    ("k", "options"), [("auto", {}), (2, {"norm_bound": 5.0}), (2, {"center": False}), ("auto", {"center": False})]
+    ("k", "options"),
+    [("auto", {}), (2, {"robust": True}), (2, {"scale": True}), (2, {"center": False}), ("auto", {"center": False})],
 )
 def test_private_pca(client, data, k, options):
     X, truth = data

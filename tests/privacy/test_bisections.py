@@ -44,7 +44,7 @@ def searches(monkeypatch):
     return made
 
 
-PCA = [{}, {"center": False}, {"norm_bound": 20.0}, {"method": "analyze-gauss"}]
+PCA = [{}, {"center": False}, {"robust": True}, {"method": "analyze-gauss"}]
 
 
 @pytest.mark.parametrize("options", PCA)

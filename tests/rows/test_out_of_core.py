@@ -70,7 +70,7 @@ RUNS = {
     "mean": lambda X: ps.private_mean(X, **BUDGET, rng=1).mean,
     "variances": lambda X: explained_variance(X, ps.Subspace(np.eye(12, 2)), **BUDGET, rng=1).subspace.basis,
     "PCA by pairs": lambda X: fitted(X).components_,
-    "PCA by mean": lambda X: fitted(X, norm_bound=4.0).mean_,
+    "PCA, robust": lambda X: fitted(X, robust=True).mean_,
     "PCA, not centred": lambda X: fitted(X, center=False).components_,
 }
 DENSE_RUNS = {
@@ -151,7 +151,7 @@ def test_inputs_are_not_modified(people, tmp_path):
     before = (tmp_path / "people.npy").read_bytes()
     mapped = np.load(tmp_path / "people.npy", mmap_mode="r+")
     for X in (mapped, open_rows(tmp_path / "people.npy")):
-        fitted(X, norm_bound=4.0)
+        fitted(X, scale=True)
         block_bases(as_rows_input(X), 2, 9)
     mapped.flush()
     assert (tmp_path / "people.npy").read_bytes() == before

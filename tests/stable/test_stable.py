@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
 from stable_attacks import break_lapack, failing, hidden_rows
 
 from privspan.privacy import Budget, compose_mu, delta_from_mu
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.stable import leverage
+from privspan.rows.unit import as_rows_input
+from privspan.stable import leverage, scales
 from privspan.stable import records as stable
 from privspan.stable import release as stable_release
 from privspan.stable.certificate import LeveragePlan
@@ -26,6 +30,8 @@ from privspan.stable.plan import (
     ROBUST,
     SMALLEST_RIDGE,
     TIGHT,
+    allowance_for,
+    certified_plan,
     override,
     plan_group_split,
     plan_levels,
@@ -94,13 +100,9 @@ def test_one_record_moves_the_number_of_long_groups_by_one(seed: int) -> None:
     Y[rng.integers(60)] = rng.standard_normal(8) * 10.0 ** rng.integers(-3, 4)
     counts = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stable, "released_tail", lambda *_args, **_options: 0.1)
         patch.setattr(stable, "released_share", lambda long, *_args: counts.append(long) or 0.0)
         for table in (X, Y):
-            rows = _ScaledRows(table)
-            rows.scale_to(0.0)
-            budget = plan_stable_split(60, 2, 1.0, 1e-6).budget(1.0, 1e-6)
-            stable._tail_length(exact_gram(rows.column_slices(), 60), 2, budget, open_streams(seed))
+            stable.StableRecords(table, 2, open_streams(seed)).release_long_share(0.1, 1.0)
     assert 0 < max(counts) <= 20
     assert abs(counts[0] - counts[1]) <= 1
 
@@ -204,10 +206,11 @@ class Recorder(BitSource):
 
 def test_the_test_is_gaussian_private_between_margins_and_starts_at_delta() -> None:
     budget, bits = plan_stable_split(2000, 3, 1.0, 1e-6).budget(1.0, 1e-6), Recorder()
-    assert not goes_on(0, budget, bits)
+    test = budget.mu_test, budget.delta_test
+    assert not goes_on(0, *test, bits)
     assert bits.asked == []
     for margin in range(1, budget.margins[1] + 10):
-        assert goes_on(margin, budget, bits)
+        assert goes_on(margin, *test, bits)
     assert bits.asked[0] <= Fraction(budget.delta_test)
     scores = ndtri(np.array([float(p) for p in bits.asked]))
     assert (np.diff(scores) <= budget.mu_test * (1 - 1e-12)).all()
@@ -229,7 +232,7 @@ def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
 def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scales without noise, or noise from what the data achieved, would change these numbers."""
     drawn: list[float] = []
-    histogram_noise, vector_noise = stable_release.rounded_normal, stable_release.add_gaussian
+    histogram_noise, vector_noise = scales.rounded_normal, stable_release.add_gaussian
 
     def rounded(size: Any, scale: float, bits: BitSource) -> Any:
         drawn.append(scale)
@@ -239,7 +242,8 @@ def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.Monkey
         drawn.append(sigma)
         return vector_noise(values, sigma, bits, **options)
 
-    monkeypatch.setattr(stable_release, "rounded_normal", rounded)
+    for module in (scales, stable_release):
+        monkeypatch.setattr(module, "rounded_normal", rounded)
     monkeypatch.setattr(stable_release, "add_gaussian", vector)
     monkeypatch.setattr(stable, "add_gaussian", vector)
     monkeypatch.setattr(stable_release, "goes_on", lambda *_: True)
@@ -306,20 +310,78 @@ def test_the_weighted_basis_keeps_its_error_by_each_route(kind, working, monkeyp
     assert np.linalg.norm(basis - axes[:, -3:] @ (axes[:, -3:].T @ basis)) <= error < 1e-8
 
 
+def test_the_steps_one_by_one_are_the_whole() -> None:
+    """A caller with a mu for each step gets what `stable_subspace` releases, and the size of its noise."""
+    X, truth = near_a_subspace(np.random.default_rng(5), 1200, 30)
+    shares, streams = plan_stable_split(1200, 3, 1.0, 1e-6).budget(1.0, 1e-6), open_streams(2)
+    records = stable.StableRecords(X, 3, streams)
+    records.release_scale(shares.mu_scale, shares.norm_quantile)
+    tail = records.release_tail(shares.mu_tail)
+    room = allowance_for("auto", records.release_long_share(tail, shares.mu_long))
+    strength = records.release_strength(shares.mu_signal)
+    plan = certified_plan(1200, 30, strength, tail, shares.mu_test, shares.delta_test, room)
+    passed = records.certified(plan, shares.mu_test, shares.delta_test)
+    found = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)
+    assert (found.subspace.basis == run(X, seed=2).subspace.basis).all()
+    off = found.basis - truth.basis @ (truth.basis.T @ found.basis)  # (30, 3), noise but for the tail
+    assert 0.7 < np.linalg.norm(off) / (found.std * np.sqrt(27 * 3)) < 1.4
+    assert 1 <= found.std * shares.mu_noise / procrustes_bound(plan.sensitivity()) < 1.001
+
+
+def test_a_no_looks_the_same_whatever_the_reason_and_draws_no_noise_for_a_basis(monkeypatch) -> None:
+    X, _ = near_a_subspace(np.random.default_rng(5), 200, 30, k=1)
+    plan = LeveragePlan(60, 20, 20, 70.0, 1e-3, 1e-2, 5)
+    few = replace(plan, signal=199.0)  # no levels: fewer records than that have any
+    loose = replace(plan, spread=0.011 / 40)  # margin 0: the tail's bar is below the ridge
+    records = stable.StableRecords(X, 1, open_streams(0))
+    monkeypatch.setattr(stable_release, "noisy_basis", lambda *_: pytest.fail("noise was drawn"))
+    assert [records.certified(one, 1e-3, 1e-9) for one in (plan, few, loose)] == [None] * 3
+    assert stable_release.leverage_levels(records.gram, 1, 1, few) is None
+    levels = stable_release.leverage_levels(records.gram, 1, 1, plan)
+    assert stable_release.certified_margin(records.gram, 1, 1, levels, plan) >= 1  # it was the coin
+
+
+def groups_of(n: int, k: int) -> NDArray[np.intp]:
+    return stable.public_groups(n, k, np.random.default_rng(0))
+
+
+def test_tails_of_groups_need_the_rows_of_the_groups_alone(monkeypatch, tmp_path) -> None:
+    """From an array, a memory map, a sparse table and Dask, in pieces of any size, as from the Gram matrix."""
+    X, _ = near_a_subspace(np.random.default_rng(3), 100, 9, k=2, tail=0.1)
+    X[7], X[8, 0] = 0.0, np.nan
+    groups = groups_of(100, 2)
+    records = stable.StableRecords(X, 2, open_streams(0))
+    expected = scales.smallest_squares(records.gram[groups[:, :, None], groups[:, None, :]])
+    np.save(tmp_path / "rows.npy", X)
+    tables = [X, np.load(tmp_path / "rows.npy", mmap_mode="r"), sparse.csr_array(X), da.from_array(X, chunks=(30, 9))]
+    for table in tables:
+        for size in (2**26, 1, 2000):
+            monkeypatch.setattr(stable, "_ROW_BYTES", size)
+            assert (stable.unit_tail_squares(as_rows_input(table), groups) == expected).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_one_record_moves_the_tail_of_its_own_group_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, _ = near_a_subspace(rng, 61, 8, k=2, tail=0.3)
+    Y, groups, row = X.copy(), groups_of(61, 2), int(rng.integers(61))
+    Y[row] = rng.choice([0.0, np.nan, 1.0, 1e300, 1e-300]) * rng.standard_normal(8)
+    moved = stable.unit_tail_squares(X, groups) != stable.unit_tail_squares(Y, groups)
+    assert (np.flatnonzero(moved) == np.flatnonzero((groups == row).any(axis=1))).all() or not moved.any()
+
+
 @pytest.mark.parametrize("bad", [0, 17])
 def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alone(bad, monkeypatch) -> None:
     """LAPACK fails a batch as a whole; an exception or an abstention would be one record's doing."""
     X, _ = near_a_subspace(np.random.default_rng(0), 90, 8, k=2, tail=0.3)
-    rows = _ScaledRows(X)
-    rows.scale_to(0.0)
-    gram = exact_gram(rows.column_slices(), 90)
+    records = stable.StableRecords(X, 2, open_streams(0))
     seen: list[Array] = []
     honest = np.linalg.eigvalsh
-    budget = plan_stable_split(90, 2, 1.0, 1e-6).budget(1.0, 1e-6)
     monkeypatch.setattr(stable, "released_tail", lambda squares, *_a, **_o: seen.append(squares) or 0.1)
-    stable._tail_length(gram, 2, budget, open_streams(0))
+    records.release_tail(1.0)
     groups = open_streams(0).public.permutation(90).reshape(-1, 3)
-    hated = gram[np.ix_(groups[bad], groups[bad])]
+    hated = records.gram[np.ix_(groups[bad], groups[bad])]
 
     def picky(blocks: Array) -> Array:
         if (blocks == hated).all(axis=(-2, -1)).any():
@@ -327,7 +389,7 @@ def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alon
         return honest(blocks)
 
     monkeypatch.setattr(np.linalg, "eigvalsh", picky)
-    stable._tail_length(gram, 2, budget, open_streams(0))
+    records.release_tail(1.0)
     others = np.arange(30) != bad
     assert np.isnan(seen[1][bad])
     assert (seen[1][others] == seen[0][others]).all()

@@ -20,6 +20,7 @@ from privspan.privacy.randomness import open_streams
 from privspan.rows import open_rows, partition_rows
 from privspan.rows.columns import public_columns
 from privspan.sums import scales
+from privspan.sums.about import in_units
 from privspan.sums.scales import ladder_sensitivity, rung_sums, vote_counts, vote_sensitivity
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -47,8 +48,9 @@ def test_one_difference_moves_the_votes_by_no_more_than_lemma_1_says(rows, votin
 
 
 @settings(max_examples=300, deadline=None)
-@given(RECORDS, hnp.arrays(np.float64, 5, elements=LOWEST), hnp.arrays(np.intp, 5, elements=st.integers(1, 7)))
+@given(RECORDS, hnp.arrays(np.float64, 5, elements=LOWEST), hnp.arrays(np.intp, 5, elements=st.integers(0, 7)))
 def test_one_difference_moves_the_rungs_by_no_more_than_lemma_2_says(rows, lowest, rungs):
+    rungs[0] = max(rungs[0], 1)  # one column at least is measured
     one, other = (of_rows(rung_sums, row[None], lowest=lowest, rungs=rungs) for row in rows)
     assert min(one.min(), other.min()) >= 0.0
     assert np.linalg.norm(one - other) <= ladder_sensitivity(rungs)
@@ -106,7 +108,18 @@ def neighbours(kind, n=2_000, d=4):
 
 
 @pytest.mark.parametrize("kind", ["far", "not finite", "still"])
-@pytest.mark.parametrize("options", [{}, {"center": False}, {"bounds": {0: (0, 1), 2: (-9, 9)}}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"center": False},
+        {"bounds": {0: (0, 1), 2: (-9, 9)}},
+        {"bounds": (-50.0, 50.0)},
+        {"scale": {0: 0.01, 3: 10.0}, "bounds": {1: (0, 1)}},
+        {"scale": [1.0, 2.0, 3.0, 4.0]},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("epsilon", [1.0, 20.0])  # one rung, and all
 @pytest.mark.filterwarnings("ignore::privspan.WeakPrivacyWarning")
 def test_a_whole_run_spends_no_more_than_mu(monkeypatch, kind, options, epsilon):
@@ -142,10 +155,10 @@ def test_a_sensitivity_of_one_is_seen(monkeypatch, wrong):
 def test_a_clip_from_unreleased_values_is_seen(monkeypatch):
     transcript = Transcript(monkeypatch)
 
-    def exact(differences, voting, mu, bits):
+    def exact(differences, voting, ladder, mu, bits):
         return np.abs(differences).max(axis=0)[voting], np.ones(int(voting.sum()), dtype=bool)
 
-    monkeypatch.setattr(scales, "_typical", exact)
+    monkeypatch.setattr(scales, "_voted_clips", exact)
     X = np.random.default_rng(0).standard_normal((2_000, 4))
     other = X.copy()
     other[0] = 1e12
@@ -224,6 +237,63 @@ def test_public_bounds_let_few_rows_do():
     np.testing.assert_allclose(released.scale / X.std(axis=0), 1.0, atol=0.4)
 
 
+def test_public_scales_are_kept_and_cost_nothing():
+    X = np.random.default_rng(0).standard_normal((4_000, 3)) * [1.0, 10.0, 100.0]
+    known = public_columns(X, 3, scale={1: 7.0})
+    ledger, alone = MuLedger(Budget(**BUDGET)), MuLedger(Budget(**BUDGET))
+    released = scales.scales_within(ledger, X, known, open_streams(0))
+    scales.scales_within(alone, X[:, [0, 2]], public_columns(X, 2), open_streams(0))
+    assert released.scale[1] == 7.0
+    assert released.std[1] == 0.0
+    assert released.found.all()
+    assert ledger.shares == alone.shares
+    assert ladder_sensitivity(np.array([7, 0, 7])) == ladder_sensitivity(np.array([7, 7]))
+    untouched = MuLedger(Budget(**BUDGET))
+    every = scales.scales_within(untouched, X, public_columns(X, 3, scale=[1, 10, 100]), open_streams(0))
+    np.testing.assert_array_equal(every.scale, [1.0, 10.0, 100.0])
+    assert untouched.shares == ()
+    assert scales.scale_shares(0, public_columns(X, 3, scale=[1, 10, 100]), MU) == (0.0, 0.0)
+
+
+def test_the_mean_has_it_all_where_scales_are_public():
+    X = np.random.default_rng(0).standard_normal((2_000, 3)) + 4.0
+    released = private_scales(X, **BUDGET, scale=[1, 1, 1], rng=0)
+    assert (released.mean_std < private_scales(X, **BUDGET, rng=0).mean_std).all()
+    assert not any("scales" in part.name for part in released.cost.parts)
+    with pytest.raises(ValueError, match="`scale` must leave"):
+        private_scales(X, **BUDGET, scale=[1, 1, 1], center=False)
+
+
+def test_what_a_row_counts_for_does_not_depend_on_the_type_of_the_table():
+    """float32 cells are taken as they are; differences, finiteness and clips are those of float64."""
+    X = np.random.default_rng(0).standard_normal((5_000, 3)).astype(np.float32)
+    X[3], X[10, 1] = np.float32(3e38), np.nan
+    X[4] = -X[3]  # the difference of both overflows in float32 only
+    narrow = private_scales(X, **BUDGET, center=False, rng=4)
+    np.testing.assert_array_equal(narrow.scale, private_scales(X.astype(float), **BUDGET, center=False, rng=4).scale)
+
+
+@pytest.mark.parametrize(
+    ("pair", "counts"),
+    [((1.7e308, 1.6e308), True), ((1.7e308, -1.7e308), False), ((np.inf, np.inf), False), ((np.nan, 1.0), False)],
+)
+def test_finiteness_is_that_of_the_difference(pair, counts):
+    """Decided after the subtraction, for the row as a whole, dense and sparse."""
+    rows = np.column_stack([pair, [1.0, 0.0]])
+    for table in (rows, sparse.csr_array(rows)):
+        assert scales._sizes(scales.pair_differences(table, 0))[0].any() == counts
+
+
+def test_a_sparse_table_is_never_filled(monkeypatch):
+    X = sparse.random_array((6_000, 40), density=0.3, rng=0, format="csr")
+    monkeypatch.setattr(sparse.csr_array, "toarray", None)
+    monkeypatch.setattr(sparse.csr_array, "todense", None)
+    released = private_scales(X, **BUDGET, center=False, scale={0: 1.0}, rng=0)
+    viewed = in_units(X, released.scale)
+    assert sparse.issparse(viewed)
+    assert viewed.nnz == X.nnz
+
+
 def test_a_mean_far_away_is_found():
     X = np.random.default_rng(0).standard_normal((6_000, 3)) + np.array([1e4, 0.0, -3.0])
     released = private_scales(X, **BUDGET, rng=0)
@@ -237,9 +307,19 @@ def test_partitions_without_a_pair_are_refused():
 
 
 def test_noise_does_not_pass_for_a_vote():
-    """Constant columns: some column of a table is found with probability 1/100 at most."""
-    finds = 0
-    for seed in range(200):
-        zeros = np.zeros((10, 5))
-        finds += scales._typical(zeros, np.ones(5, dtype=bool), MU, open_streams(seed).noise)[1].any()
-    assert finds <= 4
+    """Constant columns: some column of a table is voted for with probability 1/1000 at most, and then measured."""
+    zeros, voting = np.zeros((10, 5)), np.ones(5, dtype=bool)
+    votes = [scales._voted_clips(zeros, voting, True, MU, open_streams(seed).noise)[1] for seed in range(400)]
+    assert np.any(votes, axis=1).sum() <= 3
+
+
+def test_columns_of_few_values_are_clipped_where_they_are():
+    """All votes in one bin: the ladder starts where it begins, a single clip is where it ends."""
+    rng = np.random.default_rng(0)
+    flags = np.abs(np.diff(rng.random((40_000, 2)) < 0.1, axis=0).astype(float))
+    counts = of_rows(vote_counts, flags, voting=np.ones(2, dtype=bool))
+    for ladder, expected in ((True, 1.0), (False, 2.0**1.5)):
+        clips, seen = scales.clips_from_votes(counts, 100.0, ladder)
+        np.testing.assert_array_equal(clips, expected)
+        assert seen.all()
+    assert not scales.clips_from_votes(counts, counts.max() / 5.0, True)[1].any()

@@ -8,6 +8,7 @@ from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows.unit import as_rows_input
+from privspan.stable.near import NearCourse
 from privspan.sums.everyday import everyday_pca
 
 DELTA = 1e-6
@@ -17,6 +18,13 @@ def fitted(X, *, k=2, epsilon=1.0, seed=0, **options):
     """Run everyday PCA on any table."""
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
     return everyday_pca(source, k, MuLedger(Budget(epsilon, DELTA)), open_streams(seed), **options)
+
+
+def near(X, *, k=2, epsilon=1.0, seed=0):
+    """Run everyday PCA with the course near a subspace, on tables for which stable leverage is out of the question."""
+    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    ledger, streams = MuLedger(Budget(epsilon, DELTA)), open_streams(seed)
+    return everyday_pca(source, k, ledger, streams, instead=NearCourse(source, k, ledger, streams, seed + 1))
 
 
 def numbers(look):

@@ -459,8 +459,9 @@ ONE_PAIR = last_replaced(np.zeros((2, 256)), (1.0,) * 256, (2.0**20,) * 256)
 def voted(table, rng):
     """Count the columns whose vote is won by long differences: the one pair has short ones, or long ones, in all."""
     mu = mu_from_budget(EPSILON, DELTA)
-    typical, _ = scales._typical(table[:1] - table[1:], np.ones(256, dtype=bool), mu, open_streams(rng).noise)
-    return {"columns": float(np.sum((typical > 2.0**18) & (typical < 2.0**22)))}
+    voting, bits = np.ones(256, dtype=bool), open_streams(rng).noise
+    clips, _ = scales._voted_clips(table[:1] - table[1:], voting, True, mu, bits)
+    return {"columns": float(np.sum((clips > 2.0**18) & (clips < 2.0**22)))}
 
 
 @fault("votes with sensitivity one", lambda: refuted(voted, ONE_PAIR, runs=MANY // 4))

@@ -119,7 +119,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Case]]:
     bounds = {"norm_bound": 2.0, "target_bound": 1.0}
     yield "regression", lambda: {"x": ps.private_regression(X, X[:, 0], **BUDGET, **bounds, rng=1).coefficients}
     yield "PrivatePCA, not centred", fitted(ps.PrivatePCA(2, **BUDGET, center=False), X)
-    yield "PrivatePCA, norm bound", fitted(ps.PrivatePCA(2, **BUDGET, norm_bound=9.0), X + 1.0)
+    yield "PrivatePCA, robust", fitted(ps.PrivatePCA(2, **BUDGET, robust=True), X + 1.0)
     yield "PrivatePCA, dimension", fitted(ps.PrivatePCA("auto", **LOOSE, max_components=4), X)
     yield "ExactSubspace", fitted(ps.ExactSubspace(3, **BUDGET), whole)
     yield "ApproximateSubspace", fitted(ps.ApproximateSubspace(1, **LOOSE), line)

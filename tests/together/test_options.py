@@ -64,7 +64,7 @@ def test_a_method_that_cannot_be_chosen_is_forecast_only_when_asked_for(monkeypa
     assert asked == []
     assert [one.method for plan in (many, roomy) for one in plan.alternatives] == [*planner.METHODS, *planner.METHODS]
     assert asked == [many.n, roomy.n]
-    assert privspan.plan(2_000, 5_000, 3, **numbers, gamma=1e-5).method == "stable"
+    assert privspan.plan(2_000, 5_000, 3, **numbers, gamma=1e-5).method == "auto"
 
 
 def test_what_a_step_leaves_of_a_budget():

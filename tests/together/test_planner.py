@@ -80,19 +80,28 @@ def test_more_rows_and_more_budget_never_hurt(method):
         assert errors[-1] < errors[0]
 
 
-def test_without_gamma_kappa_decides():
-    easy, crowded = plan(10_000, 100, 3, **BUDGET), plan(1_500, 5_000, 3, **BUDGET)
+def test_without_gamma_the_data_are_asked_where_that_could_help():
+    easy, crowded = plan(200_000, 20, 3, **BUDGET), plan(1_500, 5_000, 3, **BUDGET)
     assert easy.method == "adaptive"
-    assert crowded.method == "stable"
+    assert "however short the tail" in easy.reason
+    assert crowded.method == "auto"
+    assert "question about the tail" in crowded.reason
     for chosen in (easy, crowded):
         assert chosen.assumed
         assert f"gamma = {chosen.gamma:.3g}" in chosen.reason
 
 
-def test_stable_leverage_is_taken_where_it_wins_and_never_beyond_its_memory():
-    assert plan(2_000, 5_000, 3, **BUDGET, gamma=1e-5).method == "stable"
-    assert plan(2_000, 5_000, 3, **BUDGET, gamma=1e-2).method == "adaptive"
-    assert plan(10**5, 10**9, 3, **BUDGET, gamma=1e-9).method != "stable"
+def test_with_gamma_the_plan_tells_whether_stable_leverage_looks_first():
+    short = plan(4_000, 1_000, 3, **BUDGET, gamma=1e-3 / 1_000**0.5)
+    assert short.method == "auto"
+    assert "stable leverage first, then localised rounds" in short.reason
+    assert short.error < 0.2 * short.alternatives[METHODS.index("adaptive")].error
+    assert short.abstention == 0.0
+    long = plan(4_000, 1_000, 3, **BUDGET, gamma=0.3 / 1_000**0.5)
+    assert long.method == "adaptive"
+    auto, adaptive, *_ = long.alternatives
+    assert (auto.error, auto.error_90) == (adaptive.error, adaptive.error_90)
+    assert plan(10**5, 10**9, 3, **BUDGET, gamma=1e-9).method == "adaptive"  # not even a few rows could be held
 
 
 def test_too_few_rows_are_called_useless_with_the_number_that_would_do():
@@ -104,16 +113,16 @@ def test_too_few_rows_are_called_useless_with_the_number_that_would_do():
     assert chosen.needed_n(USELESS / 2) <= needed
 
 
-@pytest.mark.parametrize("method", [*METHODS, "auto"])
+@pytest.mark.parametrize("method", [*METHODS, "any"])
 def test_needed_n_is_the_bar_between_enough_and_too_few(method):
     full = plan(3_000, 100, 2, **BUDGET, gamma=1e-4)
-    one = full if method == "auto" else full.alternatives[METHODS.index(method)]
+    one = full if method == "any" else full.alternatives[METHODS.index(method)]
     target = 0.05
     need = one.needed_n(target)
 
     def reached(n):
         again = plan(n, 100, 2, **BUDGET, gamma=1e-4)
-        methods = METHODS if method == "auto" else (method,)
+        methods = METHODS if method == "any" else (method,)
         return any(
             other.error <= target and other.abstention <= 0.2
             for other in again.alternatives
@@ -125,7 +134,8 @@ def test_needed_n_is_the_bar_between_enough_and_too_few(method):
 
 
 def test_what_cannot_be_reached_is_said():
-    assert plan(1_000, 100, 99, **BUDGET, gamma=0.99).alternatives[1].needed_n(1e-9) is None
+    full = plan(1_000, 100, 99, **BUDGET, gamma=0.99)
+    assert full.alternatives[METHODS.index("stable")].needed_n(1e-9) is None
 
 
 def test_fewer_methods_keep_the_choice_or_make_a_new_one():
@@ -141,7 +151,7 @@ def test_fewer_methods_keep_the_choice_or_make_a_new_one():
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0, 30.0, 1e5])
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.1, 0.9, 0.999999])
 def test_the_mu_beside_the_test_is_that_of_a_search(epsilon, delta):
-    found = _mu_beside_test(mu_from_budget(epsilon, delta), epsilon, delta)
+    found = _mu_beside_test(mu_from_budget(epsilon, delta), epsilon, delta, 0.2)
     assert found == pytest.approx(mu_from_budget(epsilon, 0.8 * delta), rel=1e-12)
 
 

@@ -14,6 +14,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.planner import plan
 from privspan.privacy import Budget
 from privspan.private import UselessPlanWarning, private_subspace
+from privspan.stable import choice
 from privspan.sums.adaptive import adaptive_subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -27,11 +28,21 @@ def table():
 def test_auto_runs_the_planned_method_with_the_same_noise(table):
     X, truth = table
     release = private_subspace(X, 2, **BUDGET, rng=7)
-    assert release.method == plan(3_000, 30, 2, **BUDGET).method == "adaptive"
-    assert release.subspace == adaptive_subspace(X, 2, **BUDGET, rng=7).subspace
+    assert plan(3_000, 30, 2, **BUDGET).method == "auto"
+    assert release.method == "auto (adaptive)"
     assert release.subspace.distance(truth) < 0.1
     assert release.parameters["predicted_error"] == plan(3_000, 30, 2, **BUDGET).error
     assert (release.cost.epsilon, release.cost.delta) == (1.0, 1e-6)
+
+
+def test_where_public_numbers_leave_no_choice_auto_is_adaptive_bit_for_bit(table):
+    X, _ = table
+    release = private_subspace(X, 2, **BUDGET, gamma=0.1 / 28**0.5, rng=7)
+    alone = adaptive_subspace(X, 2, **BUDGET, rng=7)
+    assert plan(3_000, 30, 2, **BUDGET, gamma=0.1 / 28**0.5).method == release.method == "adaptive"
+    assert release.subspace == alone.subspace
+    assert release.cost == alone.cost
+    assert all(part.mu is not None for part in release.cost.parts)  # no delta is set aside
 
 
 def test_the_choice_depends_on_public_numbers_only():
@@ -43,7 +54,7 @@ def test_the_choice_depends_on_public_numbers_only():
 def test_auto_takes_stable_leverage_where_the_plan_says_so():
     X, truth = gaussian_subspace(1_000, 400, 3, gamma_w=1e-4, rng=0)
     release = private_subspace(X, 3, **BUDGET, gamma=1e-4 / 397**0.5, rng=3)
-    assert release.method == "stable"
+    assert release.method == "auto (stable look)"
     assert release.subspace.distance(truth) < 0.05
 
 
@@ -65,9 +76,10 @@ def test_every_method_can_be_asked_for(method, name):
     assert not release.private
 
 
-def test_sparse_tables_are_not_densified_and_not_given_to_methods_that_refuse_them(monkeypatch):
+def test_sparse_tables_are_not_densified_where_too_few_rows_would_fit(monkeypatch):
     X, _ = gaussian_subspace(1_000, 400, 3, gamma_w=1e-4, rng=0)
     monkeypatch.setattr(sparse.csr_array, "toarray", None)
+    monkeypatch.setattr(choice, "_COPIED_BYTES", 2**16)
     table = sparse.csr_array(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UselessPlanWarning)
@@ -105,5 +117,5 @@ def test_gaussian_methods_spend_exactly_the_mu_of_their_budget(table):
     X, _ = table
     for method in [name for name, method in private.ALGORITHMS.items() if method.within is not None]:
         cost = private_subspace(X, 2, **BUDGET, method=method, rng=0).cost
-        square = sum(Fraction(part.mu) ** 2 for part in cost.parts)
+        square = sum(Fraction(part.mu) ** 2 for part in cost.parts if part.mu is not None)
         assert square <= Fraction(Budget(1.0, 1e-6).mu) ** 2

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -29,7 +29,6 @@ from privspan.privacy.noise import add_gaussian, rounded_normal
 from privspan.privacy.randomness import RandomLike, Streams
 from privspan.privacy.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
 from privspan.rows.unit import Rows
-from privspan.stable.plan import StableBudget
 from privspan.stable.release import goes_on, random_rotation
 from privspan.sums.grid import NoiseLevel, gaussian_symmetric
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
@@ -184,10 +183,8 @@ def _permute_and_flip(draws: int, streams: Streams) -> float:
 
 
 def _goes_on(draws: int, streams: Streams) -> float:
-    shares = {field.name: 0.5 for field in fields(StableBudget)}
-    budget = StableBudget(**{**shares, "delta_test": 0.1})
     chance = float(stats.norm.cdf(stats.norm.ppf(0.1) + 3 * 0.5))
-    return chi_square([goes_on(4, budget, streams.noise) for _ in range(draws)], _coins(chance))
+    return chi_square([goes_on(4, 0.5, 0.1, streams.noise) for _ in range(draws)], _coins(chance))
 
 
 # ---- Gaussian noise --------------------------------------------------------------------------------------------

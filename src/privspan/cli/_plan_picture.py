@@ -15,11 +15,14 @@ import numpy as np
 from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.planner import METHODS, USELESS, Plan, plan
+from privspan.report.words import planned_name
 
 _POINTS = 60
 _SPAN = 30.0  # the curves reach so many times fewer and more rows
 _MOST_ABSTENTION = 0.2  # beyond, a curve is dotted: the method would often give no answer
-_COLOURS = dict(zip(("everyday", *METHODS), ("#222222", "#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True))
+_COLOURS = dict(
+    zip(("everyday", *METHODS), ("#2f2f2f", "#b8860b", "#1b6ca8", "#d1495b", "#66a182", "#8d8d8d"), strict=True)
+)
 
 
 def save(
@@ -42,7 +45,7 @@ def _page(found: Plan, wanted: float, words: Sequence[str]) -> str:
     """Return the curves, the table and what it means."""
     svg = _drawn(found, wanted, "svg").decode()
     rows = "\n".join(
-        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{one.method}</td><td>{one.error:.2g}</td>'
+        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{planned_name(one)}</td><td>{one.error:.2g}</td>'
         f"<td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
         for one in found.alternatives
     )
@@ -58,10 +61,11 @@ def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
     figure = Figure(figsize=(7.5, 4.6), layout="constrained")
     axes: Any = figure.subplots()
     sizes, curves = _curves(found)
-    for method, (error, abstains) in curves.items():
+    for one in found.alternatives:
+        method, (error, abstains) = one.method, curves[one.method]
         axes.plot(sizes, error, ":", color=_COLOURS[method], lw=1)
         answered = np.where(abstains <= _MOST_ABSTENTION, error, np.nan)
-        axes.plot(sizes, answered, color=_COLOURS[method], lw=2.2, label=method)
+        axes.plot(sizes, answered, color=_COLOURS[method], lw=2.2, label=planned_name(one))
     axes.axvline(found.n, color="0.5", lw=1)
     axes.annotate(f" {found.n:,} rows", (found.n, 1.0), color="0.35", va="bottom", annotation_clip=False)
     axes.axhline(wanted, color="0.5", lw=1, ls="--")
@@ -97,7 +101,7 @@ def _planned(n: int, d: int, k: int, numbers: dict[str, Any]) -> list[tuple[floa
     try:
         return [(one.error, one.abstention) for one in plan(n, d, k, **numbers).alternatives]
     except ValueError:
-        return [(1.0, 0.0)] * len(_COLOURS)
+        return [(1.0, 0.0)] * len(_COLOURS)  # more than enough
 
 
 def _numbers(found: Plan) -> str:

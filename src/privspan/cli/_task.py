@@ -93,8 +93,7 @@ class Task(Learning):
         found = predict(n, d, k, **numbers, scale=self.center and self.scale and self.bounds is None)
         if self.method == "auto" and not self.robust:
             return found
-        named = "adaptive" if self.method == "auto" else self.method
-        return next((one for one in found.alternatives if one.method == named), found)
+        return next((one for one in found.alternatives if one.method == self.method), found)
 
     def _check_auto(self, usable: int, d: int) -> None:
         most = min(10, d - 1, usable // 2 - 1) if self.max_k is None else self.max_k
@@ -107,8 +106,10 @@ class Task(Learning):
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
         if self.exact:
             return None
-        by = EVERYDAY if self._settings(source).everyday else ALGORITHMS.get(self.method, ALGORITHMS["adaptive"])
-        return None if by.passes is None else by.passes * source.shape[0]
+        # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
+        named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
+        passes = (EVERYDAY if self._settings(source).everyday else named).passes
+        return None if passes is None else passes * source.shape[0]
 
     def run(self, source: RowSource) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""

@@ -78,10 +78,12 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
+    from privspan.report.words import planned_name
+
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (one.method, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
+        (planned_name(one), f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
@@ -100,7 +102,7 @@ def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> lis
     """Say what the table means."""
     said = "very good" if found.error <= _VERY_GOOD else "good" if found.error <= _GOOD else "rough"
     said = said if found.useful else "useless: half of a direction or more would be noise"
-    take = "Leave --method out (everyday)" if found.method == "everyday" else f"Take {found.method}"
+    take = f"Leave --method out ({found.method})" if found.method in ("everyday", "auto") else f"Take {found.method}"
     best = min((rows for rows in needed.values() if rows is not None), default=None)
     rows = "no number of rows would do" if best is None else f"about {best:,} rows are predicted to do"
     supposed = (

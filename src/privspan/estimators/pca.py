@@ -144,7 +144,7 @@ class PrivatePCA(SubspaceEstimator):
         return self.mean_
 
     def _units(self) -> Any:
-        return self.scale_
+        return getattr(self, "scale_", 1.0)  # models that were stored before there were units have none
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # the parameter is scikit-learn's
         said = "" if not hasattr(self, "release_") else self.release_.headline

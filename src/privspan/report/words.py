@@ -10,6 +10,7 @@ import math
 import re
 
 from privspan.ledger.release_file import KNOWN_METHODS
+from privspan.planner import Plan
 from privspan.privacy import PrivacyCost, Release
 from privspan.private import Method
 
@@ -96,6 +97,11 @@ def strength(epsilon: float) -> str:
     if epsilon <= 3.0:
         return "a fair promise"
     return "a weak promise" if epsilon <= 10.0 else "hardly a promise"
+
+
+def planned_name(plan: Plan) -> str:
+    """Return what a method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+    return "robust" if plan.center and plan.method == "auto" else plan.method
 
 
 # ---- What a private PCA says of itself --------------------------------------------------------------------------

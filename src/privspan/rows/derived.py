@@ -54,6 +54,22 @@ class ShiftedRows(_Derived):
         return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
+class RowsWithConstant(_Derived):
+    """Every row of a dense source less one vector, with a constant as its last entry, in float64."""
+
+    def __init__(self, source: RowSource, shift: NDArray[np.float64], constant: float) -> None:
+        super().__init__(source)
+        self._shift, self._constant = shift, constant
+        self.shape, self.dtype, self.names = (source.shape[0], source.shape[1] + 1), np.dtype(np.float64), None
+
+    def _made(self, rows: NDArray[Any]) -> Any:
+        return less_with_constant(rows, self._shift, self._constant)
+
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)``, made of the rows where they lie."""
+        return self._source.lend(rows, lambda lent: function(self._made(lent)))
+
+
 class ScaledColumns(_Derived):
     """Every column of a source times a number of its own, in float64.
 
@@ -162,6 +178,14 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
     with np.errstate(all="ignore"):
         return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
+
+
+def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
+    """Return rows less a vector, with a constant as their last entry."""
+    made = np.empty((rows.shape[0], rows.shape[1] + 1))
+    less(rows, subtrahend, out=made[:, :-1])
+    made[:, -1] = constant
+    return made
 
 
 def times(rows: Any, factors: NDArray[np.float64]) -> Any:

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from privspan.privacy import Budget, Part
 from privspan.privacy.randomness import Streams
 from privspan.stable.leverage import GRID, block_norms, combination, diagonal_blocks, exact_gram
-from privspan.stable.plan import GROUP_STRENGTH, GROUPS, group_shares, override, plan_levels
-from privspan.stable.release import certified_release, each_alone, released_tail
+from privspan.stable.plan import GROUP_STRENGTH, GROUPS, certified_plan, group_shares
+from privspan.stable.release import certified_release
+from privspan.stable.scales import each_alone, released_tail
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
 
 _SLICE_BYTES = 2**26
 _SHRINK = 1e-7
-_BINS_PER_OCTAVE = 3
 
 
 def stable_group_step(
@@ -50,8 +50,9 @@ def stable_group_step(
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
-    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise, _BINS_PER_OCTAVE)
-    plan = override(plan_levels(t, d, GROUP_STRENGTH * t, tail, shares.margins, GROUPS, width=k), options, width=k)
+    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise)
+    test = shares.mu_test, shares.delta_test
+    plan = certified_plan(t, d, GROUP_STRENGTH * t, tail, *test, GROUPS, options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}
     if plan is None:
         return None, parameters, shares.parts()

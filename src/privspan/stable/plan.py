@@ -156,20 +156,33 @@ def group_tail_weight(groups: int, mu: float) -> float:
 @lru_cache(maxsize=256)
 def plan_stable_split(n: int, k: int, epsilon: float, delta: float, *, counts_long: bool = True) -> StableSplit:
     """Split the budget so that normal records with equal signal eigenvalues get the least noise."""
-    best = StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, 0.1, 0.45)  # for too few records, which abstain
+    splits = [
+        split_of_mu(n, k, mu, share, share * delta, counts_long=counts_long)
+        for share, mu in _test_shares(epsilon, delta)
+    ]
+    return min(splits, key=lambda one: one[0])[1]
+
+
+def split_of_mu(
+    n: int, k: int, mu: float, share: float, delta_test: float, *, counts_long: bool = True
+) -> tuple[float, StableSplit]:
+    """The same for a given mu and chance to go on wrongly, with the error to expect; infinite for too few records.
+
+    The error is the noise of an entry of the basis at a tail of 1e-3, `share` is noted as that of delta.
+    """
+    best = StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, share, 0.45)  # for too few records, which abstain
     least = math.inf
-    for test_share, mu in _test_shares(epsilon, delta):
-        scale, tail, long = scale_weights(n, k, mu)
-        long = long if counts_long else 0.0
-        for quantile, signal in product(_QUANTILES, _SIGNAL_WEIGHTS):
-            scale_norm, share = normal_scales(k, quantile)
-            strength = usual_strength(n, share, mu, signal)
-            levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=TIGHT)
-            left = 1 - scale - tail - long - signal
-            error, test, noise, _ = least_noise(left, mu, test_share * delta, levels, _TEST_WEIGHTS)
-            if error < least:
-                best, least = StableSplit(scale, tail, long, signal, test, noise, test_share, quantile), error
-    return best
+    scale, tail, long = scale_weights(n, k, mu)
+    long = long if counts_long else 0.0
+    for quantile, signal in product(_QUANTILES, _SIGNAL_WEIGHTS):
+        scale_norm, strength_share = normal_scales(k, quantile)
+        strength = usual_strength(n, strength_share, mu, signal)
+        levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=TIGHT)
+        left = 1 - scale - tail - long - signal
+        error, test, noise, _ = least_noise(left, mu, delta_test, levels, _TEST_WEIGHTS)
+        if error < least:
+            best, least = StableSplit(scale, tail, long, signal, test, noise, share, quantile), error
+    return least, best
 
 
 def usual_strength(n: int, share: float, mu: float, signal: float) -> float:
@@ -205,7 +218,7 @@ def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
     """Room for a preset; that of "auto" grows with the released share of groups whose tails are long."""
     if preset == "auto":
         share = min(max(long_share, 0.0), 1.0)
-        return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 6.5 * share))
+        return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
     return TIGHT if preset == "tight" else ROBUST
 
 
@@ -264,6 +277,26 @@ def plan_levels(
     margin = min(largest, full_level - chosen_ramp - 2)
     bounds = float(signal), float(spread[row, column]), float(ridge[row, 0])
     return LeveragePlan(full_level, chosen_ramp, movers, *bounds, margin)
+
+
+def certified_plan(
+    n: int,
+    d: int,
+    strength: float,
+    tail: float,
+    mu_test: float,
+    delta_test: float,
+    room: Allowance,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    width: int = 1,
+) -> LeveragePlan | None:
+    """Plan for a test with that mu and delta, with what the caller fixed; None if there is none with a useful bound.
+
+    `strength` and `tail` are released or public, as are all other arguments.
+    """
+    margins = margins_to_reach(delta_test, mu_test)
+    return override(plan_levels(n, d, strength, tail, margins, room, width=width), changes or {}, width=width)
 
 
 def _level(**parameters: Any) -> None:

@@ -3,6 +3,7 @@
 Steps: (1) release the scale of the norms and divide, (2) release the length of a record's part outside the
 subspace, (3) release the strength of the signal, (4) plan, (5) weigh records by stable leverage levels, (6) test in
 private that the plan's bound holds, (7) release the weighted top-k space with noise of the certified size.
+`StableRecords` has these steps one by one, each with a mu of its own; `stable_subspace` puts them together.
 Proofs: ``docs/explanation/stable-leverage.md``.
 """
 
@@ -23,11 +24,12 @@ from privspan.privacy import Budget, Release
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.unit import as_rows_input
+from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import plan as stable_plan
-from privspan.stable.certificate import EIGENVALUE_TOLERANCE, kth_eigenvalue
+from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_eigenvalue
 from privspan.stable.leverage import GRID, combination, exact_gram
-from privspan.stable.release import certified_release, each_alone, noisy_histogram, released_share, released_tail
+from privspan.stable.release import Certified, NoisyBasis, certified_items, noisy_basis
+from privspan.stable.scales import noisy_histogram, released_share, released_tail, smallest_squares
 
 Array = NDArray[np.float64]
 
@@ -115,24 +117,131 @@ def stable_subspace(
     streams = open_streams(rng)
     planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
     shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
-    rows = _ScaledRows(table)
+    records = StableRecords(table, k, streams)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
-    log_scale = _norm_scale(rows, shares, streams.noise)  # (1)
-    rows.scale_to(log_scale)
-    gram = exact_gram(rows.column_slices(), n)  # (n, n)
-    tail, long_share = _tail_length(gram, k, shares, streams)  # (2)
-    strength = _signal_strength(gram, k, shares, streams.noise)  # (3)
-    released |= {"log2_norm_scale": log_scale, "tail_length": tail, "signal_strength": strength}
+    released["log2_norm_scale"] = records.release_scale(shares.mu_scale, shares.norm_quantile)  # (1)
+    tail = records.release_tail(shares.mu_tail)  # (2)
+    long_share = records.release_long_share(tail, shares.mu_long) if shares.mu_long else 0.0
+    strength = records.release_strength(shares.mu_signal)  # (3)
+    released |= {"tail_length": tail, "signal_strength": strength}
     released |= {"long_share": long_share} if shares.mu_long else {}
     room = stable_plan.allowance_for(preset, long_share)
-    plan = stable_plan.override(stable_plan.plan_levels(n, d, strength, tail, shares.margins, room), expert)  # (4)
+    plan = stable_plan.certified_plan(n, d, strength, tail, shares.mu_test, shares.delta_test, room, expert)  # (4)
     subspace = None
     if plan is not None:
-        pull = partial(combination, rows.column_slices)
-        subspace = certified_release(gram, 1, pull, plan, k, shares, streams)  # (5)-(7)
         released |= asdict(plan)
+        passed = records.certified(plan, shares.mu_test, shares.delta_test)  # (5), (6)
+        if passed is not None:
+            subspace = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation).subspace  # (7)
     return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
+
+
+class StableRecords:
+    """The records of a dense table as items of stable leverage, and the private steps on them one by one.
+
+    Each step takes its own mu and spends nothing else, so that a caller may leave steps out, stop, or go on with
+    something different after any of them; all it decides by must be public or released. Records have length 1 until
+    `release_scale` makes the short ones shorter. The Gram matrix (n, n) is made when a step first asks for it.
+
+    Guarantee
+    ---------
+    Every method says what it costs for replace-one neighbours, given what was released before; together they compose
+    as the page tells, which `stable_subspace` does. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+
+    def __init__(self, table: NDArray[np.generic] | RowSource, k: int, streams: Streams) -> None:
+        self._rows, self._k, self._noise = _ScaledRows(table), k, streams.noise
+        self._groups = public_groups(table.shape[0], k, streams.public)
+        self._gram: Array | None = None
+
+    @property
+    def gram(self) -> Array:
+        """Exact Gram matrix (n, n) of the records as they are scaled: not released."""
+        if self._gram is None:
+            self._gram = exact_gram(self._rows.column_slices(), len(self._rows.length))
+        return self._gram
+
+    def release_scale(self, mu: float, quantile: float) -> float:
+        """Step 1: release the logarithm of that quantile of the norms, and divide records by it or by their norm.
+
+        Guarantee
+        ---------
+        mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
+        """
+        log_scale = _norm_scale(self._rows, mu, quantile, self._noise)
+        self._rows.scale_to(log_scale)
+        self._gram = None
+        return log_scale
+
+    def release_tail(self, mu: float) -> float:
+        """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records.
+
+        Guarantee
+        ---------
+        mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
+        """
+        return released_tail(self._squares(), mu, self._noise)
+
+    def release_long_share(self, tail: float, mu: float) -> float:
+        """Step 2, continued: release which share of these groups is clearly longer than the released `tail`.
+
+        Guarantee
+        ---------
+        mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
+        """
+        long = int(np.count_nonzero(self._squares() > (stable_plan.LONG_TAIL * tail) ** 2))
+        return released_share(long, len(self._groups), mu, self._noise)
+
+    def release_strength(self, mu: float) -> float:
+        """Step 3: release the k-th eigenvalue, which one record moves by at most 1, less a margin for the noise.
+
+        Guarantee
+        ---------
+        mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
+        """
+        sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / mu
+        noisy = add_gaussian(np.array([kth_eigenvalue(self.gram, self._k)]), sigma, self._noise)
+        return float(noisy[0]) - stable_plan.SIGNAL_QUANTILE * sigma
+
+    def certified(self, plan: LeveragePlan, mu: float, delta: float) -> Certified | None:
+        """Steps 5 and 6: test in private whether the plan's bound holds; None is *no*. See `certified_items`."""
+        return certified_items(self.gram, 1, self._k, plan, mu, delta, self._noise)
+
+    def noisy_basis(self, passed: Certified, mu: float, delta_rotation: float) -> NoisyBasis:
+        """Step 7, after *yes*: release a basis (d, k) of the weighted top-k space. See `release.noisy_basis`."""
+        pull = partial(combination, self._rows.column_slices)
+        return noisy_basis(passed, pull, mu, delta_rotation, self._noise)
+
+    def _squares(self) -> Array:
+        """Squared smallest singular value of each group, (groups,)."""
+        return smallest_squares(self.gram[self._groups[:, :, None], self._groups[:, None, :]])
+
+
+def public_groups(n: int, k: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Deal row numbers into disjoint groups (n // (k + 1), k + 1)."""
+    return generator.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
+
+
+def unit_tail_squares(table: Any, groups: NDArray[np.intp]) -> Array:
+    """Squared smallest singular value of each group of records at unit length, from the rows of the groups alone.
+
+    `table` is a dense or sparse table or source, `groups` (t, k + 1) are disjoint row numbers. Each value is a
+    function of the records of its group, to the last bit, so that `released_tail` may follow.
+    """
+    return np.concatenate([smallest_squares(grams) for grams in group_grams(table, groups)])
+
+
+def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
+    """Yield Gram matrices (some, m, m) of groups (t, m) of records at unit length: exact, as sums on a grid."""
+    d = int(table.shape[1])
+    at_a_time = max(1, _ROW_BYTES // (8 * d * groups.shape[1]))
+    for start in range(0, len(groups), at_a_time):
+        some = groups[start : start + at_a_time]
+        read = table[some.ravel()]
+        rows = np.hstack(list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices()))
+        rows = rows.reshape(*some.shape, d)
+        yield rows @ rows.transpose(0, 2, 1)
 
 
 class _ScaledRows:
@@ -151,7 +260,7 @@ class _ScaledRows:
         step = max(1, _ROW_BYTES // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
-        self._factor = np.zeros(n)
+        self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
         rows = np.abs(self._table[part].astype(np.float64))  # (step, d)
@@ -173,7 +282,10 @@ class _ScaledRows:
         return np.where(self.length > 0, _NORM_BINS_PER_OCTAVE * octave + quarter, -1).astype(np.int64)
 
     def scale_to(self, log_scale: float) -> None:
-        """Divide each record by its norm or by 2^log_scale, whichever is larger, and a little more."""
+        """Divide each record by its norm or by 2^log_scale, whichever is larger, and a little more.
+
+        Before any call records have unit length.
+        """
         d = self._table.shape[1]
         shrink = 1 - np.sqrt(d) * GRID - 2.0**-40  # rounding to the grid moves a record by at most √d · grid / 2
         floor = np.exp2(np.clip(log_scale - self.exponent, -1000, 1000))
@@ -201,36 +313,13 @@ class _ScaledRows:
         rows_seen(n)
 
 
-def _norm_scale(rows: _ScaledRows, shares: stable_plan.StableBudget, bits: BitSource) -> float:
-    """Step 1: release the logarithm of a low quantile of the norms, from their noisy log-histogram."""
+def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:
+    """Release the logarithm of a low quantile of the norms, from their noisy log-histogram."""
     size = _NORM_BINS_PER_OCTAVE * (_NORM_OCTAVES[1] - _NORM_OCTAVES[0])
-    counts = noisy_histogram(rows.norm_bins(), size, shares.mu_scale, bits)
+    counts = noisy_histogram(rows.norm_bins(), size, mu, bits)
     centre = int(np.argmax(np.convolve(counts, np.ones(8, dtype=np.int64), "same")))
     start = max(0, centre - 16)
     below = np.cumsum(counts[start : centre + 16])
-    reached = np.flatnonzero(below >= shares.norm_quantile * len(rows.length))
+    reached = np.flatnonzero(below >= quantile * len(rows.length))
     last = start + (int(reached[0]) if len(reached) else len(below) - 1)
     return (last + 1) / _NORM_BINS_PER_OCTAVE + _NORM_OCTAVES[0] - 1
-
-
-def _tail_length(gram: Array, k: int, shares: stable_plan.StableBudget, streams: Streams) -> tuple[float, float]:
-    """Step 2: release the smallest singular value that is typical of disjoint groups of k + 1 records.
-
-    With a share of the budget for it, also release how many groups are clearly longer than that.
-    """
-    n = len(gram)
-    groups = streams.public.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
-    blocks = gram[groups[:, :, None], groups[:, None, :]]  # (groups, k + 1, k + 1)
-    squares = each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], blocks)
-    tail = released_tail(squares, shares.mu_tail, streams.noise, per_octave=3 if n < 3000 else 4)
-    if not shares.mu_long:
-        return tail, 0.0
-    long = int(np.count_nonzero(squares > (stable_plan.LONG_TAIL * tail) ** 2))
-    return tail, released_share(long, len(squares), shares.mu_long, streams.noise)
-
-
-def _signal_strength(gram: Array, k: int, shares: stable_plan.StableBudget, bits: BitSource) -> float:
-    """Step 3: release the k-th eigenvalue, which one record moves by at most 1, less a margin for the noise."""
-    sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / shares.mu_signal
-    noisy = add_gaussian(np.array([kth_eigenvalue(gram, k)]), sigma, bits)
-    return float(noisy[0]) - stable_plan.SIGNAL_QUANTILE * sigma

@@ -1,14 +1,15 @@
 """The second half of stable leverage, for records and for groups: filter, certificate, test, noise.
 
-Given the exact Gram matrix of the items and a plan made of public and released numbers, `certified_release`
-weighs the items by their levels, tests in private that neighbours cannot move the weighted top-k space by more than
-the plan's bound, and releases that space with Gaussian noise of the certified size, or abstains. Also here: noisy
-histograms of scales, with which both algorithms begin. Proofs: ``docs/explanation/stable-leverage.md``.
+Two steps, each with a mu of its own, so that whoever composes them may do something else after a *no*:
+`certified_items` weighs the items by their levels and tests in private that neighbours cannot move the weighted top-k
+space by more than the plan's bound; `noisy_basis` releases that space with Gaussian noise of the certified size.
+`certified_release` is the one after the other. Proofs: ``docs/explanation/stable-leverage.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,66 +36,28 @@ _ROOM = 1e-6  # more than rounding the weighted Gram matrix moves an eigenvalue
 _ROTATION_SCALE = 2.0**54
 
 
-def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
-    """Apply a batched routine of LAPACK that returns one number per matrix; where it fails, that number is NaN.
+@dataclass(frozen=True)
+class Certified:
+    """Items that passed the test, for `noisy_basis`: unreleased numbers, to be handed on and not looked at."""
 
-    A batch fails as a whole when one matrix does, which would let a record decide about all the others.
-    """
-    try:
-        return function(*stacks)
-    except np.linalg.LinAlgError:
-        if len(stacks[0]) == 1:
-            return np.full(1, np.nan)
-        return np.concatenate([each_alone(function, *(s[i : i + 1] for s in stacks)) for i in range(len(stacks[0]))])
+    gram: Array  # (N, N), N the number of columns of all items
+    weights: Array  # (N,), in [0, 1]
+    width: int
+    k: int
+    plan: LeveragePlan
 
 
-def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
-    """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
+@dataclass(frozen=True)
+class NoisyBasis:
+    """A basis in a random gauge, with noise: both numbers are released."""
 
-    Guarantee
-    ---------
-    mu-GDP for replace-one neighbours if a record decides one bin alone: the counts move by at most √2.
-    Proof: ``docs/explanation/stable-leverage.md``.
-    """
-    counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
-    return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
+    basis: Array  # (d, k), on a grid; orthonormal but for the noise
+    std: float  # standard deviation of the noise in each entry
 
-
-def log_bins(squares: Array, per_octave: int, size: int) -> NDArray[np.int64]:
-    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/p) to 2^(−j/p); −1 for NaN."""
-    missing = np.isnan(squares)
-    depth = np.floor(-0.5 * per_octave * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
-    return np.where(missing, -1, np.clip(depth, 0, size - 1)).astype(np.int64)
-
-
-def released_tail(squares: Array, mu: float, bits: BitSource, per_octave: int) -> float:
-    """Release a length that most of the given squared lengths stay below.
-
-    It is the upper edge of the first bin of a noisy log-histogram that clearly holds a good share.
-
-    Guarantee
-    ---------
-    mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
-    post-processing. Proof: ``docs/explanation/stable-leverage.md``.
-    """
-    size = 26 * per_octave
-    counts = noisy_histogram(log_bins(squares, per_octave, size), size, mu, bits)
-    bar = max(3.6 * np.sqrt(2.0) / mu, 0.08 * len(squares))
-    clear = np.flatnonzero(counts >= bar)
-    first = int(clear[0]) if len(clear) else int(np.argmax(counts))
-    return float(2.0 ** (-first / per_octave))
-
-
-def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
-    """Release which share of disjoint groups is long, less one standard deviation of its noise.
-
-    Guarantee
-    ---------
-    mu-GDP for replace-one neighbours if a record decides one group alone: the count moves by at most 1.
-    Proof: ``docs/explanation/stable-leverage.md``.
-    """
-    sigma = (1 + 1e-12) / mu
-    return float(long + rounded_normal(1, sigma, bits)[0] - sigma) / max(groups, 1)
+    @property
+    def subspace(self) -> Subspace:
+        """The span of the columns."""
+        return Subspace.from_spanning(self.basis)
 
 
 def certified_release(
@@ -111,31 +74,63 @@ def certified_release(
     an additive delta_test + delta_rotation, for all data. It abstains when the test says no and otherwise only on
     public grounds. Proof: ``docs/explanation/stable-leverage.md``.
     """
+    passed = certified_items(gram, width, k, plan, budget.mu_test, budget.delta_test, streams.noise)
+    if passed is None:
+        return None
+    return noisy_basis(passed, pull, budget.mu_noise, budget.delta_rotation, streams.noise).subspace
+
+
+def certified_items(
+    gram: Array, width: int, k: int, plan: LeveragePlan, mu: float, delta: float, bits: BitSource
+) -> Certified | None:
+    """Ask in private whether neighbours could move the weighted top-k space by more than the plan's bound.
+
+    `gram` and `plan` are those of `certified_release`. None is *no*: there are no levels, the margin is 0 or the coin
+    said so, which the caller must not tell apart, or float64 does not resolve the public plan.
+
+    Guarantee
+    ---------
+    For replace-one neighbours, which change one item: if both margins are at least 1, *yes* or *no* is mu-GDP;
+    otherwise *yes* has probability at most delta on either side. Only *yes* or *no* may be used, and the items after
+    *yes* by `noisy_basis`. Proof: ``docs/explanation/stable-leverage.md``.
+    """
     if not plan.computable(len(gram)):
         return None
     levels = leverage_levels(gram, width, k, plan)
     margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
-    if levels is None or not goes_on(margin, budget, streams.noise):
+    if levels is None or not goes_on(margin, mu, delta, bits):
         return None
-    basis, basis_error = _weighted_basis(gram, np.repeat(plan.weights(levels), width), pull, plan, k)
-    rotation, rotation_error = random_rotation(k, budget.delta_rotation / 2, streams.noise)  # on either side
-    shift = procrustes_bound(plan.sensitivity() * np.sqrt(width)) + 2 * (basis_error + rotation_error)
-    noisy = _with_noise(basis @ rotation, shift, budget.mu_noise, streams.noise)
-    return Subspace.from_spanning(noisy)
+    return Certified(gram, np.repeat(plan.weights(levels), width), width, k, plan)
 
 
-def goes_on(margin: int, budget: StableBudget, bits: BitSource) -> bool:
-    """Say yes with probability Φ(Φ⁻¹(delta_test) + (margin − 1) mu_test), never at margin 0.
+def noisy_basis(passed: Certified, pull: Pull, mu: float, delta_rotation: float, bits: BitSource) -> NoisyBasis:
+    """Release a basis of the weighted top-k space with noise; there is no way for it to fail.
 
     Guarantee
     ---------
-    mu_test-GDP between neighbours whose margins are both at least 1 and differ by at most 1; yes with
-    probability at most delta_test at margin 1. Proof: ``docs/explanation/stable-leverage.md``.
+    For replace-one neighbours, which change one item, and which both passed with a margin of at least 1: mu-GDP up to
+    an additive delta_rotation. The standard deviation of the noise is a function of the plan, mu and public numbers.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    plan, k = passed.plan, passed.k
+    basis, basis_error = _weighted_basis(passed.gram, passed.weights, pull, plan, k)
+    rotation, rotation_error = random_rotation(k, delta_rotation / 2, bits)  # on either side
+    shift = procrustes_bound(plan.sensitivity() * np.sqrt(passed.width)) + 2 * (basis_error + rotation_error)
+    return _with_noise(basis @ rotation, shift, mu, bits)
+
+
+def goes_on(margin: int, mu: float, delta: float, bits: BitSource) -> bool:
+    """Say yes with probability Φ(Φ⁻¹(delta) + (margin − 1) mu), never at margin 0.
+
+    Guarantee
+    ---------
+    mu-GDP between neighbours whose margins are both at least 1 and differ by at most 1; yes with probability at most
+    delta at margin 1. Proof: ``docs/explanation/stable-leverage.md``.
     """
     if margin < 1:
         return False
-    first = float(ndtri(budget.delta_test)) - _SCORE_SLACK
-    score = min(first + (margin - 1) * budget.mu_test * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
+    first = float(ndtri(delta)) - _SCORE_SLACK
+    score = min(first + (margin - 1) * mu * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
     return bits.bernoulli(int(ndtr(score) * 2.0**_TEST_BITS), _TEST_BITS)
 
 
@@ -199,8 +194,8 @@ def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
     yield from sure_bases(weighted, k, plan.tail + _ROOM, plan.signal - _ROOM)
 
 
-def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> Array:
+def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> NoisyBasis:
     """Add Gaussian noise for the given sensitivity on a grid fine enough that rounding costs next to nothing."""
     grid = grid_for(shift / mu) / 16
     sigma = (shift + rounding_charge(basis.size, grid)) / mu * (1 + 1e-12)
-    return add_gaussian(basis, sigma, bits, grid=grid)
+    return NoisyBasis(add_gaussian(basis, sigma, bits, grid=grid), float(sigma))

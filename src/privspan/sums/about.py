@@ -21,7 +21,7 @@ from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import HeldRows
 from privspan.rows.compressed import entry_rows, summed_rows
-from privspan.rows.derived import ScaledColumns, times
+from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
 from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
 from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
 from privspan.sums.lengths import LONGEST, row_lengths
@@ -88,6 +88,18 @@ def in_units(source: Any, units: Array) -> Any:
     if is_sparse(source):
         return times(source, factors)
     return ScaledColumns(HeldRows(source.shape, source.dtype, lambda: source), factors)
+
+
+def with_constant(source: Any, centre: Array, constant: float) -> Any:
+    """Return the rows of a dense table less a released centre, each with the same last entry; (n, d + 1).
+
+    A row that is not finite stays so: as a unit row it counts as zero, its constant too.
+    """
+    if isinstance(source, PartitionedTable):
+        made = partial(less_with_constant, subtrahend=centre, constant=constant)
+        return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
+    held = source if isinstance(source, RowSource) else HeldRows(source.shape, source.dtype, lambda: source)
+    return RowsWithConstant(held, centre, constant)
 
 
 def spread_of(rows: AnyRows) -> float:

@@ -29,6 +29,7 @@ from privspan.subspace import Subspace
 from privspan.sums import plan as planner
 from privspan.sums.estimate import (
     Estimate,
+    constant_last,
     first_estimate,
     joined,
     local_slope,
@@ -62,6 +63,7 @@ _ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are 
 # energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
 _WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
 _MOST_LOOKS = 3
+_LIGHT = 0.25  # energy of a constant in the whitened coordinates, over the mean of the others
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 _LEAST_OFF = 0.02
 
@@ -133,8 +135,14 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
+    probe: float = 1.0,
+    *,
+    constant: bool = False,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2.
+
+    `probe` is the part of their usual share that questions for typical lengths get.
+    """
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
@@ -146,7 +154,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, probe, constant=constant)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -160,6 +168,22 @@ def adaptive_within(
     }
     subspace = Subspace.from_spanning(outcome.basis)
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
+
+
+def localised_rounds(
+    source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams, *, constant: bool = False
+) -> Estimate:
+    """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
+
+    `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
+
+    Guarantee
+    ---------
+    Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
+    released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
+    """
+    rows, k, lean = open_unit_rows(source), len(start.eigenvalues), planner.LEAN_PROBE
+    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, lean, off, constant=constant).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -194,11 +218,23 @@ def _found(errors: Array, eigenvalues: Array) -> int:
 class _Run:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
-    def __init__(self, rows: AnyRows, k: int, ledger: MuLedger, streams: Streams, most_rounds: int) -> None:
+    def __init__(
+        self,
+        rows: AnyRows,
+        k: int,
+        ledger: MuLedger,
+        streams: Streams,
+        most_rounds: int,
+        probe: float = 1.0,
+        most_off: float = math.inf,
+        *,
+        constant: bool = False,
+    ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
-        self._most_rounds = most_rounds
+        self._most_rounds, self._constant = most_rounds, constant
         self._n, self._d = rows.shape
-        self._probe = planner.probe_share(self._n, ledger.mu)
+        self._probe = probe * planner.probe_share(self._n, ledger.mu)
+        self._most_off = most_off  # of the residuals that are due to the data, as far as is released
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -212,7 +248,8 @@ class _Run:
     def adaptively(self, first_share: float | None) -> _Outcome:
         """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
         if first_share is None:
-            first_share = planner.first_share(self._n, self._d, self._k, self._ledger.mu)
+            left = self._ledger.left  # 1, unless other steps came before
+            first_share = left * planner.first_share(self._n, self._d, self._k, self._ledger.mu * math.sqrt(left))
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
         off = self._off(look.eigenvalues[: look.found])
         if look.found == 0 or look.no_gap or (look.found < self._k and off * off > 0.3):
@@ -298,23 +335,34 @@ class _Run:
 
     def _localised(self, estimate: Estimate, guesses: Array, look: _FirstLook | None) -> _Outcome:
         """Run localised rounds until the budget is spent; `look` is what a plain finish would build on."""
-        rounds = 0
-        while self._ledger.left > 1e-9:
-            improved = self._round(estimate, max(1, self._most_rounds - rounds), look)
-            if improved is None:
-                assert look is not None
+        if look is None:
+            estimate = self.rounds(estimate)
+        else:
+            first = self._round(estimate, self._most_rounds, look)
+            if first is None:
                 return self._finish(look)
-            estimate, look, rounds = improved, None, rounds + 1
+            estimate = self.rounds(first, 1)
         found = len(estimate.eigenvalues)
-        basis, error = estimate.basis, min(1.0, estimate.error)
+        basis, error = estimate.basis, min(1.0, estimate.error_but_last if self._constant else estimate.error)
         if found < self._k:
             rest = guesses - basis @ (basis.T @ guesses)
             basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
         return _Outcome(basis, found, error, "localised")
 
+    def rounds(self, estimate: Estimate, rounds: int = 0) -> Estimate:
+        """Go on with localised rounds until the budget is spent; so many there were before."""
+        while self._ledger.left > 1e-9:
+            improved = self._round(estimate, max(1, self._most_rounds - rounds), None)
+            assert improved is not None  # a plain finish was not offered
+            estimate, rounds = improved, rounds + 1
+        return constant_last(estimate) if self._constant else estimate
+
     def _round(self, estimate: Estimate, rounds_left: int, look: _FirstLook | None) -> Estimate | None:
         """Run one localised round, or return None when a plain finish is predicted to do better."""
-        scale = whitening(estimate.eigenvalues, _WHITENING)
+        if self._constant:
+            estimate = constant_last(estimate)
+        light = max(_LIGHT, estimate.share_of_last) if self._constant else None
+        scale = whitening(estimate.eigenvalues, _WHITENING, light)
         view = local_view(self._rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
@@ -337,8 +385,9 @@ class _Run:
     def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
         """Put what is released so far into the planner's terms."""
         n, d, mu = self._n, self._d, self._ledger.mu
-        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        off = min(off, self._most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
@@ -349,9 +398,13 @@ class _Run:
             pull=planner.weight_pull(d, k),
         )
 
+    def _weakest(self, estimate: Estimate) -> float:
+        """Return the least spread along a direction that is looked for, which a constant is not."""
+        return float((estimate.eigenvalues[:-1] if self._constant else estimate.eigenvalues).min())
+
     def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
         """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
-        k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
+        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
         plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
         sampling_square = off * off / (self._n * weakest)
         share = _WORTH_IT if self._off(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN

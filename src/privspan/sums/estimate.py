@@ -38,10 +38,23 @@ class Estimate:
         return (math.sqrt(d) + math.sqrt(k)) / math.sqrt(max(least, 1e-300))
 
     @property
+    def error_but_last(self) -> float:
+        """The same for the span of all directions but the last."""
+        d, k = self.basis.shape
+        most = float(np.linalg.eigvalsh(np.linalg.inv(self.precision)[:-1, :-1])[-1])
+        return (math.sqrt(d) + math.sqrt(k - 1)) * math.sqrt(max(most, 0.0))
+
+    @property
     def residual(self) -> float:
         """Root mean square length that the error of the basis adds to the residual of a row."""
         covariance = np.linalg.inv(self.precision)
         return math.sqrt(max(self.basis.shape[0] * float(np.diagonal(covariance) @ self.eigenvalues), 1e-300))
+
+    @property
+    def share_of_last(self) -> float:
+        """Which part of that squared length is due to the last direction."""
+        parts = np.diagonal(np.linalg.inv(self.precision)) * self.eigenvalues
+        return float(parts[-1] / max(float(parts.sum()), 1e-300))
 
 
 def first_estimate(basis: Array, eigenvalues: Array, noise: float, n: int) -> Estimate:
@@ -49,9 +62,15 @@ def first_estimate(basis: Array, eigenvalues: Array, noise: float, n: int) -> Es
     return Estimate(basis, np.diag((eigenvalues * n / noise) ** 2), eigenvalues)
 
 
-def whitening(eigenvalues: Array, exponent: float) -> Array:
-    """Return the diagonal of B = Lambda^-exponent, scaled so that E ||B z||² = 1."""
+def whitening(eigenvalues: Array, exponent: float, light: float | None = None) -> Array:
+    """Return the diagonal of B = Lambda^-exponent, scaled so that E ||B z||² = 1.
+
+    With `light`, the last direction gets this many times the mean energy of the others instead of its own.
+    """
     diagonal = np.maximum(eigenvalues, 1e-6) ** -exponent
+    if light is not None:
+        energy = float(np.mean(diagonal[:-1] ** 2 * eigenvalues[:-1]))
+        diagonal[-1] = math.sqrt(light * energy / max(float(eigenvalues[-1]), 1e-6))
     return np.asarray(diagonal / math.sqrt(float(diagonal**2 @ eigenvalues)))
 
 
@@ -101,6 +120,17 @@ def turned(estimate: Estimate, moment: Array) -> Estimate:
     return Estimate(
         estimate.basis @ turn, turn.T @ estimate.precision @ turn, values * float(old.sum()) / float(values.sum())
     )
+
+
+def constant_last(estimate: Estimate) -> Estimate:
+    """Turn the basis within its span so that only its last vector has the last coordinate, that of a constant."""
+    slopes = estimate.basis[-1]  # (k,)
+    turn = np.linalg.qr(np.column_stack([slopes, np.eye(len(slopes))]))[
+        0
+    ]  # (k, k), the first column along the slopes
+    turn = np.roll(turn, -1, axis=1)
+    along = np.einsum("ij,i,ij->j", turn, estimate.eigenvalues, turn)
+    return Estimate(estimate.basis @ turn, turn.T @ estimate.precision @ turn, along)
 
 
 def widened(estimate: Estimate, directions: Array, eigenvalues: Array, noise: float, n: int) -> Estimate:

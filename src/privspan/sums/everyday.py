@@ -13,7 +13,7 @@ Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: doc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from privspan.sums.centre import (
     found_centre,
     mean_step,
     noise_ratio,
+    polished_centre,
     unmeasured,
 )
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -93,8 +94,8 @@ class EverydayLook:
         Typical length about the centre (40 % of the rows are longer); of differences, for pairs.
     rounds : int
         Of the search for the centre.
-    course : {"two looks", "one look", "pairs", "centre not found"}
-        The last is by pairs too.
+    course : {"two looks", "one look", "pairs", "centre not found", "near a subspace"}
+        "centre not found" is by pairs too.
     weight : float
         Of the unit look in the mixture.
     shares : tuple of (str, float)
@@ -121,6 +122,10 @@ class EverydayLook:
     shares: tuple[tuple[str, float], ...]
 
 
+Instead = Callable[[Centre], EverydayLook | None]
+"""What may be released in place of looks, once a rough centre is known."""
+
+
 def everyday_pca(
     source: Any,
     k: int,
@@ -129,6 +134,7 @@ def everyday_pca(
     *,
     center: Array | None = None,
     search: bool | None = None,
+    instead: Instead | None = None,
 ) -> EverydayLook:
     """Release principal directions, variances and the mean of a table.
 
@@ -147,6 +153,9 @@ def everyday_pca(
     search : bool, optional
         Whether to look for the centre, starting at `center`, where there is data enough.  By default only without a
         `center`: right if that is about the mean.  The middle of a range often is not.
+    instead : callable, optional
+        Asked once a centre is found: what it returns is released in place of the looks, unless it is None.  It spends
+        from the same ledger and has a guarantee of its own.
 
     Returns
     -------
@@ -157,7 +166,8 @@ def everyday_pca(
     Gaussian steps whose shares the ledger counts: mu-GDP for the mu of the ledger, for replace-one neighbours and
     every data set; n, d, k and `center` are public.  Proof: docs/explanation/everyday-tables.md.
     """
-    return _Course(source, int(k), ledger, streams).run(center, center is None if search is None else search)
+    course = _Course(source, int(k), ledger, streams, instead)
+    return course.run(center, center is None if search is None else search)
 
 
 def searches(n: int, d: int, mu: float) -> bool:
@@ -182,8 +192,9 @@ def expected_share(n: int, d: int, mu: float) -> tuple[str, float]:
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
-    def __init__(self, source: Any, k: int, ledger: MuLedger, streams: Streams) -> None:
+    def __init__(self, source: Any, k: int, ledger: MuLedger, streams: Streams, instead: Instead | None) -> None:
         self._source, self._k, self._ledger, self._streams = source, k, ledger, streams
+        self._instead = instead
         self._n, self._d = int(source.shape[0]), int(source.shape[1])
         self._data = self._n * ledger.mu
         self._z = noise_ratio(self._n, self._d, ledger.mu)
@@ -194,6 +205,11 @@ class _Course:
         bits, enough = self._streams.noise, self._data >= LEAST_DATA
         if search and searches(self._n, self._d, self._ledger.mu):
             centre = found_centre(self._source, self._ledger, bits, center)
+            other = self._instead(centre) if self._instead is not None and centre.found else None
+            if other is not None:
+                return other
+            if centre.found:
+                centre = polished_centre(self._source, centre, self._ledger, bits)
             return self._about(centre) if centre.found else self._by_pairs(centre)
         if center is None:
             return self._by_pairs(None)

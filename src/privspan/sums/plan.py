@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 
 
 MOST_ROUNDS = 5
+LEAN_PROBE = 0.4
+"""Part of the usual share of a question for a length, where a course has other questions to pay for as well."""
+
 _INNER_PARTS = (0.01, 0.02, 0.035, 0.05, 0.08)  # of a round's share, for its (k, k) matrix M
 _USUAL_PART = 0.05  # what the planning of rounds supposes
 # Of what is left, for a round that is not the last.
@@ -173,6 +176,14 @@ def inner_unit_noise(n: int, k: int, mu: float, cap: float) -> float:
     return math.sqrt(k) * cap / mu / (0.7 * n / k)
 
 
+def lively(mu: float, k: int, d: int) -> float:
+    """Return the mu at which the formulas of localised rounds agree with what they do.
+
+    Measured on 80 settings: a little better than the formula for large k and for k near d.
+    """
+    return mu * k ** (1 / 15) * math.exp(k / (9 * d))
+
+
 def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
     """Predict the median error of the adaptive algorithm for equal signal variances and a flat tail; at most 1.
 
@@ -185,25 +196,44 @@ def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
     0.007
     """
     weakest, off_square = signal_strength(k, gamma_w)
-    off = math.sqrt(off_square)
-    sampling = off / math.sqrt(n * weakest) * (1.0 + math.sqrt(k / d))
+    return error_at(n, d, k, mu, weakest, math.sqrt(off_square))
+
+
+def error_at(n: int, d: int, k: int, mu: float, weakest: float, off: float) -> float:
+    """Predict the same for a given lambda_k and g."""
+    sampling = sampling_error(n, d, k, weakest, off)
     plain = analyze_gauss_error(n, d, k, mu, weakest)
     share = first_share(n, d, k, mu)
     first = plain / math.sqrt(share)
     direct = _saturated(plain, sampling)
     if first > 0.5 or k == d:
         return direct
+    return min(direct, _saturated(rounds_error(n, d, k, mu, weakest, off, first, 1.0 - share), sampling))
+
+
+def sampling_error(n: int, d: int, k: int, weakest: float, off: float) -> float:
+    """Return the error that unit rows without noise would leave, g / sqrt(n lambda_k) (1 + sqrt(k / d))."""
+    return off / math.sqrt(n * weakest) * (1.0 + math.sqrt(k / d))
+
+
+def rounds_error(
+    n: int, d: int, k: int, mu: float, weakest: float, off: float, start: float, left: float, rounds: int = MOST_ROUNDS,
+    lean: float = 1.0,
+) -> float:  # fmt: skip
+    """Predict what localised rounds with the share `left` of mu² make of the error `start`, privacy alone.
+
+    `weakest` is lambda_k, `off` is g, and the signal variances are about equal.
+    """
     setting = Setting(
         noise=round_noise(n, d, k, mu, weakest),
         off=off,
-        start=first * math.sqrt(k * weakest),
+        start=start * math.sqrt(k * weakest),
         spread=0.1,
         unit_noise=inner_unit_noise(n, k, mu, 2.0),
         pull=weight_pull(d, k),
     )
-    probe = probe_share(n, mu)
-    plan = plan_rounds(setting, 1.0 - share - probe, probe, MOST_ROUNDS)
-    return min(direct, _saturated(plan.error, sampling))
+    probe = lean * probe_share(n, mu)
+    return plan_rounds(setting, left - probe, probe, rounds).error
 
 
 def _saturated(private: float, sampling: float) -> float:

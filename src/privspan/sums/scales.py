@@ -1,6 +1,6 @@
 """A private standard deviation of every column, so that columns in different units can be compared.
 
-From the sizes D = |x - x'| of differences of pairs, in which any centre drops out:
+From the sizes D of differences of pairs of rows, in which any centre drops out:
 
 1. *votes*: a noisy histogram of log2 D for every column without public bounds; its best window tells the typical D;
 2. *second moments* on a ladder of clips B, 2B, 4B, …: the lowest rung sums min(D, B)²/B², every further one what the
@@ -41,15 +41,18 @@ Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 _FIRST_OCTAVE, _BINS, _HALVES = -60, 80, 3  # bins of three half octaves, from 2**-60 to 2**60
-_LEAST_VOTES, _LEAST_MOMENTS = 0.02, 0.12  # shares of mu²
-_VOTES, _MOMENTS, _BOUNDED = 24.0, 28.0, 14.0  # pairs over the noise of a vote, of a moment, of one with bounds
+_LEAST_VOTES, _LEAST_MOMENTS = 0.08, 0.2  # shares of mu²
+_VOTES, _MORE_VOTES = 24.0, 30.0  # pairs over the noise of a vote: needed, and where that can be had
+_MOMENTS, _BOUNDED = 28.0, 14.0  # the same for a moment, and for one with bounds
 _LADDER = 52.0  # the same for a ladder; with less there is one rung only: a tail would drown in the noise
-_FALSE = 0.01  # most probability that noise alone passes for a vote, in any column of a table
+_FALSE = 0.001  # most probability that noise alone passes for a vote, in any column of a table
 _MOST_SHARE = 0.5  # of mu²; scales that need more are refused
 _RUNGS, _BOUNDED_RUNGS = 7, 3  # of a column whose clip was voted for; of one with public bounds, up to these
 _FOOT, _ALONE = 1.2, 2.4  # lowest rung, and the only one, in units of the typical difference
+_FEW = 0.2  # largest share of the smaller bin of two, for columns of few values
 _STEP = Fraction(3, 4)  # largest value of a rung above the lowest
-_LIKELY, _SURE = 1.0, 2.5  # standard deviations: of the second rung, which most columns need; of what must be there
+_THERE = 2.0  # standard deviations of noise: least of a lowest rung, for a spread
+_LIKELY, _SURE = 1.5, 3.0  # the same of a second rung, which most columns need, and of those above
 _FALL = math.exp(-0.5)  # by which the ratio of successive rungs falls, in a log-normal tail with sigma 0.98
 
 
@@ -111,9 +114,11 @@ def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, f
         return 0.0, 0.0
     if pairs < 1:
         raise ValueError("`X` must have at least two rows in one of its partitions, for a pair of rows.")
-    votes = max(_LEAST_VOTES, (_VOTES * _noise(pairs, voting, mu)) ** 2) if voting else 0.0
+    noise = _noise(pairs, voting, mu)
     moments = max(_LEAST_MOMENTS, ((_MOMENTS if voting else _BOUNDED) * _noise(pairs, measured, mu)) ** 2)
-    if votes + moments > _MOST_SHARE:
+    most = _MOST_SHARE - moments
+    votes = max(_LEAST_VOTES, (_VOTES * noise) ** 2, min((_MORE_VOTES * noise) ** 2, most)) if voting else 0.0
+    if votes > most:
         needed = f"{votes + moments:.2g} times the budget (as mu²), and half of it is the most that they may"
         raise ValueError(
             f"Private scales of {measured} column(s) from {pairs} pair(s) of rows would take {needed}. Give public "
@@ -160,8 +165,8 @@ def column_scales(
 
     Guarantee
     ---------
-    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and `public` are.
-    Proof: docs/explanation/column-scales.md.
+    mu-GDP for replace-one neighbours, mu² being what is spent from the ledger; n, d and what `public` holds are
+    public.  Proof: docs/explanation/column-scales.md.
     """
     given, known = public.scaled, public.bounded
     if given.all():
@@ -174,11 +179,11 @@ def column_scales(
     lowest = np.where(given, 1.0, 2.0 * public.half_range / 2.0 ** (rungs - 1))  # (d,)
     found = known | given
     if voting.any():
-        typical, seen = _typical(differences, voting, ledger.spend("votes for scales", votes), streams.noise)
-        lowest[voting], found[voting] = typical * (_FOOT if ladder else _ALONE), seen
+        mu = ledger.spend("votes for scales", votes)
+        lowest[voting], found[voting] = _voted_clips(differences, voting, ladder, mu, streams.noise)
     mu = ledger.spend("second moments of columns", moments)
     sums, sigma = _ladder_sums(differences, lowest, rungs, mu, streams.noise)  # (rungs, d)
-    found &= given | ~known | (sums[0] >= _SURE * sigma)
+    found &= given | (sums[0] >= _THERE * sigma)  # behind a vote that noise won there is nothing
     measured = _measured(sums, sigma, lowest, rungs, found, known, pairs)
     return ColumnScales(
         np.where(given, public.scale, measured.scale),
@@ -188,21 +193,36 @@ def column_scales(
     )
 
 
-def _typical(differences: Any, voting: Bools, mu: float, bits: BitSource) -> tuple[Array, Bools]:
-    """Release the typical size of the differences of the voting columns, and whether there is one; (voting,) each."""
+def _voted_clips(differences: Any, voting: Bools, ladder: bool, mu: float, bits: BitSource) -> tuple[Array, Bools]:
+    """Release the lowest clip (or the only one) of the voting columns, and whether there is any; (voting,) each."""
     pairs, columns = int(differences.shape[0]), int(voting.sum())
     # One difference leaves one bin of every column and enters another. Counts of a chunk are exact.
     change = SumBounds(vote_sensitivity(columns), 0.0, columns * _BINS, 1.1 * pairs)
     counting = _table_sums(partial(vote_counts, voting=voting), differences)
     counts, sigma = gaussian_sum(counting, (columns, _BINS), change, mu, bits)
+    return clips_from_votes(counts, sigma, ladder)
+
+
+def clips_from_votes(counts: Array, sigma: float, ladder: bool) -> tuple[Array, Bools]:
+    """Read the released votes: lowest clips, or only ones, and whether there are any; (columns,) each.
+
+    A column of few values, such as 0 and 1, has its votes in one bin, most others in two, with the noise of both.
+    """
     windows = counts[:, :-1] + counts[:, 1:]
-    best = windows.argmax(axis=1)  # (voting,)
-    each = np.arange(columns)
-    least = math.sqrt(4.0 * math.log(_BINS * columns / _FALSE)) * sigma  # a window has twice the variance of a bin
-    seen = windows[each, best] >= least
+    best, each = windows.argmax(axis=1), np.arange(len(counts))  # (columns,)
+    least = math.sqrt(2.0 * math.log(2 * counts.size / _FALSE)) * sigma
+    seen = (counts.max(axis=1) >= least) | (windows[each, best] >= math.sqrt(2.0) * least)
     one, other = (np.maximum(counts[each, best + side], 0.0) for side in (0, 1))
-    centre = best + 0.5 + other / np.maximum(one + other, 1e-9)
-    return 2.0 ** (_FIRST_OCTAVE + _HALVES / 2.0 * centre), seen
+    upper = other / np.maximum(one + other, 1e-9)  # share of the upper bin
+    clips = _edge(best + 0.5 + upper) * (_FOOT if ladder else _ALONE)
+    alone = np.abs(upper - 0.5) >= 0.5 - _FEW
+    only = best + (upper > 0.5)  # the bin that has them all; its whole width is to be had
+    return np.where(alone, _edge(only if ladder else only + 1), clips), seen
+
+
+def _edge(bins: NDArray[Any]) -> Array:
+    """Return the difference at which a bin begins; fractions are places within a bin."""
+    return np.asarray(2.0 ** (_FIRST_OCTAVE + _HALVES / 2.0 * bins))
 
 
 def _ladder_sums(

@@ -1,0 +1,258 @@
+"""Whether a first look by stable leverage pays off, and what its steps should spend: no data, only numbers.
+
+`forecast` predicts the error of the course that begins with such a look, `pays` compares it with the adaptive
+algorithm, and `course_for` says up to which tail the look is worth it. Both go by public numbers, so the planner and
+the course ask the same functions. `plan_look` shares out the budget once the scales of the data are released.
+Errors are sines, by privacy alone. Derivations: docs/explanation/one-algorithm.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from scipy.special import chdtr, chdtri
+
+from privspan.stable import plan as stable_plan
+from privspan.sums import plan as sums_plan
+
+MOST_ROWS = 5_000
+"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all of them."""
+
+_COPIED_BYTES = 2**30  # of drawn rows as float64
+
+TEST_SHARE = 0.05
+"""Of delta, set aside for the test, whether or not there will be one."""
+
+_WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's error, because it may fail
+_SURE = 4.0  # standard deviations between all groups short, or none, and the half at which the probe decides
+_MOST_PROBE = 0.035
+_TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
+_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
+_NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
+_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.14  # so that the strength is known within a few per cent of n / k
+_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce,
+_THRIFT = 0.7  # and scales get this part of what they get elsewhere
+_TAIL_READ = 0.95  # a released tail over the typical one
+_NORM_EDGE = 2.0 ** (1 / 8)  # a released norm is the upper edge of its bin: half a bin more
+_LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
+_CAUTION = 1.0  # standard deviations of its noise to take off the released strength
+_RISK = 0.012  # weight of the error after a no, in planning
+_FEWEST_GROUPS = 10
+_USEFUL = 0.7  # a look that promises no better than this tells nothing
+_ROUNDS = 3  # of the rounds that follow, for predictions
+_BY_ROUNDS, _BY_ADAPTIVE = 0.95, 1.15  # measured errors over the formulas
+_LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
+
+
+@dataclass(frozen=True)
+class Public:
+    """The public numbers of one course."""
+
+    n: int
+    d: int
+    k: int
+    mu: float
+    delta_test: float
+    rows: int  # that are drawn for the look, at most n
+
+
+def public_numbers(n: int, d: int, k: int, mu: float, delta_test: float, *, copied: bool) -> Public:
+    """Say how many rows are drawn: at most `MOST_ROWS`, and where they have to be copied no more than fit."""
+    fit = _COPIED_BYTES // (8 * d) if copied or n > MOST_ROWS else n
+    return Public(n, d, k, mu, delta_test, min(n, MOST_ROWS, fit))
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Shares of mu² for what stable leverage has to know before it can plan."""
+
+    norm: float
+    tail: float
+    long: float  # zero leaves this one out
+    signal: float
+    quantile: float  # of the norms, that becomes the scale of a record
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.norm + self.tail + self.long + self.signal
+
+
+@dataclass(frozen=True)
+class Look:
+    """Shares of mu² for the test and the noise of the look, and what is expected of it."""
+
+    error: float  # after everything, by privacy alone
+    test: float
+    noise: float
+    rounds: bool  # whether localised rounds follow, with what is then left
+
+
+@dataclass(frozen=True)
+class Course:
+    """The question whether tails are short."""
+
+    probe: float  # its share of mu²
+    longest: float  # the tail energy up to which the look pays off; zero if it never does
+
+
+def probe_share(public: Public) -> float:
+    """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
+    groups = public.rows // (public.k + 1)
+    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2))
+
+
+def group_length(k: int, tail: float) -> float:
+    """Return the usual smallest singular value of k + 1 unit rows whose tail energy is `tail` (fitted to k to 20)."""
+    return tail / math.sqrt(k - 1.55 + 0.8 / k)
+
+
+def moment_share(n: int, k: int, mu: float) -> float:
+    """Return the share of the (k, k) second moment along the basis: enough for errors of a tenth."""
+    return min(0.04, max(0.002, (k**1.5 / (0.1 * mu * n)) ** 2))
+
+
+def scales_for(public: Public) -> Scales:
+    """Share out what the scales may cost: enough to know each about as well as the plan can use."""
+    m, k, mu = public.rows, public.k, public.mu
+    norm, tail, long = stable_plan.scale_weights(m, k, mu)
+    error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
+    signal = min(_MOST_SIGNAL, max(0.005, (_SIGNAL_SIZE * k / (mu * m)) ** 2))
+    if m * mu < _FEW:
+        norm, tail, quantile = _THRIFT * norm, _THRIFT * tail, 0.15
+    else:
+        quantile = 0.3
+    return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
+
+
+def may_pay(public: Public, gamma: float | None) -> bool:
+    """Tell whether stable leverage may pay off, for the tail of that `gamma` or, if none is given, for any."""
+    return pays(public, _TAILS[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
+
+
+@lru_cache(maxsize=4096)  # of public numbers only, here and below
+def pays(public: Public, tail: float) -> bool:
+    """Tell whether a look is predicted to be worth it for this tail energy."""
+    if public.k >= public.d or public.rows < _FEWEST_GROUPS * (public.k + 1):
+        return False
+    look = forecast(public, tail)
+    if look is None:
+        return False
+    weakest, off_square = sums_plan.signal_strength(public.k, tail)
+    sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
+    return math.hypot(look.error, sampling) < min(_WORTH_IT * adaptive_error(public, tail), _USEFUL)
+
+
+@lru_cache(maxsize=256)
+def course_for(public: Public) -> Course:
+    """Decide up to which tail a look by stable leverage pays off: the longer the tail, the less it gains."""
+    low, high = _TAILS
+    if not pays(public, low):
+        return Course(0.0, 0.0)
+    while high > 1.25 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if pays(public, middle) else (low, middle)
+    return Course(probe_share(public), low)
+
+
+@lru_cache(maxsize=4096)
+def forecast(public: Public, tail: float) -> Look | None:
+    """Predict a course with a look for normal records of this tail energy; None if there is no plan for it."""
+    return _expected_look(public, scales_for(public), tail)
+
+
+def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
+    k = public.k
+    length, strength = _expected_scales(public, scales, tail)
+    weakest, off_square = sums_plan.signal_strength(k, tail)
+    left = 1.0 - probe_share(public) - scales.total
+    released = min(1.0, _TAIL_READ * tail / length)
+    return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto"))
+
+
+def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:
+    """Return the norm that records are divided by, and the strength that is released, for normal records."""
+    m, k = public.rows, public.k
+    square = _NORM_EDGE**2 * float(chdtri(k, 1.0 - scales.quantile))
+    length, share = stable_plan.normal_scales(k, float(chdtr(k, square)), tail)
+    weakest = share * (1.0 - 0.75 * math.sqrt(k / m))  # the least of k eigenvalues of a sample
+    usual = stable_plan.usual_strength(m, weakest, public.mu, scales.signal)
+    return length, bolder_strength(public, scales, usual)
+
+
+def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
+    """Take less off the released strength than stable leverage does alone: after a *no* there is something else."""
+    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * 1.1 / (public.mu * math.sqrt(scales.signal))
+
+
+def plan_released(
+    public: Public, scales: Scales, strength: float, tail: float, left: float, allowance: stable_plan.Allowance
+) -> Look | None:
+    """Plan with released numbers; None if stable leverage has no plan or does not promise enough.
+
+    What localised rounds and the adaptive algorithm make of the same data is inferred as for normal records.
+    """
+    k, mu = public.k, public.mu
+    length, usual = _expected_scales(public, scales, 0.0)
+    flat, off_square = sums_plan.signal_strength(k, min(tail / _TAIL_READ, 1.0) * length)
+    weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
+    look = plan_look(public, strength, tail, weakest, off, left, allowance)
+    rest = sums_plan.lively(mu, k, public.d) * math.sqrt(left)
+    adaptive = _BY_ADAPTIVE * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
+    return look if look is not None and look.error < adaptive else None
+
+
+def plan_look(
+    public: Public,
+    strength: float,
+    tail: float,
+    weakest: float,
+    off: float,
+    left: float,
+    allowance: stable_plan.Allowance,
+) -> Look | None:
+    """Share out `left` of mu² between the test, the noise of the look and the rounds.
+
+    `strength` and `tail` are those of the scaled rows that were drawn; `weakest` and `off` are lambda_k and g of all
+    unit rows, as localised rounds see them. None if stable leverage has no plan.
+    """
+    if tail > _LONGEST_TAIL:
+        return None
+    n, d, k, mu = public.n, public.d, public.k, public.mu
+    size, moment = math.sqrt(d) + math.sqrt(k), moment_share(n, k, mu)
+    levels = partial(stable_plan.plan_levels, public.rows, d, strength, tail, allowance=allowance)
+    plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
+    best: Look | None = None
+    least = math.inf
+    for test in _TEST_WEIGHTS:
+        rest = left - test
+        plan = levels(stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))) if rest > 0.1 else None
+        if plan is None:
+            continue
+        alone = plan.sensitivity() * size / mu  # the error of the look, for all of mu²
+        options = [Look(alone / math.sqrt(rest), test, rest, rounds=False)]
+        for part in _NOISE_PARTS:
+            noise = part * rest
+            start = min(1.0, alone / math.sqrt(noise))
+            if rest - noise - moment < 0.05:
+                continue
+            left_over = rest - noise - moment
+            error = sums_plan.rounds_error(
+                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN_PROBE
+            )
+            options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
+        first = min(options, key=lambda one: one.error)
+        # What the test takes is missed after a no.
+        risk = first.error + _RISK * min(1.0, plain / math.sqrt(rest))
+        if risk < least:
+            best, least = first, risk
+    return best
+
+
+def adaptive_error(public: Public, tail: float) -> float:
+    """Predict the adaptive algorithm with what the probe leaves, for normal records of this tail energy."""
+    n, d, k = public.n, public.d, public.k
+    mu = sums_plan.lively(public.mu, k, d) * math.sqrt(1.0 - probe_share(public))
+    return _BY_ADAPTIVE * sums_plan.predicted_error(n, d, k, mu, tail)

@@ -1,0 +1,235 @@
+"""One algorithm for every tail: it looks how long tails are, chooses, and never abstains.
+
+Steps: (1) ask in private whether most tails are short enough for stable leverage to pay off; (2) if so, release the
+scales that it needs and plan; (3) its test; (4) after *yes* its basis with noise, made from at most 5,000 rows that
+the public stream draws; (5) the (k, k) second moment of all unit rows along that basis; (6) localised rounds on all
+rows with what is left. Wherever stable leverage is not promising, or its test says *no*, the adaptive algorithm gets
+all that has not been spent. Every decision rests on public and released numbers, the delta of the test is set aside
+before the first step on every path, and one ledger of mu pays for all of them. Proof: docs/explanation/one-algorithm.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan._lib.rounding import down
+from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.noise import rounded_normal
+from privspan.privacy.randomness import RandomLike, Streams, open_streams, set_apart
+from privspan.rows import GatheredRows, PartitionedTable
+from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.stable import choice
+from privspan.stable.plan import allowance_for, certified_plan
+from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
+from privspan.subspace import Subspace
+from privspan.sums.adaptive import adaptive_within, localised_rounds
+from privspan.sums.estimate import Estimate
+from privspan.sums.plan import LEAN_PROBE
+from privspan.sums.variance import second_moments
+
+Array = NDArray[np.float64]
+
+LABELS = ("auto (adaptive)", "auto (stable look)", "auto (stable look, rounds)")
+"""What `Release.method` says of the three ways that the course can go."""
+
+_ROTATION_SHARE = 1e-3  # of the delta that is set aside
+_LONGER = 1.5  # residuals of unit rows over the released tail of scaled ones, at most, for planning
+_LEAST_EIGENVALUE = 0.05  # of the mean one, along the basis
+
+
+def course_within(
+    ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: float | None = None, *, constant: bool = False
+) -> Release:
+    """Learn the leading k-dimensional subspace by the course above, for the mu of a ledger.
+
+    Parameters
+    ----------
+    ledger : MuLedger
+        Opened with the `test_share` that `delta_share` returns. With nothing set aside, or where the public numbers
+        say that stable leverage cannot pay off, this is `adaptive_within`, bit for bit.
+    X : table
+        Whatever `adaptive_within` takes.
+    k : int
+    rng : None, int, SeedSequence, Generator or RandomState
+    gamma : float, optional
+        As for `private_subspace`; if it is given the probe is saved.
+    constant : bool, default=False
+        Whether the last column is a public constant: its direction needs no precision of its own in the rounds.
+
+    Guarantee
+    ---------
+    (mu, set_aside)-approximate GDP for replace-one neighbours and every data set, mu and set_aside those of the
+    ledger; n, d and all parameters are public. Assumed: what `adaptive_subspace` and `stable_subspace` assume.
+    Proof: docs/explanation/one-algorithm.md.
+    """
+    source = as_rows_input(X, accept_partitions=True)
+    n, d = int(source.shape[0]), int(source.shape[1])
+    checks.dimension(k=k, d=d, n=n)
+    public = _public(source, int(k), ledger.mu, ledger.set_aside)
+    if not ledger.set_aside or not choice.may_pay(public, gamma):
+        return adaptive_within(ledger, source, k, rng, constant=constant)
+    # Streams of their own, so that the adaptive course draws the same noise with the same seed as it does alone.
+    look = _Look(source, public, ledger, open_streams(set_apart(rng)), constant)
+    if gamma is None and not look.tails_are_short():
+        return _adaptively(look, source, rng, "tails are too long for stable leverage to pay off")
+    found = look.stable_basis()
+    if found is None:
+        return _adaptively(look, source, rng, "stable leverage was not certain of its answer")
+    return _localised(look, found, source, rng)
+
+
+def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamma: float | None = None) -> float:
+    """Return the fraction of delta to set aside for a course that gets a share of mu²: public numbers only.
+
+    Zero where stable leverage could not pay off, so that nothing is paid for what cannot come.
+    """
+    rest, aside = budget.reserve_delta(choice.TEST_SHARE)
+    public = _public(source, int(k), rest.mu * math.sqrt(mu_share), aside)
+    return choice.TEST_SHARE if _deltas(aside)[1] > 0.0 and choice.may_pay(public, gamma) else 0.0
+
+
+def _public(source: Any, k: int, mu: float, set_aside: float) -> choice.Public:
+    n, d = int(source.shape[0]), int(source.shape[1])
+    return choice.public_numbers(n, d, k, mu, _deltas(set_aside)[0], copied=_is_copied(source))
+
+
+def _is_copied(source: Any) -> bool:
+    return is_sparse(source) or isinstance(source, PartitionedTable)
+
+
+def _deltas(set_aside: float) -> tuple[float, float]:
+    """Divide what was set aside between the test and the rotation; as real numbers they add up to no more."""
+    rotation = set_aside * _ROTATION_SHARE
+    return down(Fraction(set_aside) - Fraction(rotation)), rotation
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A released basis (d, k), the noise in each of its entries, and what was released and decided besides."""
+
+    basis: Array
+    std: float
+    tail: float  # released length of a typical tail
+    rounds: bool  # whether rounds are to follow
+
+
+class _Look:
+    """The steps that stable leverage takes on the rows that were drawn, and what they released."""
+
+    def __init__(
+        self, source: Any, public: choice.Public, ledger: MuLedger, streams: Streams, constant: bool
+    ) -> None:
+        self.public, self.ledger, self.streams, self.constant = public, ledger, streams, constant
+        self._rows = _drawn_rows(source, public, streams.public)
+        self.released: dict[str, object] = {"rows_looked_at": public.rows}
+
+    def tails_are_short(self) -> bool:
+        """Step 1: release the share of groups of k + 1 rows with a tail for which stable leverage pays off.
+
+        Guarantee
+        ---------
+        Gaussian with the mu of its share, for replace-one neighbours: groups are disjoint and public, so a record
+        moves the count by at most 1. Proof: docs/explanation/one-algorithm.md, lemma 4.
+        """
+        course = choice.course_for(self.public)
+        groups = public_groups(self.public.rows, self.public.k, self.streams.public)
+        bar = choice.group_length(self.public.k, course.longest)
+        squares = unit_tail_squares(self._rows, groups)  # (groups,), each from its own records
+        mu = self.ledger.spend("probe of the tails", course.probe)
+        short = np.count_nonzero(squares < bar * bar) + rounded_normal(1, (1 + 1e-12) / mu, self.streams.noise)[0]
+        self.released |= {"short_tail": bar, "share_of_short_tails": float(short) / len(groups)}
+        return bool(short >= len(groups) / 2)
+
+    def stable_basis(self) -> _Found | None:
+        """Steps 2 to 4: a basis with its noise, or None where stable leverage does not pay off or says no."""
+        public, ledger, scales = self.public, self.ledger, choice.scales_for(self.public)
+        delta_test, delta_rotation = _deltas(ledger.set_aside)
+        records = StableRecords(self._rows, public.k, self.streams)
+        log_scale = records.release_scale(ledger.spend("norm scale", scales.norm), scales.quantile)
+        tail = records.release_tail(ledger.spend("tail length", scales.tail))
+        self.released |= {"log2_norm_scale": log_scale, "tail_length": tail}
+        long = 0.0
+        if scales.long:
+            long = records.release_long_share(tail, ledger.spend("long tails", scales.long))
+            self.released["long_share"] = long
+        strength = records.release_strength(ledger.spend("signal strength", scales.signal))
+        strength = choice.bolder_strength(public, scales, strength)
+        self.released["signal_strength"] = strength
+        room = allowance_for("auto", long)
+        look = choice.plan_released(public, scales, strength, tail, ledger.left, room)
+        if look is None:
+            return None
+        mu_test = ledger.spend("test", look.test)
+        plan = certified_plan(public.rows, public.d, strength, tail, mu_test, delta_test, room)
+        passed = None if plan is None else records.certified(plan, mu_test, delta_test)
+        if passed is None:
+            return None
+        # Only now: noise that is not drawn is not spent.
+        mu_noise = ledger.spend("noise of the look", look.noise if look.rounds else ledger.left)
+        noisy = records.noisy_basis(passed, mu_noise, delta_rotation)
+        return _Found(noisy.basis, noisy.std, tail, look.rounds)
+
+
+def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generator) -> Any:
+    """Return the rows that the public stream draws, dense: a record outside the draw is not even read."""
+    if public.rows == public.n and not _is_copied(source):
+        return source
+    numbers = np.sort(generator.permutation(public.n)[: public.rows])
+    rows = (GatheredRows(source) if isinstance(source, PartitionedTable) else source)[numbers]
+    return rows.toarray() if is_sparse(rows) else rows
+
+
+def _localised(look: _Look, found: _Found, source: Any, rng: RandomLike) -> Release:
+    """Steps 5 and 6: rounds on all rows from the released basis, if they are to follow."""
+    streams, ledger, public = open_streams(rng), look.ledger, look.public
+    span = Subspace.from_spanning(found.basis)
+    if not found.rounds:
+        error = found.std * (math.sqrt(public.d) + math.sqrt(public.k))
+        return _release(look, span, LABELS[1], "stable leverage on the rows looked at", error, streams.private)
+    mu = ledger.spend("spread along the basis", choice.moment_share(public.n, public.k, ledger.mu))
+    inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
+    start = _start(span.basis, inside / public.n, found.std)
+    estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams, constant=look.constant)
+    error = estimate.error_but_last if look.constant else estimate.error
+    course = "stable leverage on the rows looked at, then localised rounds on all rows"
+    return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, error, streams.private)
+
+
+def _start(basis: Array, moment: Array, std: float) -> Estimate:
+    """Describe the released basis (d, k), turned to the eigenvectors of the released second moment along it."""
+    k = len(moment)
+    values, turn = np.linalg.eigh(moment)
+    values = np.maximum(values[::-1], _LEAST_EIGENVALUE * max(float(values.mean()), 0.1 / k))
+    return Estimate(basis @ turn[:, ::-1], np.eye(k) / std**2, values / max(float(values.sum()), 1.0))
+
+
+def _adaptively(look: _Look, source: Any, rng: RandomLike, why: str) -> Release:
+    """Run the adaptive algorithm with everything that has not been spent."""
+    release = adaptive_within(look.ledger, source, look.public.k, rng, probe=LEAN_PROBE, constant=look.constant)
+    course = f"{release.parameters['course']}; {why}"
+    parameters = {**release.parameters, **look.released, "course": course}
+    return replace(release, method=LABELS[0], parameters=parameters)
+
+
+def _release(look: _Look, subspace: Subspace, label: str, course: str, error: float, private: bool) -> Release:
+    public, ledger = look.public, look.ledger
+    parameters = {
+        "n": public.n,
+        "d": public.d,
+        "k": public.k,
+        "course": course,
+        **look.released,
+        "found": public.k,
+        "expected_error": min(1.0, error),
+        "shares": ledger.shares,
+    }
+    return Release(subspace, ledger.cost(), label, parameters, private)

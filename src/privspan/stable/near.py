@@ -1,0 +1,205 @@
+"""People near a subspace that need not go through zero: the course for every tail, with the mean carried along.
+
+Rows about a rough centre get one more entry, a constant.  If they lie near a k-dimensional subspace through *some*
+point, the longer rows lie near a (k + 1)-dimensional subspace through zero, whatever that point is: its directions
+without a constant are the ones that are wanted, and the point can be read off.  So an error of the centre, which
+would keep residuals long and with them the noise of localised rounds, costs nothing but one more direction.  Whether
+most people are that near is asked first, by one noisy count.  Proofs: docs/explanation/near-a-subspace.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy import Budget
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import BitSource, RandomLike, Streams
+from privspan.rows import GatheredRows, PartitionedTable
+from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.unit import is_sparse
+from privspan.stable import choice
+from privspan.stable.course import course_within, delta_share
+from privspan.stable.records import group_grams, public_groups
+from privspan.stable.scales import each_alone
+from privspan.sums.about import with_constant
+from privspan.sums.centre import Centre
+from privspan.sums.everyday import EverydayLook, searches
+from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.judge import Captured
+from privspan.sums.variance import second_moments
+
+Array = NDArray[np.float64]
+
+_CONSTANT = 0.4  # the entry that is added, in typical lengths
+_ROWS = 2  # a group has this many times k + 2 rows
+_NEAR = 0.06  # most energy of a group off its best k + 1 directions
+_PROBE = 8.0  # groups over the noise of the count
+_MOST_PROBE = 0.04  # of mu²
+_LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
+_MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
+_CLIP = 2.0  # of these, in typical lengths
+_MOST_ENTRIES = 2**26  # of the rows that are drawn for the count
+_LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point to be read off
+
+
+def can_be_near(source: Any, k: int, mu: float) -> bool:
+    """Tell from public numbers whether it is worth asking if most rows lie near a subspace."""
+    n, d = (int(size) for size in source.shape)
+    enough = d >= _LEAST_COLUMNS * (k + 1) and searches(n, d, mu) and not is_sparse(source)
+    return enough and probe_share(n, d, k, mu) <= _MOST_PROBE
+
+
+def probe_share(n: int, d: int, k: int, mu: float) -> float:
+    """Return the share of mu² of the count, whose noise is then an eighth of the number of groups."""
+    groups = _asked(n, d) // (_ROWS * (k + 2))
+    return (_PROBE / (max(groups, 1) * mu)) ** 2
+
+
+def _asked(n: int, d: int) -> int:
+    """Return how many rows are drawn for the count: they are held in memory."""
+    return min(n, choice.MOST_ROWS, _MOST_ENTRIES // (d + 1))
+
+
+def test_share(source: Any, k: int, budget: Budget) -> float:
+    """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
+    if not can_be_near(source, k, budget.mu):
+        return 0.0
+    n, d = (int(size) for size in source.shape)
+    return delta_share(np.broadcast_to(0.0, (n, d + 1)), k + 1, budget, 0.8)
+
+
+@dataclass(frozen=True)
+class NearCourse:
+    """What `everyday_pca` asks once it has a centre: a look near a subspace, or None to go on as usual."""
+
+    source: Any
+    k: int
+    ledger: MuLedger
+    streams: Streams
+    rng: RandomLike  # of the course
+
+    def __call__(self, centre: Centre) -> EverydayLook | None:
+        """Ask whether most rows are near a subspace; if so, learn it with all that is left.
+
+        Guarantee
+        ---------
+        (mu, set_aside)-approximate GDP for replace-one neighbours, with the mu that it takes from the ledger and
+        what that has set aside, for a released centre.  Proof: docs/explanation/near-a-subspace.md.
+        """
+        if not (centre.measured and can_be_near(self.source, self.k, self.ledger.mu)):
+            return None
+        rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
+        n, d = (int(size) for size in self.source.shape)
+        mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
+        if not most_are_near(rows, self.k, mu, self.streams):
+            return None
+        most, needed = _MOMENTS
+        moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
+        inner = self.ledger.nested("subspace near most rows", self.ledger.left - moments)
+        found = course_within(inner, rows, self.k + 1, self.rng, constant=True)
+        mu = self.ledger.spend("second moments", self.ledger.left)
+        assert found.subspace is not None
+        measured = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)
+        return self._look(centre, measured, found.parameters)
+
+    def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
+        """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
+        cut = _cut(seen, _CONSTANT * centre.length)
+        d, k = cut.basis.shape
+        error = float(told["expected_error"])
+        explained = float(cut.variances.sum())
+        total = explained + seen.outside
+        # What the directions are off costs the squared sine of what lies along them; the rest was never in reach.
+        value = max(explained / max(total, 1e-300), 1.0 - error * error)
+        off = error * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
+        return EverydayLook(
+            basis=cut.basis,
+            mean=centre.vector(d) + cut.point,
+            mean_std=math.hypot(cut.point_std * math.sqrt(k), off) / math.sqrt(d),
+            variances=cut.variances,
+            variances_std=seen.noise,
+            total=total,
+            total_std=seen.noise * math.sqrt(k + 1.0),
+            ratios=cut.variances / max(total, 1e-300),
+            captured=Captured(value, min(1.0, error * error + seen.noise / max(total, 1e-300))),
+            found=min(k, int(told["found"])),
+            clip=None,
+            shortened=None,
+            shortened_std=None,
+            length=centre.length,
+            rounds=centre.rounds,
+            course="near a subspace",
+            weight=1.0,
+            shares=self.ledger.shares,
+        )
+
+
+def most_are_near(rows: Any, k: int, mu: float, streams: Streams) -> bool:
+    """Tell whether at least half of the groups of 2 (k + 2) rows have little energy off their best k + 1 directions.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours: groups are disjoint and public, and each value is a function of its own
+    records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
+    """
+    n, d = (int(size) for size in rows.shape)
+    numbers = np.sort(streams.public.permutation(n)[: _asked(n, d - 1)])
+    drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
+    groups = public_groups(len(numbers), _ROWS * (k + 2) - 1, streams.public)  # (groups, 2 (k + 2))
+    near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, groups)])
+    counted = np.array([np.count_nonzero(near <= _NEAR)], dtype=np.float64)
+    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * len(groups)), mu, streams.noise)
+    return bool(count[0] >= len(groups) / 2)
+
+
+def _off(grams: Array, rank: int) -> Array:
+    """Return the mean energy of unit records off their best `rank` directions, from Gram matrices (groups, m, m)."""
+    return np.asarray(np.linalg.eigvalsh(grams)[:, :-rank].sum(axis=1) / grams.shape[1])
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Second moments, per row, of the longer rows along a released basis (d + 1, k + 1) and off it."""
+
+    basis: Array
+    inside: Array  # (k + 1, k + 1)
+    outside: float
+    noise: float
+
+
+def _measured(rows: Any, basis: Array, clip: float, mu: float, bits: BitSource) -> _Measured:
+    n = int(rows.shape[0])
+    inside, outside, noise = second_moments(open_unit_rows(rows, clip=clip), basis, mu, bits)
+    scale = clip * clip / n
+    return _Measured(basis, inside * scale, max(outside, 0.0) * scale, noise * scale)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A basis (d, k) by falling variance, the variances about the mean, and the mean seen from the centre."""
+
+    basis: Array
+    variances: Array
+    point: Array
+    point_std: float
+
+
+def _cut(seen: _Measured, constant: float) -> _Cut:
+    """Leave out the one direction of a subspace (d + 1, k + 1) that has the constant."""
+    slopes = seen.basis[-1]  # (k + 1,)
+    slope = float(np.linalg.norm(slopes))
+    first = slopes / slope if slope > _LEAST_SLOPE else np.eye(len(slopes))[-1]
+    turn = np.linalg.qr(np.column_stack([first, np.eye(len(slopes))]))[0]  # (k + 1, k + 1)
+    turn[:, 0] = first  # the same but for its sign
+    moments, basis = turn.T @ seen.inside @ turn, seen.basis @ turn
+    height = constant / max(slope, _LEAST_SLOPE)  # of every row near the subspace, along the first direction
+    means = moments[1:, 0] / height  # (k,), along the others
+    values, axes = np.linalg.eigh(moments[1:, 1:] - np.outer(means, means))
+    flat = np.linalg.qr(basis[:-1, 1:] @ axes[:, ::-1])[0]  # (d, k); a QR keeps the order and the directions
+    point = basis[:-1] @ np.append(height, means) if slope > _LEAST_SLOPE else np.zeros(len(flat))
+    return _Cut(flat, np.maximum(values[::-1], 0.0), point, seen.noise / height)

@@ -1,0 +1,91 @@
+"""The first half of stable leverage: private lengths and shares, from noisy counts of small groups of records.
+
+Groups are disjoint and public, and what is counted of a group is a function of its own records, so a record moves one
+count by one, or one item from one bin to another. Proofs: ``docs/explanation/stable-leverage.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.noise import rounded_normal
+from privspan.privacy.randomness import BitSource
+
+Array = NDArray[np.float64]
+
+_PER_OCTAVE = 3
+_BINS = 26 * _PER_OCTAVE
+_WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])  # an octave to either side of a bin, what is nearer counts more
+_LONGER = 0.2  # share of the lengths near the peak that exceed the released one
+
+
+def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
+    """Apply a batched routine of LAPACK that returns one number per matrix; where it fails, that number is NaN.
+
+    A batch fails as a whole when one matrix does, which would let a record decide about all the others.
+    """
+    try:
+        return function(*stacks)
+    except np.linalg.LinAlgError:
+        if len(stacks[0]) == 1:
+            return np.full(1, np.nan)
+        return np.concatenate([each_alone(function, *(s[i : i + 1] for s in stacks)) for i in range(len(stacks[0]))])
+
+
+def smallest_squares(grams: Array) -> Array:
+    """Smallest eigenvalue of each Gram matrix (groups, m, m): the squared length of what m records have too much."""
+    return each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], grams)
+
+
+def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
+    """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one bin alone: the counts move by at most √2.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
+    return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
+
+
+def log_bins(squares: Array) -> NDArray[np.int64]:
+    """Bin of each squared length below 1: bin j holds lengths from 2^(−(j+1)/3) to 2^(−j/3); −1 for NaN."""
+    missing = np.isnan(squares)
+    depth = np.floor(-0.5 * _PER_OCTAVE * np.log2(np.where(missing, 1.0, np.maximum(squares, 2.0**-60))))
+    return np.where(missing, -1, np.clip(depth, 0, _BINS - 1)).astype(np.int64)
+
+
+def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
+    """Release a length that about four fifths of the given squared lengths stay below.
+
+    Where the lengths are is read off a noisy log-histogram through a window of an octave to either side, since a
+    single bin of few groups drowns in the noise; which of them it is, off the sums over that window from above.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
+    post-processing. Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    counts = noisy_histogram(log_bins(squares), _BINS, mu, bits)
+    centre = int(np.argmax(np.convolve(counts, _WINDOW, "same")))
+    start = max(0, centre - _PER_OCTAVE)
+    longer = np.cumsum(counts[start : centre + _PER_OCTAVE + 1])  # than the lower edge of each bin
+    longer = np.maximum.accumulate(np.concatenate([[0], longer]))
+    place = start + np.interp(_LONGER * longer[-1], longer, np.arange(len(longer)))
+    return float(2.0 ** (-place / _PER_OCTAVE))
+
+
+def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
+    """Release which share of disjoint groups is long, less one standard deviation of its noise.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours if a record decides one group alone: the count moves by at most 1.
+    Proof: ``docs/explanation/stable-leverage.md``.
+    """
+    sigma = (1 + 1e-12) / mu
+    return float(long + rounded_normal(1, sigma, bits)[0] - sigma) / max(groups, 1)

@@ -1,0 +1,132 @@
+"""People near a subspace that need not go through zero: what one record can do, and what is found."""
+
+import numpy as np
+import pytest
+from everyday_replay import DELTA, near, replayed
+
+from privspan import PrivatePCA, private_pca
+from privspan.audit.tables import last_replaced
+from privspan.datasets import gaussian_subspace
+from privspan.privacy import Budget, mu_from_budget
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import open_streams
+from privspan.rows import partition_rows
+from privspan.stable import near as near_course
+from privspan.stable.near import _cut, _Measured, _off, can_be_near, most_are_near
+from privspan.stable.records import group_grams, public_groups
+from privspan.subspace import Subspace
+from privspan.sums.about import with_constant
+
+MU = mu_from_budget(1.0, DELTA)
+
+
+@pytest.fixture(scope="module")
+def people():
+    X, truth = gaussian_subspace(4_000, 24, 2, gamma_w=0.1, rng=0)
+    return X + 3.0, truth
+
+
+HOSTILE = {
+    "zero": np.zeros(24),
+    "tiny": np.full(24, 1e-200),
+    "huge": np.full(24, 1e300),
+    "far": 1e3 * np.eye(24)[0],
+    "nan": np.full(24, np.nan),
+    "infinite": np.full(24, np.inf),
+    "off the subspace": 3.0 + 5.0 * np.eye(24)[5],
+}
+
+
+@pytest.mark.parametrize("row", HOSTILE)
+def test_no_replacement_costs_more_than_mu(people, row):
+    X, _ = people
+    assert near(X).course == "near a subspace"
+    spent, same = replayed(*last_replaced(X, X[-1], HOSTILE[row]), near)
+    assert same
+    assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_a_table_that_is_not_near_pays_for_the_question_and_goes_on():
+    X = np.random.default_rng(0).standard_normal((4_000, 24)) * np.linspace(2.0, 1.0, 24) + 3.0
+    look = near(X)
+    assert look.course in ("one look", "two looks")
+    assert dict(look.shares)["near a subspace?"] < 0.04
+    for row in HOSTILE.values():
+        spent, same = replayed(*last_replaced(X, X[-1], row), near)
+        assert same
+        assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_a_record_moves_the_count_by_one_group_at_most(people):
+    rows = with_constant(people[0][:600], np.full(24, 3.0), 0.5)
+    groups = public_groups(600, 7, np.random.default_rng(0))
+    before = np.concatenate([_off(grams, 3) for grams in group_grams(rows, groups)])
+    for row in HOSTILE.values():
+        other = people[0][:600].copy()
+        other[17] = row
+        changed = with_constant(other, np.full(24, 3.0), 0.5)
+        after = np.concatenate([_off(grams, 3) for grams in group_grams(changed, groups)])
+        moved = np.flatnonzero(before != after)
+        assert len(moved) <= 1
+        assert all(17 in groups[group] for group in moved)
+
+
+def test_the_count_is_of_rows_near_a_subspace_and_not_of_equal_rows(people):
+    """Groups with a few rows many times must not pass for a subspace."""
+    few_kinds = np.random.default_rng(0).integers(0, 2, (4_000, 24)).astype(float)
+    few_kinds = few_kinds[np.random.default_rng(1).integers(0, 40, 4_000)]  # forty kinds of people
+    for table, expected in ((people[0], True), (few_kinds, False)):
+        rows = with_constant(table, table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
+        assert most_are_near(rows, 2, 1.0, open_streams(0)) is expected
+
+
+def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():
+    rng = np.random.default_rng(3)
+    axes = np.linalg.qr(rng.standard_normal((9, 2)))[0]
+    X = rng.standard_normal((50_000, 2)) * [3.0, 1.0] @ axes.T + rng.standard_normal(9)
+    rows = np.column_stack([X, np.full(len(X), 0.7)])
+    basis = np.linalg.svd(rows[:500], full_matrices=False)[2][:3].T  # (10, 3)
+    cut = _cut(_Measured(basis, basis.T @ rows.T @ rows @ basis / len(X), 0.0, 0.0), 0.7)
+    assert Subspace(cut.basis).distance(Subspace(axes)) < 1e-9
+    np.testing.assert_allclose(cut.variances, np.linalg.eigvalsh(np.cov(X.T))[:-3:-1], rtol=1e-3)
+    np.testing.assert_allclose(cut.point, X.mean(axis=0), atol=1e-9)
+
+
+def test_private_pca_takes_the_course_and_says_so(people):
+    X, truth = people
+    release = private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    assert release.parameters["course"] == "near a subspace"
+    plain = private_pca(X - 3.0, 2, epsilon=1.0, delta=1e-6, center=False, rng=0)
+    assert Subspace(release.subspace.basis).distance(truth) < 2.0 * max(plain.subspace.distance(truth), 0.005)
+    assert np.abs(release.extras["mean"] - X.mean(axis=0)).max() < 0.1
+    np.testing.assert_allclose(release.extras["explained_variance"], 1.0, atol=0.3)
+    assert release.extras["captured_variance"] > 0.95
+
+
+def test_it_is_the_same_wherever_the_rows_are(people, tmp_path):
+    X, _ = people
+    np.save(tmp_path / "rows.npy", X)
+    here = near(X)
+    for table in (np.load(tmp_path / "rows.npy", mmap_mode="r"), partition_rows(X, [1_500, 2_500])):
+        np.testing.assert_allclose(near(table).basis, here.basis, atol=1e-9)
+
+
+def test_the_test_of_stable_leverage_is_paid_for_on_every_path():
+    """Where it may be made, its delta is set aside, whether or not the table turns out to be near a subspace."""
+    budget = Budget(1.0, 1e-6)
+    for gamma_w in (1e-3, 1.0):
+        X, _ = gaussian_subspace(4_000, 500, 3, gamma_w=gamma_w, rng=0)
+        share = near_course.test_share(X, 3, budget)
+        assert share > 0.0
+        cost = private_pca(X + 0.1, 3, epsilon=1.0, delta=1e-6, rng=0).cost
+        aside = [part.delta for part in cost.parts if part.mu is None]
+        assert aside == [MuLedger(budget, test_share=share).set_aside]
+
+
+def test_where_it_is_not_worth_asking_nothing_is_asked():
+    X = np.zeros((4_000, 8))
+    assert not can_be_near(X, 3, MU)  # hardly any room off a subspace
+    assert not can_be_near(np.zeros((300, 50)), 3, MU)
+    model = PrivatePCA(3, epsilon=1.0, delta=1e-6, random_state=0)
+    with pytest.warns(UserWarning):
+        assert "near a subspace?" not in {part.name for part in model.fit(X + 1.0).release_.cost.parts}
