@@ -421,8 +421,9 @@ class PCASettings:
             warnings.warn(plan.reason, UselessPlanWarning, stacklevel=outside())
 
     def _warn_if_left_out(self, columns: object) -> None:
-        if columns:
-            message = f"No spread could be measured in these columns, which are left out: {columns}."
+        if isinstance(columns, tuple) and columns:
+            named = ", ".join(map(str, columns))
+            message = f"No spread could be measured in these columns, which are left out: {named}."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
 
@@ -574,7 +575,7 @@ EVERYDAY = Method(
     labels=("private PCA",),
     call="private_pca",
     options={},
-    repeats=("scale",),
+    repeats=("scale", "robust"),
     command="",
 )
 """The course that ``PrivatePCA`` takes by itself."""
@@ -594,7 +595,7 @@ BY_PCA = (
             function=private_pca,
             call="private_pca",
             options={"method": method.name},
-            repeats=("scale",),
+            repeats=("scale", "robust"),
             command=f"--method {method.name}",
         )
         for method in ALGORITHMS.values()

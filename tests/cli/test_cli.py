@@ -211,7 +211,39 @@ MISTAKES = [
     ),
     (fit_with(exact="", decimals="301"), 2, "--decimals takes at most 300; got 301"),
     (fit_with(epsilon="1e-30", delta="1e-40"), 2, "--epsilon must be between 1e-09 and 10000; got 1e-30"),
-    (fit_with(norm_bound="1e200"), 2, "--norm-bound must be between 2**-500 and 2**500"),
+    (
+        fit_with(norm_bound="3"),
+        2,
+        "--norm-bound is gone: lengths are found privately; what is public of columns goes",
+    ),
+    (fit_with(file="noise.csv", scale=""), 2, "Give public --bounds for the columns, or public units (--units), or"),
+    (fit_with(scale="", units="age=10"), 2, "--scale measures what --units declares; leave one out"),
+    (
+        fit_with(bounds="hight=0:9"),
+        2,
+        "--bounds names 'hight', and the table has no such column; did you mean 'height'",
+    ),
+    (fit_with(bounds="colour=0:9"), 2, "it has height, weight, age, [pulse]."),
+    (fit_with(bounds="age=9:0"), 2, "--bounds for column 'age' takes low:high, the lower end first, for example"),
+    (fit_with(bounds="age=old"), 2, "for example --bounds age=0:120,bmi=10:80; got 'age=old'"),
+    (fit_with(bounds="age"), 2, "--bounds takes low:high"),
+    (fit_with(bounds="0:9,age=0:5"), 2, "--bounds takes low:high"),
+    (fit_with(bounds="age=0:9,age=1:2"), 2, "--bounds for column 'age' is said twice"),
+    (fit_with(bounds="none.toml"), 3, "--bounds: the file 'none.toml' cannot be read"),
+    (fit_with(units="age=0"), 2, "--units for column 'age' takes a number above 0"),
+    (
+        fit_with(units="5=1", file="people.npy"),
+        2,
+        "--units names '5', and the table has no such column; it has 1, 2, 3, 4",
+    ),
+    (fit_with(around="age=nan"), 2, "--around for column 'age' takes a number, for example --around age=40,bmi=25"),
+    (fit_with(around="age=1", no_center=""), 2, "--around is a centre, and --no-center wants none; leave one out"),
+    (fit_with(exact="", scale=""), 2, "--scale does not go with --exact"),
+    (fit_with(exact="", robust=""), 2, "--robust does not go with --exact"),
+    (fit_with(exact="", bounds="0:9"), 2, "--bounds does not go with --exact"),
+    (["plan", "--d", "3", "--k", "2", "--n", "99", *BUDGET, "--scale"], 2, "Give public --bounds for the columns"),
+    (["plan", "--d", "3", "--k", "2", "--n", "99", *BUDGET, "--scale", "--no-center"], 2, "leave out --no-center"),
+    (["plan", "--d", "3", "--k", "2", "--n", "1", *BUDGET], 2, "--n takes at least 2 rows"),
     (fit_with(gamma="1"), 2, "for example --gamma 0.05"),
     (fit_with(report="report.pdf"), 2, "ends in .html, for example --report report.html"),
     (fit_with(limit_epsilon="2"), 2, "add --ledger budget.json"),
@@ -350,11 +382,13 @@ def test_plan_prints_a_table_and_sentences(capsys) -> None:
     said = capsys.readouterr()
     assert said.err == ""
     lines = said.out.splitlines()
-    assert lines[0] == "10,000 rows, 200 columns, k = 3, (1, 1e-06)-DP"
-    (adaptive,) = [line.split() for line in lines if line.startswith("adaptive ")]
-    assert len(adaptive) == 5
-    assert float(adaptive[1]) < 0.05
-    assert "Take adaptive" in said.out
+    assert lines[0] == "10,000 rows, 200 columns, k = 3, (1, 1e-06)-DP, centred; for ideal data"
+    (everyday,) = [line.split() for line in lines if line.startswith("everyday ")]
+    assert len(everyday) == 5
+    assert float(everyday[1]) < 0.05
+    assert "Leave --method out (everyday)" in said.out
+    assert main([*PLAN, "--no-center"]) == 0
+    assert "Take adaptive" in capsys.readouterr().out
     assert all(line == line.rstrip() for line in lines)
 
 
@@ -363,9 +397,22 @@ def test_plan_in_json_agrees_with_the_library(capsys) -> None:
 
     assert main([*PLAN, "--json", "--error", "0.02"]) == 0
     said = json.loads(capsys.readouterr().out)
-    wanted = plan(10_000, 200, 3, epsilon=1.0, delta=1e-6)
-    assert (said["method"], said["error"]) == (wanted.method, wanted.error)
-    assert said["needed_n"]["adaptive"] == wanted.alternatives[0].needed_n(0.02)
+    wanted = plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, center=True)
+    assert (said["method"], said["error"]) == ("everyday", wanted.error)
+    assert said["needed_n"]["everyday"] == wanted.alternatives[0].needed_n(0.02)
+    assert main([*PLAN, "--json", "--scale"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["error"] == plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, center=True, scale=True).error
+
+
+@pytest.mark.parametrize("options", [[], ["--scale"], ["--no-center"]])
+def test_plan_and_fit_agree(options: list[str], folder: Path, capsys) -> None:
+    assert main(["plan", "--n", "3000", "--d", "4", "--k", "2", *BUDGET, *options, "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert main([*FIT, *options, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["plan"]
+    assert (made["method"], made["n"]) == (planned["method"], 3000)
+    assert made["error"] == pytest.approx(planned["error"], rel=0.1)
 
 
 def test_how_many_rows_is_one_flag_and_needs_no_n(capsys) -> None:
@@ -383,8 +430,9 @@ def test_plan_draws_a_picture_and_a_page(folder: Path, capsys) -> None:
     assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     ).replace("https://matplotlib.org", "")
-    assert "Take adaptive" in page
-    assert left_behind(folder) == {"p.png", "p.html"}
+    assert "Leave --method out" in page
+    assert main([*PLAN, "--scale", "--plot", "scaled.png"]) == 0  # with sizes at which scales cannot be afforded
+    assert left_behind(folder) == {"p.png", "p.html", "scaled.png"}
 
 
 def test_plan_of_the_exact_case(capsys) -> None:
@@ -400,6 +448,12 @@ def test_fit_writes_a_private_pca_and_tells_about_it(folder: Path, capsys) -> No
     said = capsys.readouterr()
     assert "out.npz: 2 of 4 dimensions, through a private mean" in said.out
     assert "(1, 1e-06)-DP, replace-one" in said.out
+    lines = said.out.splitlines()
+    assert lines[2].startswith("captured   about ")
+    assert " %) of the variance that the best 2 would" in lines[2]
+    assert lines[3].startswith("found      ")
+    assert any(line.startswith("planned ") and line.endswith("for ideal data") for line in lines)
+    assert any(line.startswith("height ") and " ± " in line for line in lines)
     assert "people.csv, 3,000 rows, 4 columns" in said.out
     assert "Left out (named like an identifier): person_id." in said.err
     assert "A CSV file has no types: height, weight, age, [pulse] are taken as numbers" in said.err
@@ -409,6 +463,52 @@ def test_fit_writes_a_private_pca_and_tells_about_it(folder: Path, capsys) -> No
     truth = Subspace.from_spanning(np.array([[3.0, 1.0, 0.0, 0.5], [0.0, 1.0, 2.0, -1.0]]).T)
     assert saved.subspace.distance(truth) < 0.2
     assert left_behind(folder) == {"out.npz"}
+
+
+def test_fit_scales_and_transform_divides(folder: Path, capsys) -> None:
+    assert main([*FIT, "--scale", "--report", "r.html", "--seed", "1"]) == 0
+    saved = load_release("out.npz")
+    units, mean = saved.release.extras["scale"], saved.release.extras["mean"]
+    assert units == pytest.approx([3.0, 1.4, 2.0, 1.1], rel=0.2)
+    assert "measured privately" in (folder / "r.html").read_text("utf-8")
+    assert any(line.split()[:2] == ["column", "private"] for line in capsys.readouterr().out.splitlines())
+    assert main(["transform", "out.npz", "people.npy", "-o", "o.npy"]) == 0
+    wanted = (np.load("people.npy") - mean) / units @ saved.subspace.basis
+    np.testing.assert_allclose(np.load("o.npy"), wanted, atol=1e-9)
+
+
+def test_public_numbers_of_columns_reach_the_library(folder: Path, capsys) -> None:
+    Path("bounds.toml").write_text('height = [0, 20]\n"[pulse]" = [5.5, 14]\nage = [0, 20]\nweight = [0, 20]\n')
+    assert main([*FIT, "--bounds", "bounds.toml", "--seed", "1"]) == 0
+    by_file = load_release("out.npz")
+    assert list(by_file.release.extras["scale"]) == [10.0, 10.0, 10.0, 4.25]
+    typed = "height=0:20,weight=0:20, age = 0:20 ,[pulse]=5.5:14"
+    assert main([*FIT, "--bounds", typed, "--seed", "1", "--overwrite"]) == 0
+    assert load_release("out.npz").subspace == by_file.subspace
+    assert main([*fit_with(file="people.npy", bounds="0:20", output="all.npz")]) == 0
+    assert list(load_release("all.npz").release.extras["scale"]) == [10.0] * 4
+    units = fit_with(file="people.npy", units="1=3,3=2", around="1=10,2=10,3=10,4=10", output="units.npz")
+    assert main(units) == 0
+    made = load_release("units.npz").release
+    assert list(made.extras["scale"]) == [3.0, 1.0, 2.0, 1.0]
+    assert made.parameters["centring"] == "public centre"
+    assert main(fit_with(robust="", output="robust.npz")) == 0
+    robust = load_release("robust.npz").release
+    assert (robust.method, robust.parameters["robust"]) == ("private PCA (adaptive)", True)
+
+
+def test_what_a_small_table_cannot_tell_is_said_not_to_be_measured(folder: Path, capsys) -> None:
+    np.save("little.npy", np.load("people.npy")[:60])
+    assert main(fit_with(file="little.npy")) == 0
+    said = capsys.readouterr()
+    assert "predicted to be useless" in said.err
+    assert "for ideal data" in said.err
+    assert "not measured  the mean; the size of the variances, of which only shares are told" in said.out
+    assert "private mean" not in said.out
+    assert main(["show", "out.npz", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["mean"] is None
+    assert [one["noise"] for one in shown["components"]].count(False) == shown["release"]["extras"]["found"]
 
 
 def test_fit_in_json_writes_nothing_else_to_stdout(folder: Path, capsys) -> None:
@@ -712,14 +812,17 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     said = capsys.readouterr().out
     assert "2 of 4 dimensions" in said
     assert "NONE: a seed was given" in said
-    assert "private PCA (adaptive), centred by pair differences" in said
+    assert "private PCA, centred by localised rounds" in said
+    assert "captured   about 100 %" in said
     assert "of the variance (private estimate)" in said
     (first,) = [line for line in said.splitlines() if line.startswith("1 ")]
     assert first.count("+") + first.count("-") == 2
     assert main(["show", str(fitted / "a.npz"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["subspace"]["dimension"] == 2
-    assert shown["plan"]["method"] == "adaptive"
+    assert shown["plan"]["method"] == "everyday"
+    assert shown["release"]["extras"]["captured_variance"] > 0.9
+    assert len(shown["release"]["extras"]["mean_std"]) == len(shown["mean"]) == 4
     assert len(shown["components"][0]["loadings"]) == 4
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import privspan as ps
 from privspan.ledger.release_file import KNOWN_METHODS, load_release, save_release
+from privspan.pca import PCASettings
 from privspan.sums.variance import explained_variance
 
 X = np.random.default_rng(0).normal(size=(400, 2)) @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
@@ -57,6 +59,37 @@ def test_a_file_of_the_first_version_is_read(model, tmp_path: Path) -> None:
     assert ps.Subspace.load(path) == model.subspace_
 
 
+def test_a_file_from_before_the_everyday_course_is_read() -> None:
+    path = Path(__file__).parents[1] / "support" / "release_before_everyday.npz"
+    saved = load_release(path)
+    assert saved.release.method == "private PCA (adaptive)"
+    assert (saved.plan.n, saved.plan.center, saved.plan.scale) == (200, False, False)  # pairs of 400 rows
+    assert set(saved.release.extras) == {
+        "explained_variance",
+        "explained_variance_ratio",
+        "total_variance",
+        "mean",
+    }
+    page = ps.report.report_html(saved.release, plan=saved.plan, source=saved.source)
+    assert "200 pairs of rows" in page
+    assert "not measured" not in page
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": True}, {"bounds": {"a": (-9, 9)}}, {"robust": True}, {"center": False}]
+)
+def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).normal(size=(4000, 3)) * [1.0, 10.0, 0.0]
+    settings = PCASettings(1, epsilon=1.0, delta=1e-6, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.NoSpreadWarning)
+        release, plan = settings.learn(rows, 0, names=["a", "b", "c"])
+    saved = load_release(save_release(tmp_path / "pca", release, plan=plan))
+    assert (saved.plan, saved.release.extras) == (plan, release.extras)
+    assert saved.release.to_dict() == release.to_dict()
+    assert "scale" not in options or saved.release.parameters["left_out"] == ("c",)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -81,6 +114,15 @@ def test_a_file_of_the_first_version_is_read(model, tmp_path: Path) -> None:
         lambda made: made["release"]["extras"].update(explained_variance="much"),
         lambda made: made["release"]["extras"].update(explained_variance_ratio=[0.5]),
         lambda made: made["release"]["extras"].update(n_components=1),
+        lambda made: made["release"]["extras"].update(captured_variance="most"),
+        lambda made: made["release"]["extras"].update(captured_variance_std=-1.0),
+        lambda made: made["release"]["extras"].update(found=1.5),
+        lambda made: made["release"]["extras"].update(mean_std=[0.1]),
+        lambda made: made["release"]["extras"].update(scale=[1.0, 0.0, 1.0]),
+        lambda made: made["release"]["extras"].update(rows_shortened="few"),
+        lambda made: made["release"]["parameters"].update(left_out=[1.5]),
+        lambda made: made["release"]["parameters"].update(course=None),
+        lambda made: made["plan"].update(center=1),
         lambda made: made["plan"].update(error="0.1"),
         lambda made: made["plan"].update(method="magic"),
         lambda made: made["plan"].update(assumed=0),

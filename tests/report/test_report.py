@@ -23,6 +23,7 @@ from privspan.report.words import (
     command,
     number,
     program,
+    with_noise,
 )
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -100,9 +101,93 @@ def test_a_pca_shows_spectrum_loadings_plan_and_budget(pca: ps.PrivatePCA) -> No
     largest = names[int(np.abs(pca.components_[0]).argmax())]
     assert largest in text
     assert "A survey of 2025" in text
-    assert f"predicts an error of {number(pca.plan_.error, 2)}" in text
-    assert "1,500 pairs of rows" in text
+    assert f"for ideal data, the plan predicts an error of {number(pca.plan_.error, 2)}" in text
+    assert "(3,000 rows, 15 columns" in text
     assert ps.__version__ in text
+
+
+def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
+    release = everyday(found=1)
+    text = Reader(report_html(release)).text
+    assert "3 directions out of 4 columns, which capture about 93 % (± 8 %) of the variance that the best 3" in text
+    assert "The first stands out of the noise; the other 2 cannot be told from noise." in text
+    assert text.count("Cannot be told from noise: read nothing into it.") == 2
+    assert "Component 1 50 % of the variance: 8.00 ± 0.25" in text.replace("Component 150", "Component 1 50")
+    assert "About 12 rows (± 4) lay farther than 9.5 from the middle and were shortened to that" in text
+    assert "found in 3 rounds of noisy averages" in text
+    page = report_html(release)
+    assert page.count("bar faint") > 2
+    whole = Reader(report_html(everyday(found=3))).text
+    assert "All of them stand out of the noise." in whole
+    assert "read nothing into it" not in whole
+
+
+def test_units_and_columns_that_were_left_out_are_named() -> None:
+    units = {"scale": np.array([16.0, 3.0, 500.0, 1.0]), "scale_std": np.array([0.5, 0.1, 20.0, 0.0])}
+    release = everyday(extras=units, parameters={"scale": True, "left_out": (3,)})
+    text = Reader(report_html(release, columns=["age", "bmi", "income", "visits"])).text
+    assert "its standard deviation, which was measured privately" in text
+    assert "no spread could be measured in them: visits." in text
+    assert "age 40.10 ± 0.25 16.00 ± 0.50" in spaced(release, ["age", "bmi", "income", "visits"])
+    assert "visits left out left out" in spaced(release, ["age", "bmi", "income", "visits"])
+    public = everyday(extras=units, parameters={"left_out": ()})
+    assert "given as public knowledge" in Reader(report_html(public)).text
+    assert "bounds= take them" in Reader(report_html(public)).text
+
+
+@pytest.mark.parametrize(
+    ("centring", "stands"), [("pair differences", "the mean;"), ("public centre", "public centre")]
+)
+def test_what_was_not_measured_is_said_so(centring: str, stands: str) -> None:
+    absent = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std", "mean_std")
+    short = everyday(without=(*absent, "clip"), parameters={"centring": centring, "course": "pairs", "rounds": 0})
+    text = Reader(report_html(short)).text
+    assert "Not measured, because there were too few rows at this budget: the mean" in text
+    assert stands in text
+    assert "They were paired at random" in text
+    assert "were shortened" not in text
+    for word in ("nan", "inf"):
+        assert f" {word} " not in text
+    odd = a_release("private PCA", a_subspace(4, 2), extras={"total_variance": np.nan, "clip": np.inf})
+    assert "not measured" in Reader(report_html(odd)).text
+    assert "nan" not in Reader(report_html(odd)).text
+
+
+@pytest.mark.parametrize("course", ["two looks", "one look", "pairs", "centre not found", "near a subspace"])
+def test_every_course_is_told_in_words(course: str) -> None:
+    text = Reader(report_html(everyday(parameters={"course": course}))).text
+    assert "record" in text.split("(in the code: private PCA). ")[1][:200]
+    assert about_method("private PCA").how not in text
+
+
+def everyday(
+    found: int = 3, extras: dict | None = None, parameters: dict | None = None, without: tuple[str, ...] = ()
+) -> ps.Release:
+    """A release as the everyday course makes it, of three components of four columns."""
+    told = {"centring": "localised rounds", "course": "two looks", "rounds": 3, "n": 900, "d": 4, "scale": False}
+    released = {
+        "explained_variance_ratio": np.array([0.5, 0.2, 0.1]),
+        "explained_variance": np.array([8.0, 3.2, 1.6]),
+        "explained_variance_std": np.full(3, 0.25),
+        "total_variance": 16.0,
+        "total_variance_std": 0.5,
+        "mean": np.array([40.1, 25.0, 3.0, 0.0]),
+        "mean_std": np.full(4, 0.25),
+        "captured_variance": 0.934,
+        "captured_variance_std": 0.08,
+        "found": found,
+        "clip": 9.5,
+        "rows_shortened": 12.3,
+        "rows_shortened_std": 4.1,
+        **(extras or {}),
+    }
+    kept = {name: value for name, value in released.items() if name not in without}
+    return a_release("private PCA", a_subspace(4, 3), parameters={**told, **(parameters or {})}, extras=kept)
+
+
+def spaced(release: ps.Release, columns: list[str]) -> str:
+    """The words of a page, with blanks between the cells of its tables."""
+    return Reader(report_html(release, columns=columns).replace("</td>", " </td>")).text
 
 
 def test_the_promise_is_translated(exact: ps.Release) -> None:
@@ -200,6 +285,20 @@ def test_numbers_are_written_for_people(value: float, written: str) -> None:
     assert number(value) == written
 
 
+@pytest.mark.parametrize(
+    ("value", "noise", "written"),
+    [
+        (4.9712, 0.214, "4.97 ± 0.21"),
+        (36_491.0, 523.0, "36,490 ± 520"),
+        (-0.5, 0.05, "−0.500 ± 0.050"),
+        (3.0, 0.0, "3"),
+        (1e-9, 1e-10, "1e−9 ± 1e−10"),
+    ],
+)
+def test_noise_decides_how_many_digits_are_written(value: float, noise: float, written: str) -> None:
+    assert with_noise(value, noise) == written
+
+
 def test_budgets_of_two_kinds_are_not_drawn_as_shares() -> None:
     parts = (Part("choice", 0.5, 0.0), Part("noise", 0.4, 1e-6, mu=0.1))
     page = report_html(ps.Release(a_subspace(4, 2), PrivacyCost(1.0, 1e-6, parts=parts), "adaptive"))
@@ -219,6 +318,7 @@ def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Re
         scope: dict[str, object] = {"table": table, "names": list("abcd")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ps.AbstentionWarning)
+            warnings.simplefilter("ignore", ps.UselessPlanWarning)
             exec(code, scope)
         again = scope["release"] if "release" in scope else scope["model"].release_  # type: ignore[attr-defined]
         assert (again.method.split("/")[0], again.cost.epsilon) == (release.method.split("/")[0], 1.0)
@@ -226,7 +326,10 @@ def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Re
 
 
 def test_the_command_is_one_that_exists(pca: ps.PrivatePCA, exact: ps.Release) -> None:
-    assert "--k 2 --epsilon 1 --delta 1e-06 --method adaptive" in str(command(pca.release_, 2))
+    assert "--k 2 --epsilon 1 --delta 1e-06 \\\n" in str(command(pca.release_, 2))
+    robust = a_release("private PCA (adaptive)", parameters={"robust": True, "scale": True})
+    assert "--delta 1e-06 --method adaptive --scale --robust" in str(command(robust, 2))
+    assert 'method="adaptive", scale=True, robust=True)' in str(program(robust, 2))
     assert "--k 2 --epsilon 1 --delta 1e-06 --exact" in str(command(exact, 2))
     decimal = a_release("exact/votes", parameters={"affine": True, "decimals": 2})
     assert "--k K --epsilon 1 --delta 1e-06 --exact --affine --decimals 2" in str(command(decimal, None))

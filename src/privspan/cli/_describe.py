@@ -11,15 +11,23 @@ import numpy as np
 from privspan._lib.frozen import plain
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
+from privspan.privacy import Release
+from privspan.report.appendix import by_column
+from privspan.report.released import unmeasured
+from privspan.report.subject import Subject
+from privspan.report.words import captured, shortened_rows, stands_out, with_noise
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
+_COLUMNS_SHOWN = 12
 
 
 def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
     """Describe it for people."""
     subspace = saved.subspace
-    through = ", through a private mean" if subspace.offset is not None and subspace.exact is None else ""
+    told = None if saved.release is None else Subject(saved.release)
+    private = subspace.exact is None and (told is None or told.mean_is == "measured")
+    through = ", through a private mean" if subspace.offset is not None and private else ""
     kind = "exact, " if subspace.exact is not None else ""
     size = f"{kind}{subspace.dimension} of {subspace.ambient_dimension:,} dimensions{through}"
     _console.print_lines(f"{path}: {size}", "", style="bold")
@@ -28,6 +36,7 @@ def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
         _print_relations(subspace)
     else:
         _print_components(saved, loadings)
+        _print_columns(saved)
 
 
 def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
@@ -36,26 +45,78 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
         return [("made", "not told by this file: it holds a subspace only")]
     promise = str(release.cost) if release.private else "NONE: a seed was given, so the noise can be repeated"
     centring = release.parameters.get("centring")
-    centred = "" if centring in (None, "none") else f", centred by {centring}"
-    facts = [("privacy", promise), ("method", f"{release.method}{centred}")]
+    centred = {"none": "", "public centre": ", about a public centre"}.get(
+        str(centring or "none"), f", centred by {centring}"
+    )
+    facts = [*_quality(release), ("privacy", promise), ("method", f"{release.method}{centred}")]
     if saved.source is not None:
         facts.append(("made from", saved.source))
-    if plan is not None:
-        facts.append(("predicted", f"error about {plan.error:.2g} (9 of 10 below {plan.error_90:.2g})"))
     ratio = release.extras.get("explained_variance_ratio")
     if isinstance(ratio, np.ndarray):
-        facts.append(("explained", f"{float(ratio.sum()):.0%} of the variance (private estimate)"))
+        facts.append(("explained", f"{min(1.0, float(ratio.sum())):.0%} of the variance (private estimate)"))
+    if plan is not None:
+        below = f"9 of 10 below {plan.error_90:.2g}"
+        facts.append(("planned", f"error about {plan.error:.2g} ({below}), for ideal data"))
+    return facts
+
+
+def _quality(release: Release) -> list[tuple[str, str]]:
+    """Return what the release says of itself: what was captured, what is noise, what was not seen or not measured."""
+    subject, facts = Subject(release), []
+    quality, shortened = captured(release), shortened_rows(release)
+    if quality is not None:
+        best = f"of the variance that the best {subject.k} would"
+        facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
+    if subject.found is not None and subject.k is not None:
+        facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))
+    if shortened is not None:
+        facts.append(("shortened", shortened))
+    if subject.left_out:
+        facts.append(("left out", f"{', '.join(subject.left_out)} (no spread could be measured)"))
+    missing = unmeasured(subject)
+    if missing:
+        facts.append(("not measured", f"{'; '.join(missing)} (too few rows at this budget)"))
     return facts
 
 
 def _print_components(saved: SavedRelease, loadings: int) -> None:
     spectrum = _spectrum(saved)
-    known = () if spectrum is None else (">variance", ">share")
+    known = () if not any(spectrum) else tuple(f">{name}" for name in spectrum[0])
     rows = []
     for index, leading in enumerate(_largest(saved.subspace, loadings)):
-        shown = () if spectrum is None else (f"{spectrum[0][index]:.4g}", f"{spectrum[1][index]:.1%}")
-        rows.append((str(index + 1), *shown, "  ".join(f"{value:+.2f} {name}" for name, value in leading)))
+        noise = "noise: " if saved.release is not None and Subject(saved.release).is_noise(index) else ""
+        words = noise + "  ".join(f"{value:+.2f} {name}" for name, value in leading)
+        rows.append((str(index + 1), *spectrum[index].values(), words))
     _console.print_table((">", *known, "largest loadings"), rows)
+
+
+def _spectrum(saved: SavedRelease) -> list[dict[str, str]]:
+    """Return variance, with its noise where that is told, and share of every component, as far as measured."""
+    extras = {} if saved.release is None else saved.release.extras
+    ratios, variances = extras.get("explained_variance_ratio"), extras.get("explained_variance")
+    noise: Any = extras.get("explained_variance_std")
+    shown: list[dict[str, str]] = [{} for _ in range(saved.subspace.dimension)]
+    if isinstance(variances, np.ndarray):
+        for i, (one, value) in enumerate(zip(shown, variances, strict=True)):
+            one["variance"] = f"{value:.4g}" if noise is None else with_noise(value, noise[i])
+    if isinstance(ratios, np.ndarray):
+        for one, value in zip(shown, ratios, strict=True):
+            one["share"] = f"{value:.1%}"
+    return shown
+
+
+def _print_columns(saved: SavedRelease) -> None:
+    """Write means and units with their noise, of the first columns."""
+    if saved.release is None:
+        return
+    subject = Subject(saved.release)
+    known = by_column(subject)
+    if not known:
+        return
+    rows = list(zip(names_of(saved.subspace), *known.values(), strict=True))
+    _console.print_table(("column", *(f">{name}" for name in known)), rows[:_COLUMNS_SHOWN])
+    if len(rows) > _COLUMNS_SHOWN:
+        _console.print_lines(f"… and {len(rows) - _COLUMNS_SHOWN:,} more columns: --json lists all.")
 
 
 def _largest(subspace: Subspace, loadings: int) -> list[list[tuple[str, float]]]:
@@ -64,12 +125,6 @@ def _largest(subspace: Subspace, loadings: int) -> list[list[tuple[str, float]]]
     orders = np.argsort(-np.abs(subspace.basis), axis=0, kind="stable")[:loadings].T  # (k, loadings)
     axes = zip(orders, subspace.basis.T, strict=True)
     return [[(names[column], float(axis[column])) for column in order] for order, axis in axes]
-
-
-def _spectrum(saved: SavedRelease) -> tuple[Any, Any] | None:
-    extras = {} if saved.release is None else saved.release.extras
-    variances, shares = extras.get("explained_variance"), extras.get("explained_variance_ratio")
-    return None if variances is None or shares is None else (variances, shares)
 
 
 def names_of(subspace: Subspace) -> tuple[str, ...]:
@@ -94,17 +149,28 @@ def relations_of(subspace: Subspace) -> list[str]:
 def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
     """Describe it for programs."""
     subspace = saved.subspace
+    subject = None if saved.release is None else Subject(saved.release)
     components = [
-        {"loadings": [{"column": name, "loading": value} for name, value in leading]}
-        for leading in _largest(subspace, loadings)
+        {
+            "noise": subject is not None and subject.is_noise(index),
+            "loadings": [{"column": name, "loading": value} for name, value in leading],
+        }
+        for index, leading in enumerate(_largest(subspace, loadings))
     ]
     return {
         "subspace": subspace.summary(),
         "columns": list(names_of(subspace)),
-        "mean": plain(subspace.offset),
+        "mean": _mean(saved, subject),
         "components": components,
         "relations": None if subspace.exact is None else relations_of(subspace),
         "release": None if saved.release is None else saved.release.to_dict(),
         "plan": None if saved.plan is None else plain(asdict(saved.plan)),
         "source": saved.source,
     }
+
+
+def _mean(saved: SavedRelease, subject: Subject | None) -> object:
+    """Return the mean in the units of the table; None if there is none, or it was not measured."""
+    if subject is None or subject.released("mean") is None:
+        return plain(saved.subspace.offset)
+    return None if subject.mean_is == "absent" else plain(subject.released("mean"))

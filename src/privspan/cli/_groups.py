@@ -10,15 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
+from privspan.cli import _public
 from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, positive, whole
 
 _READING = "How the file is written"  # panels of --help
-_WHAT, _EXACT, _LEDGER = "What to learn", "Exact relations", "Ledger"
+_WHAT, _PUBLIC, _EXACT, _LEDGER = "What to learn", "What is public of the columns", "Exact relations", "Ledger"
 
 PeopleFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
 ]
 Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
+Center = Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)]
+Scale = Annotated[
+    bool,
+    option("--scale", "Divide columns by their standard deviations, measured at a part of the budget.", panel=_WHAT),
+]
 LimitEpsilon = Annotated[
     Decimal | None,
     positive("--limit-epsilon", "3", "What all fits on the data set may cost together.", panel=_LEDGER),
@@ -91,7 +97,31 @@ class Learning:
             panel=_WHAT,
         ),
     ] = "auto"
-    center: Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)] = True
+    center: Center = True
+    scale: Scale = False
+    bounds: Annotated[
+        Any,  # a Declared
+        _public.bounds(
+            "--bounds",
+            "Public bounds of columns, or a .toml file of them; half a range is a unit. Never read off the data.",
+            panel=_PUBLIC,
+        ),
+    ] = None
+    units: Annotated[
+        Any,
+        _public.numbers(
+            "--units", "income=20000,age=10", "Public units to divide columns by.", positive=True, panel=_PUBLIC
+        ),
+    ] = None
+    around: Annotated[
+        Any,
+        _public.numbers(
+            "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
+        ),
+    ] = None
+    robust: Annotated[
+        bool, option("--robust", "Weigh all rows alike: the directions that most people lie near.", panel=_WHAT)
+    ] = False
     gamma: Gamma = None
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -17,6 +17,7 @@ import typer
 from privspan.cli.exits import Complaint
 
 STDIN = Path("-")
+_NAMED = 8  # columns that a notice lists by name
 
 Result = TypeVar("Result")
 
@@ -120,6 +121,21 @@ def split_names(text: str) -> list[str]:
     import csv
 
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """Suggest what may have been meant."""
+    from difflib import get_close_matches
+
+    by_lower = {other.lower(): other for other in known}
+    matches = [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), n=3)]
+    return f"did you mean {' or '.join(repr(match) for match in matches)}?" if matches else None
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def check_target(

@@ -32,9 +32,16 @@ _EXAMPLES = {
 _FLAGS = {
     "X": "the table",
     "center": "--no-center",
+    "bounds=": "--bounds",
     "max_components": "--max-k",
     "name": "NAME",
     "rng": "--seed",
+    "scale={…}": "--units",
+}
+
+_GONE = {
+    "--norm-bound": "--norm-bound is gone: lengths are found privately; what is public of columns goes into "
+    "--bounds, for example --bounds age=0:120,bmi=10:80."
 }
 
 
@@ -111,6 +118,8 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
         case usage_error():
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "privspan"
+            if (gone := _GONE.get(getattr(error, "option_name", ""))) is not None:
+                return gone, ExitCode.USAGE
             said = error.format_message().rstrip(".") or "a command is missing"  # the help has just been shown
             return f"{said}; {_example(error) or f'see: {path} --help'}", ExitCode.USAGE
         case KeyboardInterrupt() | typer.Abort():
@@ -129,7 +138,7 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
         case OSError() if _is_ours(error):
             return str(error), ExitCode.FAILED
         case ValueError() | TypeError() if _is_ours(error):
-            return re.sub(r"`(\w+)`", _flag, str(error)), ExitCode.USAGE
+            return re.sub(r"`(\w+(?:=(?:\{…\})?)?)`", _flag, str(error)), ExitCode.USAGE
     # The text of a foreign exception may quote a cell of the table.
     return f"unexpected {type(error).__name__}; run it again with --debug to see where.", ExitCode.FAILED
 

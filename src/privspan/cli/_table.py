@@ -8,19 +8,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privspan.cli import _console
-from privspan.cli._options import STDIN
+from privspan.cli._options import STDIN, listed, nearest
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
 
-_NAMED = 8  # columns that a notice lists by name
 _PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
 
 
@@ -62,7 +60,7 @@ def _check_file(file: Path) -> None:
     from privspan.rows import SUFFIXES
 
     if not file.exists():
-        near = _nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
+        near = nearest(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
         raise Complaint(f"there is no file {str(file)!r}; {near or 'check its name.'}", ExitCode.UNREADABLE)
     if file.suffix.lower() not in SUFFIXES:
         advice = f"convert it to one of {', '.join(SUFFIXES)}."
@@ -94,15 +92,8 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
     known = [*(every.names or ()), *(column.name for column in every.left_out)]
     unknown = [name for name in columns if name not in known]
     if known and unknown:
-        near = _nearest(unknown[0], known) or f"it has {_listed(known)}."
+        near = nearest(unknown[0], known) or f"it has {listed(known)}."
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
-
-
-def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """Suggest what may have been meant."""
-    by_lower = {other.lower(): other for other in known}
-    matches = [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), n=3)]
-    return f"did you mean {' or '.join(repr(match) for match in matches)}?" if matches else None
 
 
 def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) -> None:
@@ -111,17 +102,12 @@ def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) ->
         return
     for reason in dict.fromkeys(column.reason for column in source.left_out):
         names = [column.name for column in source.left_out if column.reason == reason]
-        _console.note(f"Left out ({reason}): {_listed(names)}.")
+        _console.note(f"Left out ({reason}): {listed(names)}.")
     if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):
         _console.note(
-            f"A CSV file has no types: {_listed(source.names)} are taken as numbers, and a cell with anything else "
+            f"A CSV file has no types: {listed(source.names)} are taken as numbers, and a cell with anything else "
             "is a gap of its record. Leave columns of text out with --columns or --schema."
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def table_name(file: Path) -> str:

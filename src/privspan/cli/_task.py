@@ -18,7 +18,7 @@ from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.exact.plan import plan_exact
-from privspan.pca import PCA_METHODS, PCASettings, takes_sparse
+from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release
@@ -48,12 +48,18 @@ class Task(Learning):
             raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
         if self.max_k is not None and self.k != "auto":
             raise Complaint("--max-k goes with --k auto; leave it out.")
-        not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None}
+        not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None, "--scale": self.scale or None}
+        not_exact |= {"--bounds": self.bounds, "--units": self.units, "--around": self.around}
+        not_exact |= {"--robust": self.robust or None}
         only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
         for flag, value in (not_exact if self.exact else only_exact).items():
             if value is not None:
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
+        if self.scale and self.units is not None:
+            raise Complaint("--scale measures what --units declares; leave one out.")
+        if self.around is not None and not self.center:
+            raise Complaint("--around is a centre, and --no-center wants none; leave one out.")
         spendable(**self._budget())
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
@@ -76,9 +82,18 @@ class Task(Learning):
             return
         if self.k == "auto":
             self._check_auto(usable, d)
-        self._settings().check(source)
+        self._settings(source).check(source)
         if self.k != "auto":
-            _warn_if_useless(predict(usable, d, self.k, **self._budget(), gamma=self.gamma), n // usable)
+            _warn_if_useless(self._planned(n, d, int(self.k)))
+
+    def _planned(self, n: int, d: int, k: int) -> Plan:
+        """Return what is predicted for the course that this fit takes."""
+        numbers: dict[str, Any] = {**self._budget(), "gamma": self.gamma, "center": self.center}
+        # Scales cost less within bounds than the planner, which knows of none, would think.
+        found = predict(n, d, k, **numbers, scale=self.center and self.scale and self.bounds is None)
+        if self.method == "auto" and not self.robust:
+            return found
+        return next((one for one in found.alternatives if one.method == self.method), found)
 
     def _check_auto(self, usable: int, d: int) -> None:
         most = min(10, d - 1, usable // 2 - 1) if self.max_k is None else self.max_k
@@ -89,15 +104,18 @@ class Task(Learning):
 
     def rows_to_see(self, source: RowSource) -> float | None:
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
+        if self.exact:
+            return None
         # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
-        passes = None if self.exact else ALGORITHMS["adaptive" if self.method == "auto" else self.method].passes
+        named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
+        passes = (EVERYDAY if self._settings(source).everyday else named).passes
         return None if passes is None else passes * source.shape[0]
 
     def run(self, source: RowSource) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            release, plan = self._exact(source) if self.exact else self._settings().learn(source, self.seed)
+            release, plan = self._exact(source) if self.exact else self._settings(source).learn(source, self.seed)
         told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
         for warning in caught:
             if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
@@ -115,15 +133,19 @@ class Task(Learning):
         release = exact_subspace(source, int(self.k), **self._budget(), **options, names=names, rng=self.seed)  # type: ignore[arg-type]
         return release, None
 
-    def _settings(self) -> PCASettings:
-        options: dict[str, Any] = {"center": self.center, "method": self.method, "gamma": self.gamma}
-        options |= {"max_components": self.max_k, **self._budget()}
+    def _settings(self, source: RowSource) -> PCASettings:
+        """Return the choices as the library takes them, public numbers by the positions of columns."""
+        options: dict[str, Any] = {"center": self.center, "scale": self.scale, "robust": self.robust}
+        declared = {"center": self.around, "scale": self.units, "bounds": self.bounds}
+        options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
+        options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
         return PCASettings(self.k, **options)
 
 
-def _warn_if_useless(plan: Plan, rows_each: int) -> None:
+def _warn_if_useless(plan: Plan) -> None:
     if plan.useful:
         return
     need = plan.needed_n(0.25)
-    would = "no number of rows would do" if need is None else f"about {rows_each * need:,} rows would be needed"
-    _console.warn(f"the result is predicted to be useless (error {plan.error:.2f}); {would} for an error of 0.25.")
+    would = "no number of rows would do" if need is None else f"about {need:,} rows would be needed"
+    error = f"error {plan.error:.2f}, for ideal data"
+    _console.warn(f"the result is predicted to be useless ({error}); {would} for an error of 0.25.")

@@ -25,6 +25,8 @@ def plan(
     delta: Delta,
     n: Annotated[int | None, whole("--n", "10000", "Number of rows, one per person.", metavar="ROWS")] = None,
     gamma: Gamma = None,
+    center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
+    scale: Annotated[bool, option("--scale", "As in `fit`: columns are divided by private deviations.")] = False,
     error: Annotated[
         float | None,
         fraction("--error", "0.1", "How many rows does this error take? Answers without --n too.", make=float),
@@ -53,7 +55,11 @@ def plan(
         return
     from privspan.planner import plan as predict
 
-    numbers["gamma"] = gamma
+    if scale and not center:
+        raise Complaint("--scale is planned together with centring; leave out --no-center.")
+    if center and n == 1:
+        raise Complaint("--n takes at least 2 rows for a private PCA; got 1.")
+    numbers |= {"gamma": gamma, "center": center, "scale": scale}
     wanted = error or _DEFAULT_ERROR
     if n is None:
         n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
@@ -72,11 +78,12 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
-    privacy = f"({found.epsilon:g}, {found.delta:g})-DP"
-    _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {privacy}")
+    from privspan.report.words import planned_name
+
+    _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (one.method, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
+        (planned_name(one), f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
@@ -85,10 +92,17 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
     _console.print_lines(*_sentences(found, wanted, needed))
 
 
+def _course(found: Plan) -> str:
+    """Return the budget and what `fit` would do with the columns, in a few words."""
+    done = "centred" * found.center + " and scaled" * found.scale or "not centred"
+    return f"({found.epsilon:g}, {found.delta:g})-DP, {done}"
+
+
 def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> list[str]:
     """Say what the table means."""
     said = "very good" if found.error <= _VERY_GOOD else "good" if found.error <= _GOOD else "rough"
     said = said if found.useful else "useless: half of a direction or more would be noise"
+    take = f"Leave --method out ({found.method})" if found.method in ("everyday", "auto") else f"Take {found.method}"
     best = min((rows for rows in needed.values() if rows is not None), default=None)
     rows = "no number of rows would do" if best is None else f"about {best:,} rows are predicted to do"
     supposed = (
@@ -98,10 +112,10 @@ def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> lis
         else f"For a tail with {found.gamma:.2g} times the spread of the subspace."
     )
     return [
-        f"Take {found.method}: its error is predicted to be {found.error:.2g}, {said}.",
+        f"{take}: the error is predicted to be {found.error:.2g}, {said}.",
         f"For an error of {wanted:g}, {rows}.",
         "The error is the sine of the largest angle to the true subspace: 0 is perfect, 1 is useless.",
-        f"{supposed} Outliers and uneven spreads make every prediction optimistic.",
+        f"{supposed} Ideal data are bell-shaped; outliers and uneven spreads make every prediction optimistic.",
     ]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from privspan.ledger.release_file import SavedRelease
     from privspan.rows import RowSource
     from privspan.subspace import Subspace
 
@@ -46,7 +47,8 @@ def transform(
         raise Complaint("--json and -o - both write to standard output; leave one out.")
     inputs = {"the table": file, "the subspace": subspace}
     check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
-    found = load(subspace).subspace
+    saved = load(subspace)
+    found = saved.subspace
     names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
     with activity("Transforming") as shown, open_table(file, names, reading) as source:
         if source.shape[1] != found.ambient_dimension:
@@ -56,7 +58,7 @@ def transform(
         writer = _WRITERS[".csv" if to_stdout else output.suffix.lower()]
         target = _stdout() if to_stdout else whole_file(output, overwrite=overwrite)
         with target as handle, writer(handle, source.shape[0], found) as write:
-            for coordinates in _coordinates(source, found):
+            for coordinates in _coordinates(source, found, _units(saved)):
                 write(coordinates)
                 shown.advance(len(coordinates))
     _console.warn("these coordinates are not private: they show one row per person. Do not publish them.")
@@ -65,16 +67,22 @@ def transform(
         _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
 
 
-def _coordinates(source: RowSource, subspace: Subspace) -> Iterator[NDArray[np.float64]]:
+def _units(saved: SavedRelease) -> Any:
+    """Return what the columns were divided by before the subspace was learnt, (d,) or one number."""
+    return 1.0 if saved.release is None else saved.release.extras.get("scale", 1.0)
+
+
+def _coordinates(source: RowSource, subspace: Subspace, units: Any) -> Iterator[NDArray[np.float64]]:
     """Yield the coordinates piece by piece, (rows, k)."""
     import numpy as np
 
     n, d = source.shape
     shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
+    basis = subspace.basis / np.reshape(units, (-1, 1))  # (d, k)
     step = max(1, _PIECE_ENTRIES // d)
     for start in range(0, n, step):
         with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
-            yield np.asarray(source[start : start + step].astype(np.float64) @ subspace.basis - shift)
+            yield np.asarray(source[start : start + step].astype(np.float64) @ basis - shift)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ It holds public and released values only.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,18 +58,30 @@ KNOWN_METHODS = {
 }
 """What a release of this package may say of how it was made, and what that means."""
 
+
+def _column(value: object) -> bool:
+    """Tell whether this is the name of a column or its position."""
+    return text(value) or whole(0)(value)
+
+
 _PARAMETERS: dict[str, Kind] = {
     "n": whole(1),
     "d": whole(1),
     "k": whole(1),
-    "centring": one_of(("none", "pair differences", "private mean")),
+    "centring": one_of(("none", "pair differences", "private mean", "public centre", "localised rounds")),
+    "course": text,
+    "rounds": whole(0),
+    "typical_length": optional(number(0)),
+    "left_out": listed(_column),
+    "robust": flag,
     "affine": flag,
     "decimals": optional(whole(0)),
     "alpha": number(),
     "beta": number(),
 }
+_EARLIER_PLAN = {"center": False, "scale": False}  # what plans are that were saved before they could tell
 _PLAN: dict[str, Kind] = {
-    "method": one_of(METHODS),
+    "method": one_of(("everyday", *METHODS)),
     "error": number(0),
     "error_90": number(0),
     "abstention": number(0, 1),
@@ -82,6 +95,8 @@ _PLAN: dict[str, Kind] = {
     "gamma": number(0),
     "assumed": flag,
     "alternatives": listed(mapping),
+    "center": flag,
+    "scale": flag,
 }
 
 
@@ -181,12 +196,28 @@ def _release(subspace: Subspace, values: object) -> Release:
     )
     d, k = subspace.basis.shape
     _check_known(found["parameters"], _PARAMETERS)
-    variances = listed(number(0), k)
+    noise, positive, along, by_column = (
+        number(0),
+        number(sys.float_info.min),
+        listed(number(0), k),
+        listed(number(0), d),
+    )
     extra_kinds: dict[str, Kind] = {
-        "explained_variance": variances,
-        "explained_variance_ratio": variances,
+        "captured_variance": number(0),
+        "captured_variance_std": noise,
+        "found": whole(0),
+        "explained_variance": along,
+        "explained_variance_std": along,
+        "explained_variance_ratio": along,
         "total_variance": number(0),
+        "total_variance_std": noise,
         "mean": listed(number(), d),
+        "mean_std": by_column,
+        "scale": listed(positive, d),
+        "scale_std": by_column,
+        "clip": positive,
+        "rows_shortened": number(),
+        "rows_shortened_std": noise,
         "n_components": number(k, k),
     }
     _check_known(found["extras"], extra_kinds)
@@ -202,8 +233,8 @@ def _cost(values: object) -> PrivacyCost:
     return PrivacyCost.from_dict(found)
 
 
-def _plan(values: object) -> Plan:
-    found = fields(values, **_PLAN)
+def _plan(values: dict[str, Any]) -> Plan:
+    found = fields(_EARLIER_PLAN | values, **_PLAN)
     return Plan(**{**found, "alternatives": tuple(map(_plan, found["alternatives"]))})
 
 

@@ -347,7 +347,9 @@ class Release:
         captured, error = (self.extras.get(f"captured_variance{end}") for end in ("", "_std"))
         if not (isinstance(captured, float) and isinstance(error, float)):
             return ""
-        said = f"captures about {captured:.0%} (± {error:.0%}) of the variance that the best components would"
+        digits = 0 if error >= 0.01 else 1
+        said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
+        said += " of the variance that the best components would"
         found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
         return said if found == k else f"{said}; {found} of {k} components stand out of the noise"
 

@@ -1,4 +1,4 @@
-"""The plan's part of the page: how accurate the result should be, and what more rows would do."""
+"""How accurate the result is: by its own account, by the plan for ideal data, and what more rows would do."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ from privspan.planner import Plan
 from privspan.report import pictures
 from privspan.report.markup import Html, element, figure, folded, join, note
 from privspan.report.subject import Subject
-from privspan.report.words import angle, number
+from privspan.report.words import angle, captured, number
 
 _WANTED = (0.3, 0.1, 0.03)
 _LIMITS = {
     "privacy": "Most of that is the noise that privacy needs: more rows or a larger ε reduce it.",
     "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
 }
+_OWN = (
+    "By its own account, from the noisy numbers of this very release, the components hold about {0} ({1}) of the "
+    "variance that the best ones would. 100 % is what ordinary PCA, without noise, reaches on the rows as they were "
+    "looked at; ± is one standard deviation."
+)
 _KIND = (
-    "Predictions are for bell-shaped records, equal variances along the components and a flat tail. Unequal "
+    "Ideal data: bell-shaped records, equal variances along the components and a flat tail. Unequal "
     "variances, heavy tails and outliers make real errors larger."
 )
 
 
 def section(subject: Subject) -> Html:
-    """Tell the predicted accuracy, or that nothing predicts it."""
-    pieces = [element("h2", "How accurate it should be")]
+    """Tell the accuracy by the release's own account and by the plan, or that nothing tells it."""
+    quality = captured(subject.release)
+    pieces = [element("h2", "How accurate it should be" if quality is None else "How accurate it is")]
+    if quality is not None:
+        pieces.append(element("p", _OWN.format(*quality)))
     if subject.is_exact:
         pieces.append(element("p", "The subspace is exact: it carries no noise. It is released whole or not at all."))
-    elif subject.plan is None:
+    elif subject.plan is None and quality is None:
         pieces.append(element("p", _without_plan(subject)))
     if subject.plan is not None:
         pieces.append(_prediction(subject, subject.plan))
@@ -43,19 +51,23 @@ def _without_plan(subject: Subject) -> str:
 
 
 def _prediction(subject: Subject, plan: Plan) -> Html:
-    public = f"{number(plan.n)} {subject.unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, the budget"
+    public = (
+        f"{number(plan.n)} {subject.planned_unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, the budget"
+    )
     words = (
-        f"From public numbers alone ({public}) the plan predicts an error of {number(plan.error, 2)}: the learnt "
+        f"From public numbers alone ({public}) and for ideal data, the plan predicts an error of "
+        f"{number(plan.error, 2)}: the learnt "
         f"directions are typically {angle(plan.error)} off, and in nine runs of ten at most {angle(plan.error_90)}. "
         f"0 is perfect, 1 is useless. {_LIMITS.get(plan.limited_by, 'No answer is expected.')}"
     )
     drawn = pictures.error_axis(plan.alternatives or (plan,), plan.method, "Predicted error by method")
     caption = "Dot: median. Line: to the 90th percentile. Shaded: useless."
     return join(
+        element("h3", "The plan, for ideal data"),
         element("p", words),
-        figure("Predicted error by method", caption, drawn),
+        figure("Predicted error by method, for ideal data", caption, drawn),
         note(f"Why {plan.method}: {plan.reason}"),
-        _needed(plan, subject.unit),
+        _needed(plan, subject.planned_unit),
         note(_KIND),
     )
 

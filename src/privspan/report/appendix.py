@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from privspan._lib.frozen import plain
 from privspan._lib.version import __version__
-from privspan.report.markup import Html, element, folded, join, row
+from privspan.report.markup import Html, element, folded, join, note, row
 from privspan.report.subject import Subject
-from privspan.report.words import command, number, program
+from privspan.report.words import command, number, program, to_give_again, with_noise
 
 _MOST_VALUES = 12
+_NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
+_BY_COLUMN = ("mean", "mean_std", "scale", "scale_std")  # which have a table of their own
 
 
 def reproduce(subject: Subject) -> Html:
@@ -28,6 +30,9 @@ def reproduce(subject: Subject) -> Html:
         "fresh each time, so the numbers will differ a little, and every run spends the budget again."
     )
     pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
+    public = to_give_again(subject.release)
+    if public is not None:
+        pieces.append(note(public))
     if shell is not None:
         pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
     return join(*pieces)
@@ -36,42 +41,70 @@ def reproduce(subject: Subject) -> Html:
 def numbers(subject: Subject) -> Html:
     """List everything that was released, in tables; loadings by name for those who cannot see the pictures."""
     pieces = [element("h2", "Every number"), _values("Parameters and settings", subject.release.parameters)]
-    if subject.release.extras:
-        pieces.append(_values("Released values", subject.release.extras))
-    mean = subject.released("mean")
-    if mean is not None:
-        pieces.append(_mean(subject, mean))
+    others = {name: value for name, value in subject.release.extras.items() if name not in _BY_COLUMN}
+    if others:
+        pieces.append(_values("Released values", others, none="not measured"))
+    pieces.append(_columns(subject))
     if subject.release.subspace is not None:
         pieces.append(_loadings(subject, subject.release.subspace.basis[:, :_MOST_VALUES]))
     return join(*pieces)
 
 
-def _values(title: str, values: Mapping[str, object]) -> Html:
+def _values(title: str, values: Mapping[str, object], none: str = "–") -> Html:
     rows = [
-        element("tr", element("td", name.replace("_", " ")), element("td", _written(value)))
+        element("tr", element("td", name.replace("_", " ")), element("td", _written(value, none)))
         for name, value in values.items()
-        if name != "mean"  # has a table of its own, by column
     ]
     return folded(title, element("table", *rows))
 
 
-def _written(value: object) -> str:
+def _written(value: object, none: str) -> str:
     simple = plain(value)
+    if simple in _NOT_FINITE:
+        return none
     if isinstance(simple, bool):
         return "yes" if simple else "no"
     if isinstance(simple, int | float):
         return number(simple, 4)
     if isinstance(simple, list):
         more = ", …" if len(simple) > _MOST_VALUES else ""
-        return ", ".join(_written(item) for item in simple[:_MOST_VALUES]) + more
-    return "–" if simple is None else str(simple)
+        return ", ".join(_written(item, none) for item in simple[:_MOST_VALUES]) + more
+    return str(simple)
 
 
-def _mean(subject: Subject, mean: NDArray[np.float64]) -> Html:
-    order = np.sort(np.argsort(-np.abs(mean), kind="stable")[: 4 * _MOST_VALUES])
-    rows = [row(subject.names[i], _four_digits(mean[i])) for i in order]
-    which = "" if len(order) == len(mean) else f" (the {len(order)} largest of {number(len(mean))})"
-    return folded(f"Private mean by column{which}", element("table", *rows))
+def _columns(subject: Subject) -> Html:
+    """List mean and unit of every column, with their noise."""
+    shown = by_column(subject)
+    if not shown:
+        return join()
+    sizes = np.abs(subject.released("scale" if subject.mean_is == "absent" else "mean"))  # type: ignore[arg-type]
+    order = np.sort(np.argsort(-sizes, kind="stable")[: 4 * _MOST_VALUES])
+    rows = [row(subject.names[i], *(cells[i] for cells in shown.values())) for i in order]
+    which = "" if len(order) == len(sizes) else f" (the {len(order)} largest of {number(len(sizes))})"
+    table = element("table", row("column", *shown, kind="th"), *rows)
+    return folded(f"{' and '.join(shown).capitalize()} by column{which}", element("div", table, class_="scroll"))
+
+
+def by_column(subject: Subject) -> dict[str, list[str]]:
+    """Return what is known of every column, in words, under what it is: a mean or centre, and a unit."""
+    shown = {}
+    if subject.mean_is != "absent":
+        shown["public centre" if subject.mean_is == "public" else "private mean"] = _noisy(subject, "mean")
+    if subject.released("scale") is not None:
+        shown["unit"] = _noisy(subject, "scale")
+    left_out = set(subject.left_out)
+    return {
+        title: ["left out" if name in left_out else cell for name, cell in zip(subject.names, cells, strict=True)]
+        for title, cells in shown.items()
+    }
+
+
+def _noisy(subject: Subject, name: str) -> list[str]:
+    """Return released numbers with their noise, where that is told."""
+    values, noise = subject.released(name), subject.released(f"{name}_std")
+    assert values is not None
+    told = np.zeros_like(values) if noise is None else noise
+    return [with_noise(value, std) for value, std in zip(values, told, strict=True)]
 
 
 def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
@@ -84,7 +117,7 @@ def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
 
 
 def _four_digits(value: float) -> str:
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value + 0.0:.4g}".replace("-", "−")  # a zero has no sign
 
 
 def footer() -> Html:

@@ -7,18 +7,18 @@ size.  Every picture has a label for those who listen to the page, and its numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from privspan.planner import USELESS, Plan
 from privspan.report.markup import Html, element, shortened
-from privspan.report.words import two_digits
+from privspan.report.words import planned_name, two_digits
 
 _ROW = 24  # pixels
 _LONGEST_NAME = 23  # letters that fit half of a narrow phone
 _LEFT, _WIDE = 33.0, 64.0  # where an axis beside names begins and how long it is, in per cent
 
 
-def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Html:
+def bars(rows: Sequence[tuple[str, float, str]], label: str, *, faint: Container[int] = ()) -> Html:
     """Draw one bar per row: its name, its length as a share of the longest, what is written at its end."""
     longest = max((value for _, value, _ in rows), default=0.0) or 1.0
     pieces = []
@@ -26,21 +26,22 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Html:
         width = 46.0 * max(0.0, value) / longest
         pieces += [
             _text(_LEFT - 2, i, element("title", name), shortened(name, 16), text_anchor="end"),
-            _bar(_LEFT, width, i, "bar"),
+            _bar(_LEFT, width, i, "bar faint" if i in faint else "bar"),
             _text(_LEFT + 1.5 + width, i, written, class_="value"),
         ]
     return _picture(pieces, len(rows) * _ROW, label)
 
 
-def diverging_bars(rows: Sequence[tuple[str, float]], label: str, largest: float) -> Html:
+def diverging_bars(rows: Sequence[tuple[str, float]], label: str, largest: float, *, faint: bool = False) -> Html:
     """Draw values of either sign about a middle line; a name stands on the side that its bar leaves free."""
     height = len(rows) * _ROW
     pieces = [element("line", x1="50%", x2="50%", y1=0, y2=height, class_="axis")]
     for i, (name, value) in enumerate(rows):
         width = 34.0 * abs(value) / (largest or 1.0)
+        kind = f"bar{' minus' if value < 0 else ''}{' faint' if faint else ''}"
         side, before, after = (1, "end", "start") if value >= 0 else (-1, "start", "end")
         pieces += [
-            _bar(min(50.0, 50.0 + side * width), width, i, "bar" if value >= 0 else "bar minus"),
+            _bar(min(50.0, 50.0 + side * width), width, i, kind),
             _text(50.0 - 1.5 * side, i, element("title", name), shortened(name, _LONGEST_NAME), text_anchor=before),
             _text(50.0 + side * (width + 1.5), i, two_digits(value), text_anchor=after, class_="value"),
         ]
@@ -87,7 +88,7 @@ def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
         pieces.append(element("text", f"{10.0**power:g}", x=x, y=height + 17, text_anchor="middle"))
     for i, plan in enumerate(plans):
         kind = "strong" if plan.method == chosen else "plain"
-        pieces.append(_text(_LEFT - 2, i, plan.method, text_anchor="end", class_=kind))
+        pieces.append(_text(_LEFT - 2, i, planned_name(plan), text_anchor="end", class_=kind))
         if plan.abstention >= 0.5:
             pieces.append(_text(_LEFT + 2, i, "expected to abstain", class_="value"))
             continue

@@ -111,7 +111,7 @@ def assumptions(subject: Subject) -> Html:
         "Each person is one row. Someone with several rows is protected for each of them only.",
         f"Neighbours are {subject.release.cost.neighbours}: one record replaced by any other. The number of rows is "
         "public, and so are the columns, their names and types, and every parameter below.",
-        "Names, units and scalings of the columns were not chosen by looking at the values.",
+        "Names, bounds, centres and units that were given for the columns were not chosen by looking at the values.",
         "No seed was given, and the operating system's random numbers are good."
         if subject.release.private
         else "No seed: this does not hold here.",

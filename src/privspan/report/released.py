@@ -8,7 +8,20 @@ from numpy.typing import NDArray
 from privspan.report import pictures
 from privspan.report.markup import Html, element, figure, join, listed, note
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, angle, at_most, chance_to_guess, number, share, two_digits
+from privspan.report.words import (
+    about_method,
+    angle,
+    at_most,
+    captured,
+    chance_to_guess,
+    course,
+    number,
+    share,
+    shortened_rows,
+    stands_out,
+    two_digits,
+    with_noise,
+)
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -62,20 +75,42 @@ def _finding(subject: Subject) -> str:
         return "No subspace was released."
     missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
-    ratios = subject.released("explained_variance_ratio")
+    ratios, quality = subject.released("explained_variance_ratio"), captured(subject.release)
+    if quality is not None:
+        share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
+        lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
+        return lead if subject.found is None else f"{lead} {stands_out(subject.found, subspace.dimension)}"
     if ratios is not None:
-        return f"{directions} out of {d} columns, holding {share(float(ratios.sum()))} of the variance."
+        return (
+            f"{directions} out of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
+        )
     if subspace.exact is not None:
         holds = "1 exact relation holds" if missing == 1 else f"{number(missing)} exact relations hold"
         return f"{holds} between the {d} columns."
-    return f"{directions} out of {d} columns that the records lie close to."
+    return f"{directions} out of {d} columns that the records lie close to.{_told(subject)}"
+
+
+def _told(subject: Subject) -> str:
+    """Say how many directions a method told from noise, if not all; it does not say which of the components."""
+    found = subject.release.parameters.get("found")
+    if not isinstance(found, int) or subject.k is None or found >= subject.k:
+        return ""
+    return f" Only {number(found)} of the {number(subject.k)} could be told from noise."
 
 
 def facts(subject: Subject) -> Html:
     """Return the handful of numbers that a reader looks for first."""
     cost = subject.release.cost
     shown = []
-    if subject.k is not None:
+    quality = captured(subject.release)
+    if quality is not None:
+        shown.append(("variance captured", quality[0], f"{quality[1]}; the best would be 100\u00a0%"))
+    if subject.k is not None and subject.found is not None:
+        rest = (
+            "the others are noise" if subject.is_noise(subject.k - 1) else f"out of {number(subject.d or 0)} columns"
+        )
+        shown.append(("components found", f"{number(subject.found)} of {number(subject.k)}", rest))
+    elif subject.k is not None:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
         found = "asked for" if subject.release.abstained else "found"
         shown.append((f"dimensions {found}", number(subject.k), out_of))
@@ -84,9 +119,9 @@ def facts(subject: Subject) -> Html:
     promised = f"δ = {number(cost.delta)}, {cost.neighbours}"
     promised = promised if subject.release.private else "not promised: a seed was given"
     shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))
-    if subject.plan is not None and not subject.release.abstained:
+    if subject.plan is not None and quality is None and not subject.release.abstained:
         error = subject.plan.error
-        shown.append(("predicted error", number(error, 2), f"{angle(error)} off, typically"))
+        shown.append(("planned error", number(error, 2), f"{angle(error)} off, for ideal data"))
     entries = (
         element("div", element("dt", name), element("dd", value, element("small", small)))
         for name, value, small in shown
@@ -97,7 +132,10 @@ def facts(subject: Subject) -> Html:
 def section(subject: Subject) -> Html:
     """Describe what was released; what follows is all there is."""
     about = about_method(subject.release.method)
-    method = f"Method: {about.title} (in the code: {subject.release.method}). {about.how}"
+    how = course(subject.release) or about.how
+    if subject.is_pca and subject.release.parameters.get("robust") is True:
+        how += " Robust, as asked for: every record weighs alike, however long, and those far off the subspace less."
+    method = f"Method: {about.title} (in the code: {subject.release.method}). {how}"
     pieces = [element("h2", "What was released"), element("p", method)]
     subspace = subject.release.subspace
     if subspace is None:
@@ -107,6 +145,9 @@ def section(subject: Subject) -> Html:
         _spectrum(subject),
         _loadings(subject, subspace),
         _weights(subject, subspace),
+        _shortened(subject),
+        _units(subject),
+        _unmeasured(subject),
     )
     return join(*pieces, *drawn)
 
@@ -144,19 +185,27 @@ def _relations(subject: Subject, subspace: Subspace) -> Html:
 
 
 def _spectrum(subject: Subject) -> Html:
-    variances = subject.released("explained_variance")
-    total = subject.released("total_variance")
-    if variances is None:
+    ratios = subject.released("explained_variance_ratio")
+    if ratios is None:
         return _eigenvalues(subject)
-    whole = float(variances.sum()) if total is None else float(total[0])
-    parts = [(f"component {i + 1}", float(value)) for i, value in enumerate(variances[:_MOST_COMPONENTS])]
-    if len(variances) > len(parts):
-        others = f"components {_MOST_COMPONENTS + 1}–{len(variances)}"
-        parts.append((others, float(variances[_MOST_COMPONENTS:].sum())))
-    parts.append(("the rest", max(0.0, whole - float(variances.sum()))))
-    rows = [(name, variance, share(variance / whole if whole > 0 else 0.0)) for name, variance in parts]
-    words = "How much of the variance lies along each component. Noise included."
-    return figure("Private spectrum", words, pictures.bars(rows, "Share of variance by component"))
+    parts = [(f"component {i + 1}", float(value)) for i, value in enumerate(ratios[:_MOST_COMPONENTS])]
+    if len(ratios) > len(parts):
+        others = f"components {_MOST_COMPONENTS + 1}–{len(ratios)}"
+        parts.append((others, float(ratios[_MOST_COMPONENTS:].sum())))
+    faint = [i for i in range(len(parts)) if subject.is_noise(i)]
+    parts.append(("the rest", max(0.0, 1.0 - float(ratios.sum()))))
+    rows = [(name, value, share(value)) for name, value in parts]
+    words = "How much of the variance lies along each component, with noise."
+    words += " Pale: cannot be told from noise." if faint else ""
+    words += " Because of the noise the shares add up to more than 100\u00a0%." if ratios.sum() > 1.005 else ""
+    drawn = pictures.bars(rows, "Share of variance by component", faint=faint)
+    return figure("Private spectrum", f"{words} {_total(subject)}".rstrip(), drawn)
+
+
+def _total(subject: Subject) -> str:
+    """Say what the shares are shares of, where that was measured."""
+    total, noise = subject.released("total_variance"), subject.released("total_variance_std")
+    return "" if total is None or noise is None else f"All of it: {with_noise(total[0], noise[0])}."
 
 
 def _eigenvalues(subject: Subject) -> Html:
@@ -184,10 +233,23 @@ def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -
     order = _largest(np.abs(loadings))
     rows = [(subject.names[i], float(loadings[i])) for i in order]
     name = f"Component {position + 1}"
+    faint = subject.is_noise(position)
+    words = f"{_variance(subject, position)} {_shown(order, loadings**2)}".strip()
+    if faint:
+        words = f"Cannot be told from noise: read nothing into it. {words}"
+    drawn = pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1]), faint=faint)
+    return figure(name, words, drawn)
+
+
+def _variance(subject: Subject, position: int) -> str:
+    """Say how much variance a component has, with its noise where that is told."""
     ratio = subject.released("explained_variance_ratio")
-    words = "" if ratio is None else f"{share(ratio[position])} of the variance. "
-    words += _shown(order, loadings**2)
-    return figure(name, words, pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1])))
+    variance, noise = subject.released("explained_variance"), subject.released("explained_variance_std")
+    if ratio is None:
+        return ""
+    if variance is None or noise is None:
+        return f"{share(ratio[position])} of the variance."
+    return f"{share(ratio[position])} of the variance: {with_noise(variance[position], noise[position])}."
 
 
 def _largest(sizes: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -216,3 +278,51 @@ def _weights(subject: Subject, subspace: Subspace) -> Html:
     words = "1 means that the column's own direction lies in the subspace, 0 that it is at right angles to it."
     drawn = pictures.bars(rows, "Share of each column in the subspace")
     return figure("Columns in the subspace", f"{words} {_shown(order, weights)}", drawn)
+
+
+# ---- What was done to the table, and what was not -----------------------------------------------------------------
+
+
+def _shortened(subject: Subject) -> Html:
+    said = shortened_rows(subject.release)
+    return join() if said is None else join(element("h3", "Rows that were shortened"), element("p", said))
+
+
+def _units(subject: Subject) -> Html:
+    """Say what the columns were divided by, and which were left out."""
+    if subject.released("scale") is None:
+        return join()
+    measured = subject.release.parameters.get("scale") is True
+    by = (
+        "standard deviation, which was measured privately"
+        if measured
+        else "unit, which was given as public knowledge"
+    )
+    words = f"Every column was divided by its {by}. Components and variances are those of columns in these units"
+    words += "; means are in those of the table. The units are listed at the end of this page."
+    said = [element("h3", "Units of the columns"), element("p", words)]
+    if subject.left_out:
+        names = ", ".join(subject.left_out)
+        said.append(element("p", f"Left out, because no spread could be measured in them: {names}."))
+    return join(*said)
+
+
+def _unmeasured(subject: Subject) -> Html:
+    missing = unmeasured(subject)
+    if not missing:
+        return join()
+    return element("p", f"Not measured, because there were too few rows at this budget: {'; '.join(missing)}.")
+
+
+def unmeasured(subject: Subject) -> list[str]:
+    """List what a private PCA had too few rows to measure."""
+    if captured(subject.release) is None:
+        return []
+    missing = []
+    if subject.mean_is == "public":
+        missing.append("the mean, for which the public centre stands")
+    elif subject.mean_is == "absent":
+        missing.append("the mean")
+    if subject.released("explained_variance") is None:
+        missing.append("the size of the variances, of which only shares are told")
+    return missing

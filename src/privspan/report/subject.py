@@ -56,9 +56,49 @@ class Subject:
 
     @property
     def unit(self) -> str:
-        """What n counts: pairs where rows were centred by differences of pairs."""
-        centring = self.release.parameters.get("centring")
-        return "pairs of rows" if centring == "pair differences" else "rows"
+        """What n counts."""
+        return "pairs of rows" if self._by_pairs and self._earlier else "rows"
+
+    @property
+    def planned_unit(self) -> str:
+        """What the n of the plan counts: a method that is given differences of pairs is planned for these."""
+        by_pairs = self._by_pairs and not (self.plan is not None and self.plan.center)
+        return "pairs of rows" if by_pairs else "rows"
+
+    @property
+    def found(self) -> int | None:
+        """How many components, from the first on, can be told from noise; None if that is not told."""
+        found = self.released("found")
+        return None if found is None else int(found[0])
+
+    def is_noise(self, component: int) -> bool:
+        """Whether a component cannot be told from noise."""
+        return self.found is not None and component >= self.found
+
+    @property
+    def mean_is(self) -> str:
+        """Whether the mean that is released was "measured", is "public", or "absent"."""
+        if self.released("mean") is None or self.release.parameters.get("centring") == "none":
+            return "absent"
+        if self._earlier or self.released("mean_std") is not None:
+            return "measured"
+        return "public" if self.release.parameters.get("centring") == "public centre" else "absent"
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns in which no spread could be measured."""
+        told = self.release.parameters.get("left_out", ())
+        places = told if isinstance(told, tuple) else ()
+        return [self.names[place] if isinstance(place, int) else str(place) for place in places]
+
+    @property
+    def _by_pairs(self) -> bool:
+        return self.release.parameters.get("centring") == "pair differences"
+
+    @property
+    def _earlier(self) -> bool:
+        """Whether it was made before a private PCA told of units; it then counted pairs, and told of no noise."""
+        return "scale" not in self.release.parameters
 
     @property
     def is_exact(self) -> bool:
@@ -68,7 +108,7 @@ class Subject:
     @property
     def is_pca(self) -> bool:
         """Whether the basis is ordered by variance; otherwise it is one of many."""
-        return "explained_variance" in self.release.extras
+        return "explained_variance_ratio" in self.release.extras or "explained_variance" in self.release.extras
 
     @cached_property
     def names(self) -> Sequence[str]:

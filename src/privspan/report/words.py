@@ -10,6 +10,7 @@ import math
 import re
 
 from privspan.ledger.release_file import KNOWN_METHODS
+from privspan.planner import Plan
 from privspan.privacy import PrivacyCost, Release
 from privspan.private import Method
 
@@ -52,6 +53,24 @@ def share(part: float) -> str:
     return f"{round(100.0 * part, 1):g}\u00a0%"
 
 
+def share_with_noise(part: float, noise: float) -> tuple[str, str]:
+    """Return a share in per cent and the standard deviation of its noise, with as many digits as that allows."""
+    digits = 0 if noise >= 0.01 else 1
+    error = f"± {100.0 * noise:.{digits}f}" if noise >= 0.0005 else "± less than 0.1"
+    return f"{100.0 * part:.{digits}f}\u00a0%", f"{error}\u00a0%"
+
+
+def with_noise(value: float, noise: float) -> str:
+    """Return a number and the standard deviation of its noise, with as many digits as that allows: 4.97 ± 0.21."""
+    if noise == 0.0:
+        return two_digits(value) if 0.0 < abs(value) < 1e-3 else number(value, 4).replace("-", "−")
+    places = 1 - math.floor(math.log10(noise))
+    if -12 <= places <= 6:
+        value, noise, places = round(value, places), round(noise, places), max(places, 0)
+        return f"{value:,.{places}f} ± {noise:,.{places}f}".replace("-", "−")
+    return _short_exponent(f"{value:.4g} ± {noise:.2g}").replace("-", "−")
+
+
 def at_most(probability: float) -> str:
     """Return a probability in per cent, rounded up to one decimal, as a bound must be."""
     return f"{math.ceil(round(min(1.0, probability) * 1000.0, 9)) / 10.0:g}\u00a0%"
@@ -78,6 +97,76 @@ def strength(epsilon: float) -> str:
     if epsilon <= 3.0:
         return "a fair promise"
     return "a weak promise" if epsilon <= 10.0 else "hardly a promise"
+
+
+def planned_name(plan: Plan) -> str:
+    """Return what a method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+    return "robust" if plan.center and plan.method == "auto" else plan.method
+
+
+# ---- What a private PCA says of itself --------------------------------------------------------------------------
+
+_COURSES = {
+    "two looks": "The records were then looked at twice, both times with noise: once all made equally long, so that "
+    "none counts more than another, and once at their own length up to a limit, as ordinary PCA would. Both are "
+    "mixed so that as much variance as possible is captured.",
+    "one look": "The records were then looked at once, with noise, all made equally long: for two looks, as larger "
+    "tables get, there were too few rows at this budget.",
+    "pairs": "There were too few rows at this budget to find the middle of the records. They were paired at random, "
+    "and the differences within pairs, which need no middle, were looked at once, with noise.",
+    "centre not found": "The middle of the records was searched for, with noise, and not found. So they were paired "
+    "at random, and the differences within pairs, which need no middle, were looked at once, with noise.",
+    "near a subspace": "A first noisy look showed that nearly all records lie close to a few directions, so rounds "
+    "of ever less noise refined these directions.",
+}
+
+
+def course(release: Release) -> str | None:
+    """Return how a private PCA went about this table, for readers without mathematics; None where nothing is told."""
+    told, rounds = release.parameters.get("course"), release.parameters.get("rounds")
+    if not isinstance(told, str) or told not in _COURSES:
+        return None
+    middle = "The middle of the records was given as public knowledge. "
+    if rounds:
+        middle = (
+            f"The middle of the records was found in {rounds} rounds of noisy averages, each closer than the last. "
+        )
+    return _COURSES[told] if told in ("pairs", "centre not found") else middle + _COURSES[told]
+
+
+def captured(release: Release) -> tuple[str, str] | None:
+    """Return which share of the variance of the best components these capture, and its noise: 98 % and ± 4 %."""
+    value, error = (release.extras.get(f"captured_variance{end}") for end in ("", "_std"))
+    if not (_finite(value) and _finite(error)):
+        return None
+    return share_with_noise(float(value), float(error))  # type: ignore[arg-type]
+
+
+def stands_out(found: int, k: int) -> str:
+    """Say how many of k components, which come by falling variance, can be told from noise."""
+    if found >= k:
+        return "It stands out of the noise." if k == 1 else "All of them stand out of the noise."
+    if found == 0:
+        return "It cannot be told from noise." if k == 1 else "None of them can be told from noise."
+    first = "The first stands" if found == 1 else f"The first {found} stand"
+    others = "the other" if k - found == 1 else f"the other {k - found}"
+    return f"{first} out of the noise; {others} cannot be told from noise."
+
+
+def shortened_rows(release: Release) -> str | None:
+    """Say how many rows were shortened, and what of them is not seen; None if none had to be."""
+    clip, count, noise = (release.extras.get(name) for name in ("clip", "rows_shortened", "rows_shortened_std"))
+    if not (_finite(clip) and _finite(count) and _finite(noise)):
+        return None
+    about = f"About {number(max(0, round(float(count))))} rows (± {number(round(float(noise)))})"  # type: ignore[arg-type]
+    return (
+        f"{about} lay farther than {number(float(clip))} from the middle and were shortened to that; "  # type: ignore[arg-type]
+        "variance that they carry beyond it is not seen."
+    )
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, float | int) and math.isfinite(value)
 
 
 # ---- How to run it again ----------------------------------------------------------------------------------------
@@ -112,7 +201,17 @@ def command(release: Release, k: int | None) -> str | None:
     if release.parameters.get("centring") == "none":
         options.append("--no-center")
     parts = ["privspan fit table.csv", f"--k {chosen}", budget, method.command, *options]
-    return " ".join([*parts, "\\\n    -o subspace.npz --report report.html"])
+    return " ".join([*filter(None, parts), "\\\n    -o subspace.npz --report report.html"])
+
+
+def to_give_again(release: Release) -> str | None:
+    """Say which public numbers the code above does not repeat, as a release does not hold them."""
+    measured = release.parameters.get("scale") is True
+    told = ["the centre"] if release.parameters.get("centring") == "public centre" else []
+    told += ["the units or bounds of columns"] if "scale" in release.extras and not measured else []
+    if not told:
+        return None
+    return f"Add {' and '.join(told)} that were given as public knowledge: center=, scale= and bounds= take them."
 
 
 def _given(release: Release, method: Method) -> dict[str, bool | int | float]:
