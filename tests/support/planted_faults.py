@@ -45,6 +45,7 @@ from privspan.audit.releases import released_numbers
 from privspan.audit.tables import last_replaced, moment_pairs, near_axis
 from privspan.backends import dask_tables
 from privspan.blocks import histogram, rank
+from privspan.datasets import gaussian_subspace
 from privspan.exact import exact
 from privspan.exact import search as exact_search
 from privspan.exact.arithmetic import rational_form
@@ -59,6 +60,7 @@ from privspan.rows.files import parquet as parquet_files
 from privspan.rows.files import text as text_files
 from privspan.rows.unit import Rows
 from privspan.stable import certificate as leverage_certificate
+from privspan.stable import near
 from privspan.stable import records as stable
 from privspan.stable import release as stable_release
 from privspan.stable.certificate import LeveragePlan
@@ -935,6 +937,17 @@ def longest_row(patch):
 @fault("augmented constant not charged", look_refuted)
 def free_constant(patch):
     patch.setattr(looks.AugmentedGram, "size", property(lambda self: 1.0, lambda self, size: None), raising=False)
+
+
+def near_refuted() -> bool:
+    X, _ = gaussian_subspace(4_000, 24, 2, gamma_w=0.1, rng=0)
+    return not_replayed(last_replaced(X + 3.0, X[-1] + 3.0, np.full(24, 1e4)), everyday_replay.near)
+
+
+@fault("constant taken from the longest row", near_refuted)
+def constant_from_the_rows(patch):
+    sound = near.with_constant
+    patch.setattr(near, "with_constant", lambda rows, centre, a: sound(rows, centre, float(np.abs(rows).max())))
 
 
 @fault("judge using the true moment", everyday_refuted)

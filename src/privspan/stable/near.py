@@ -135,6 +135,7 @@ class NearCourse:
             rounds=centre.rounds,
             course="near a subspace",
             weight=1.0,
+            passes=None,
             shares=self.ledger.shares,
         )
 

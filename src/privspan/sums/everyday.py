@@ -98,7 +98,7 @@ class EverydayLook:
         Of the unit look in the mixture.
     shares : tuple of (str, float)
         Steps and their shares of mu².
-    passes : int
+    passes : int or None
         Over the rows of the table.
     """
 
@@ -120,7 +120,7 @@ class EverydayLook:
     course: str
     weight: float
     shares: tuple[tuple[str, float], ...]
-    passes: int
+    passes: int | None
 
 
 Instead = Callable[[Centre], EverydayLook | None]
