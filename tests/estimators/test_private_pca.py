@@ -137,7 +137,7 @@ def test_steps_do_not_share_noise(table, monkeypatch):
     seen = []
 
     def spied(original):
-        return lambda *args: (seen.append(args[-1]), original(*args))[1]
+        return lambda *args, **more: (seen.append(args[-1]), original(*args, **more))[1]
 
     for name in ("mean_within", "variance_within"):
         monkeypatch.setattr(pca, name, spied(getattr(pca, name)))
@@ -258,8 +258,7 @@ def test_auto_number_of_components(table):
 
 def test_kinds_of_table_agree(table, tmp_path):
     X, _ = table
-    # Not near a subspace: sparse tables are not asked whether they are.
-    X = np.round(X + np.random.default_rng(0).standard_normal(X.shape), 2).astype(np.float32)
+    X = np.round(X[:, :11], 2).astype(np.float32)  # of twelve, dense ones would be asked whether they are near
     reference = fitted(X)
     np.save(tmp_path / "rows.npy", X)
     mapped = fitted(np.load(tmp_path / "rows.npy", mmap_mode="r"))
@@ -405,12 +404,6 @@ def rows_in_partitions(n, d, length):
         (np.zeros((12, 6)), "auto", {"method": "approximate"}, "at least 14 rows for two blocks; got 6"),
         (np.zeros((12, 6)), 3, {"method": "approximate", "center": False}, "at least 22 rows for two blocks; got 12"),
         (rows_in_partitions(400, 6, 8), 1, {"method": "approximate"}, "partitions that hold two blocks of 7 rows"),
-        (
-            rows_in_partitions(8_000, 800, 16),
-            2,
-            {"gamma": 1e-6, "robust": True},
-            "partitions that hold two blocks of 9 rows",
-        ),
         (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
         (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
         (np.zeros((60, 6)), 1, {"scale": True}, "Private scales of 6 column"),

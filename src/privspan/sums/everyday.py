@@ -196,7 +196,9 @@ def expected_share(n: int, d: int, mu: float, about: bool = False) -> tuple[str,
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
-    def __init__(self, source: Any, k: int, ledger: MuLedger, streams: Streams, instead: Instead | None) -> None:
+    def __init__(
+        self, source: Any, k: int, ledger: MuLedger, streams: Streams, instead: Instead | None = None
+    ) -> None:
         self._source, self._k, self._ledger, self._streams = source, k, ledger, streams
         self._instead = instead
         self._n, self._d = int(source.shape[0]), int(source.shape[1])
