@@ -348,7 +348,8 @@ class _Setting:
     def public(self) -> choice.Public:
         """The same numbers for the choice that the course makes; what is set aside for its test is public too."""
         aside = choice.TEST_SHARE * self.delta
-        mu = _mu_beside_test(self.mu, self.epsilon, self.delta, choice.TEST_SHARE)
+        whole = _mu_of(self.epsilon, self.delta)  # `self.mu` may be a share of it
+        mu = _mu_beside_test(whole, self.epsilon, self.delta, choice.TEST_SHARE) * (self.mu / whole)
         return choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
 
     @property
@@ -381,6 +382,9 @@ def _setting(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, ga
     supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
     beside = _mu_beside_test(mu, epsilon, delta, _TEST_SHARE)
     return _Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, beside)
+
+
+_mu_of = lru_cache(maxsize=256)(mu_from_budget)  # of public numbers only
 
 
 @lru_cache(maxsize=256)

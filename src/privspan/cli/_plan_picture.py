@@ -45,8 +45,8 @@ def _page(found: Plan, wanted: float, words: Sequence[str]) -> str:
     """Return the curves, the table and what it means."""
     svg = _drawn(found, wanted, "svg").decode()
     rows = "\n".join(
-        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{planned_name(one)}</td><td>{one.error:.2g}</td>'
-        f"<td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
+        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{planned_name(one)}</td>'
+        f"<td>{one.error:.2g}</td><td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
         for one in found.alternatives
     )
     page = Template(resources.files("privspan.cli").joinpath("plan.html").read_text(encoding="utf-8"))
