@@ -25,7 +25,9 @@ _COPIED_BYTES = 2**30  # of drawn rows as float64
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
 
-_WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's error, because it may fail
+# The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute; no
+# is asked where a pass over the table, of so many cells, takes as long as that.
+_WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.85, 1.0, 5e8
 _SURE = 4.0  # standard deviations between all groups short, or none, and the half at which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
@@ -42,7 +44,7 @@ _RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
-_BY_ROUNDS, _BY_ADAPTIVE = 0.95, 1.15  # measured errors over the formulas
+_BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.15  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -142,7 +144,8 @@ def pays(public: Public, tail: float) -> bool:
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
-    return math.hypot(look.error, sampling) < min(_WORTH_IT * adaptive_error(public, tail), _USEFUL)
+    share = _WORTH_IT if public.n * public.d < _LARGE else _WORTH_IT_LARGE
+    return math.hypot(look.error, sampling) < min(share * adaptive_error(public, tail), _USEFUL)
 
 
 @lru_cache(maxsize=256)
