@@ -25,10 +25,10 @@ _COPIED_BYTES = 2**30  # of drawn rows as float64
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
 
-# The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute; no
-# is asked where a pass over the table, of so many cells, takes as long as that.
+# The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute;
+# any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
 _WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.85, 1.0, 5e8
-_SURE = 4.0  # standard deviations between all groups short, or none, and the half at which the probe decides
+_SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
 _TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
