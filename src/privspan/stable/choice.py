@@ -18,7 +18,7 @@ from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
 
 MOST_ROWS = 5_000
-"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all of them."""
+"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all rows."""
 
 _COPIED_BYTES = 2**30  # of drawn rows as float64
 
@@ -103,7 +103,7 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2))
+    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2.0))
 
 
 def group_length(k: int, tail: float) -> float:
@@ -172,7 +172,9 @@ def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, _TAIL_READ * tail / length)
-    return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto"))
+    return plan_look(
+        public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto")
+    )
 
 
 def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:

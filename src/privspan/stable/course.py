@@ -5,14 +5,15 @@ scales that it needs and plan; (3) its test; (4) after *yes* its basis with nois
 the public stream draws; (5) the (k, k) second moment of all unit rows along that basis; (6) localised rounds on all
 rows with what is left. Wherever stable leverage is not promising, or its test says *no*, the adaptive algorithm gets
 all that has not been spent. Every decision rests on public and released numbers, the delta of the test is set aside
-before the first step on every path, and one ledger of mu pays for all of them. Proof: docs/explanation/one-algorithm.md.
+before the first step on every path, and one ledger of mu pays for all of them.
+Proof: docs/explanation/one-algorithm.md.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
