@@ -2,10 +2,10 @@
 
 Thirty settings are drawn from a seed, rows, columns, dimension, budget and tail: not the ones that the constants were
 fitted to. A setting whose predicted error is .5 or more is drawn again, because "useless" is too easy to predict, and
-every third one has few rows and a tail so short that stable leverage looks first. What the plan chooses is run, not told
-gamma, and the median error compared with the prediction; a run that abstains counts as an error of 1. ``--quick`` takes
-ten smaller settings, ``--all`` measures every other method that is not expected to abstain as well. The full run is kept
-in ``benchmarks/results/plan_accuracy.csv``.
+every third one has few rows and a tail so short that stable leverage looks first. What the plan chooses is run, not
+told gamma, and the median error compared with the prediction; a run that abstains counts as an error of 1.
+``--quick`` takes ten smaller settings, ``--all`` measures every other method that is not expected to abstain as well.
+The full run is kept in ``benchmarks/results/plan_accuracy.csv``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The first run keeps what every step released; the second run, on a neighbour, is handed the same values, so it takes
 the same path, and what went in is compared. Histograms and shares are integers with noise. A coin between margins of
-at least 1 costs the square of the difference of its scores. The noisy basis is compared after the best rotation, which
-the mechanism draws at random (docs/explanation/one-algorithm.md, lemma 3). `answer` decides what the coin says.
+at least 1 costs the square of the difference of its scores. The noisy basis is compared after the best rotation,
+which the mechanism draws at random (docs/explanation/one-algorithm.md, lemma 3). `answer` decides what the coin says.
 """
 
 import numpy as np
