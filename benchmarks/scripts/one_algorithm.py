@@ -3,12 +3,13 @@
 Four tables, one line per run in ``benchmarks/results/one_algorithm.csv`` (a run that is stored is not repeated):
 
 * ``cells``: medians of five fresh data sets per setting, with the bar that each was to stay below;
-* ``regret``: the settings of the stored grid (accuracy, growth, map), on the same data, against what is stored for the
-  others there;
+* ``regret``: the settings of the stored grid (accuracy, growth, map), on the same data, against what is stored there
+  for the others;
 * ``tails``: heavy tails and outliers, against adaptive and stable leverage on the same data;
 * ``large``: 100,000 rows of 20,000 columns in a memory map of 8 GB in a temporary folder.
 
-``--quick`` runs small settings of each once and stores nothing. Otherwise about an hour and a half of one core, without ``large``.
+``--quick`` runs small settings of each once and stores nothing. Otherwise about an hour and a half of one core,
+without ``large``.
 """
 
 from __future__ import annotations
@@ -27,8 +28,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.suites.accuracy import BASE, DATA, GROWTH_COLUMNS, GROWTH_SETTING, MAP_COLUMNS, MAP_ROWS, MAP_TAILS
-from benchmarks.suites.accuracy import VARIATIONS, varied
+from benchmarks.suites.accuracy import (
+    BASE,
+    DATA,
+    GROWTH_COLUMNS,
+    GROWTH_SETTING,
+    MAP_COLUMNS,
+    MAP_ROWS,
+    MAP_TAILS,
+    VARIATIONS,
+    varied,
+)
 from privspan.datasets import gaussian_subspace, heavy_tailed_subspace, spiked_subspace, with_outliers
 from privspan.private import private_subspace
 from privspan.subspace import Subspace
@@ -76,7 +86,9 @@ MAKERS: dict[str, Maker] = {
     "1/j": lambda n, d, k, w, seed: spiked_subspace(n, d, k, gamma_w=w, decay=1.0, rng=seed),
     "student": lambda n, d, k, w, seed: heavy_tailed_subspace(n, d, k, gamma_w=w, law="student", rng=seed),
     "lognormal": lambda n, d, k, w, seed: heavy_tailed_subspace(n, d, k, gamma_w=w, law="lognormal", rng=seed),
-    **{f"{share:.0%} {kind}": _spoilt(share, kind) for share in (0.01, 0.05) for kind in ("huge", "equal", "aligned")},
+    **{
+        f"{share:.0%} {kind}": _spoilt(share, kind) for share in (0.01, 0.05) for kind in ("huge", "equal", "aligned")
+    },
 }
 
 BARS: dict[Setting, float | None] = {
@@ -120,9 +132,10 @@ class Store:
         wanted = tuple(map(str, (table, *setting, seed, method)))
         return any(tuple(line[name] for name in FIELDS[:9]) == wanted for line in self.lines)
 
-    def add(self, **line: object) -> None:
-        """Take in one run."""
-        self.lines.append({name: str(value) for name, value in line.items()})
+    def add(self, table: str, setting: Setting, *run: object) -> None:
+        """Take in one run: its seed, method, label, error and seconds."""
+        line = (table, *setting, *(f"{value:.6g}" if isinstance(value, float) else value for value in run))
+        self.lines.append(dict(zip(FIELDS, map(str, line), strict=True)))
         if self._path is None:
             return
         fresh = not self._path.exists()
@@ -147,8 +160,8 @@ def run(store: Store, table: str, setting: Setting, seed: int, methods: tuple[st
         error = 1.0 if release.subspace is None else release.subspace.distance(truth)
         label = release.method if release.subspace is not None else "abstained"
         label += " after a no" if "not certain" in str(release.parameters.get("course")) else ""
-        seconds = f"{time.perf_counter() - start:.1f}"
-        store.add(table=table, **setting._asdict(), seed=seed, method=method, label=label, error=f"{error:.6g}", seconds=seconds)  # fmt: skip
+        seconds = round(time.perf_counter() - start, 1)
+        store.add(table, setting, seed, method, label, error, seconds)
         print(table, *setting, seed, method, label, f"{error:.5g}", seconds, flush=True)
 
 
@@ -166,7 +179,11 @@ def tell_cells(store: Store) -> None:
     bars = {tuple(map(str, one)): bar for one, bar in BARS.items()}
     for setting, by in medians(store, "cells").items():
         bar = bars.get(setting) or 1.04 * by["adaptive"]
-        print(*setting, f"auto {by['auto']:.5f} adaptive {by['adaptive']:.5f} bar {bar:.5f}", "" if by["auto"] <= bar else "MISSED")
+        print(
+            *setting,
+            f"auto {by['auto']:.5f} adaptive {by['adaptive']:.5f} bar {bar:.5f}",
+            "" if by["auto"] <= bar else "MISSED",
+        )
 
 
 def tell_regret(store: Store) -> None:
@@ -175,7 +192,14 @@ def tell_regret(store: Store) -> None:
     for name in ("accuracy", "growth", "map"):
         with open(RESULTS / f"{name}.csv", encoding="utf-8", newline="") as file:
             for line in csv.DictReader(file):
-                key = (line["data"], line["n"], line["d"], line["k"], str(float(line["gamma_w"])), str(float(line["epsilon"])))
+                key = (
+                    line["data"],
+                    line["n"],
+                    line["d"],
+                    line["k"],
+                    str(float(line["gamma_w"])),
+                    str(float(line["epsilon"])),
+                )
                 error = float(line["error"]) if line["status"] == "ok" else 1.0
                 others[key][line["method"]].append(error)
     worst, losing = 0.0, []
@@ -186,10 +210,15 @@ def tell_regret(store: Store) -> None:
         worst = max(worst, auto / best if best < 0.5 else 0.0)
         bad = (best < 0.5 and auto > 1.35 * best) or auto > 1.05 * plain
         losing += [setting] if bad else []
-        print(*setting, f"auto {auto:.5f} best {best:.5f} ({auto / best:.2f}) Analyze Gauss {plain:.5f} ({auto / plain:.2f})", "MISSED" if bad else "")
+        print(
+            *setting,
+            f"auto {auto:.5f} best {best:.5f} ({auto / best:.2f}) Analyze Gauss {plain:.5f} ({auto / plain:.2f})",
+            "MISSED" if bad else "",
+        )
     runs = [line for line in store.lines if line["table"] == "regret"]
     failed = sum("after a no" in line["label"] for line in runs)
-    print(f"worst ratio to a useful named method {worst:.2f}; {len(losing)} settings missed; {failed} of {len(runs)} runs after a no")
+    print(f"worst ratio to a useful named method {worst:.2f}; {len(losing)} settings missed")
+    print(f"{failed} of {len(runs)} runs after a no")
 
 
 def tell_tails(store: Store) -> None:
@@ -213,20 +242,24 @@ def large(store: Store, n: int, d: int, folder: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for method in ("auto", "adaptive"):
         start_time = time.perf_counter()
-        release = private_subspace(np.load(path, mmap_mode="r"), K, epsilon=1.0, delta=DELTA, method=method, rng=1)  # type: ignore[arg-type]
+        rows = np.load(path, mmap_mode="r")
+        release = private_subspace(rows, K, epsilon=1.0, delta=DELTA, method=method, rng=1)  # type: ignore[arg-type]
         error = release.subspace.distance(Subspace(axes)) if release.subspace else 1.0
         taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
-        seconds = f"{time.perf_counter() - start_time:.1f}"
-        setting = Setting("memory map", n, d, K, 1e-3, 1.0)
-        store.add(table="large", **setting._asdict(), seed=FIRST_SEED, method=method, label=release.method, error=f"{error:.6g}", seconds=seconds)  # fmt: skip
-        print("large", n, d, method, release.method, f"{error:.3g}", f"{taken:.2f} GB more than before", seconds, flush=True)
+        seconds = round(time.perf_counter() - start_time, 1)
+        store.add(
+            "large", Setting("memory map", n, d, K, 1e-3, 1.0), FIRST_SEED, method, release.method, error, seconds
+        )
+        print("large", n, d, method, release.method, f"{error:.3g}", f"{taken:.2f} GB", seconds, flush=True)
     path.unlink()
 
 
 def main() -> None:
     """Run the tables that are asked for and print what they show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", choices=("cells", "regret", "tails", "large"), nargs="*", default=("cells", "regret", "tails"))
+    parser.add_argument(
+        "--table", choices=("cells", "regret", "tails", "large"), nargs="*", default=("cells", "regret", "tails")
+    )
     parser.add_argument("--runs", type=int, default=5, help="data sets per cell; three elsewhere")
     parser.add_argument("--quick", action="store_true", help="small settings, one run, nothing stored")
     options = parser.parse_args()
@@ -246,7 +279,7 @@ def main() -> None:
                 run(store, "regret", setting, seed, ("auto",))
         tell_regret(store)
     if "tails" in options.table:
-        for (n, d) in SHAPES:
+        for n, d in SHAPES:
             for data in TAILS:
                 for seed in range(FIRST_SEED, FIRST_SEED + 3):
                     run(store, "tails", Setting(data, n, d, K, 1e-3, 1.0), seed, ("auto", "adaptive", "stable"))
@@ -259,7 +292,13 @@ def main() -> None:
 def quick(store: Store) -> None:
     """Run one small setting of each kind."""
     for data, n, d, w in (("flat", 1_000, 300, 1e-3), ("flat", 1_000, 300, 0.3), ("student", 1_000, 100, 1e-3)):
-        run(store, "cells" if data == "flat" else "tails", Setting(data, n, d, K, w, 1.0), 0, ("auto", "adaptive", "stable"))
+        run(
+            store,
+            "cells" if data == "flat" else "tails",
+            Setting(data, n, d, K, w, 1.0),
+            0,
+            ("auto", "adaptive", "stable"),
+        )
     for setting, by in medians(store, "cells").items():
         print(*setting, by)
     tell_tails(store)

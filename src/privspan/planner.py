@@ -1,7 +1,7 @@
 """Which method, what error, how many rows: answers from public numbers alone.
 
-`plan` predicts the error of every method for n rows of d columns, says what ``method="auto"`` would do and why, and how
-many rows a wanted error would take.  It never sees data, so asking costs nothing.  Predictions are for
+`plan` predicts the error of every method for n rows of d columns, says what ``method="auto"`` would do and why, and
+how many rows a wanted error would take.  It never sees data, so asking costs nothing.  Predictions are for
 normal records with equal signal variances and a flat tail; unequal variances, heavy tails and outliers make them
 optimistic.  Derivations and how far they were checked: docs/explanation/planning.md.
 """

@@ -102,11 +102,12 @@ _EVERYDAY = (
         "auto",
         _one_algorithm,
         "one algorithm for every tail",
-        "A private question tells whether records lie so close to a subspace that stable leverage pays off. If so, and "
-        "if its private test agrees, it finds the directions from at most 5,000 records, and rounds of little noise on "
-        "all of them refine these; otherwise the adaptive algorithm does both. Records are scaled one by one.",
-        "The more rows per dimension and the shorter the tails, the better. Directions of much less variance than the "
-        "first take more rows.",
+        "A private question tells whether records lie so close to a subspace that stable leverage pays off. If so, "
+        "and if its private test agrees, it finds the directions from at most 5,000 records, and rounds of little "
+        "noise on all of them refine these; otherwise the adaptive algorithm does both. Records are scaled one by "
+        "one.",
+        "The more rows per dimension and the shorter the tails, the better. Directions of much less variance than "
+        "the first take more rows.",
         "one-algorithm",
         within=course_within,
         sparse=True,
@@ -216,10 +217,10 @@ def private_subspace(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row.  Sparse tables are taken by "auto", "adaptive" and "analyze-gauss", and never densified but
-        for the at most 5,000 rows that "auto" may look at.  Rows of Dask tables stay where they are with "adaptive",
-        "analyze-gauss" and "approximate", and all but those 5,000 with "auto"; "stable" and "exact" bring them here,
-        one partition at a time.
+        One person per row.  Sparse tables are taken by "auto", "adaptive" and "analyze-gauss", and never densified
+        but for the at most 5,000 rows that "auto" may look at.  Rows of Dask tables stay where they are with
+        "adaptive", "analyze-gauss" and "approximate", and all but those 5,000 with "auto"; "stable" and "exact" bring
+        them here, one partition at a time.
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
         Dimension.
@@ -241,8 +242,8 @@ def private_subspace(
     Returns
     -------
     Release
-        That of the method; with "auto", ``parameters`` tell the ``course`` that was taken and hold ``predicted_error``
-        and ``reason``.
+        That of the method; with "auto", ``parameters`` tell the ``course`` that was taken and hold
+        ``predicted_error`` and ``reason``.
 
     Warns
     -----

@@ -404,6 +404,12 @@ def rows_in_partitions(n, d, length):
         (np.zeros((12, 6)), "auto", {"method": "approximate"}, "at least 14 rows for two blocks; got 6"),
         (np.zeros((12, 6)), 3, {"method": "approximate", "center": False}, "at least 22 rows for two blocks; got 12"),
         (rows_in_partitions(400, 6, 8), 1, {"method": "approximate"}, "partitions that hold two blocks of 7 rows"),
+        (
+            rows_in_partitions(8_000, 800, 16),
+            2,
+            {"method": "approximate"},
+            "partitions that hold two blocks of 9 rows",
+        ),
         (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
         (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
         (np.zeros((60, 6)), 1, {"scale": True}, "Private scales of 6 column"),

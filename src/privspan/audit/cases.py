@@ -171,6 +171,9 @@ _add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", sh
 _add("adaptive_subspace", adaptive_subspace, moment_pairs(), 1, share=0.5)
 _add("adaptive_subspace (localised)", adaptive_subspace, near_axis_pairs(40), 1, share=0.25)
 _add("private_subspace", private_subspace, moment_pairs(), 1, share=0.25)
+_add("private_subspace (look)", private_subspace, near_axis_pairs(60), 1, share=0.25)
+# So few records that the test of stable leverage says yes in some of the runs only.
+_add("private_subspace (fall-back)", private_subspace, near_axis_pairs(44), 1, share=0.25)
 _add("explained_variance", explained_variance, moment_pairs(), _FIRST_AXIS, norm_bound=1.0)
 _add("explained_variance (bound chosen)", explained_variance, moment_pairs(), _FIRST_AXIS)
 _add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)

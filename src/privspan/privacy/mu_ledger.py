@@ -20,8 +20,8 @@ from privspan.privacy import Budget, Part, PrivacyCost
 class MuLedger:
     """What is left of a mu-GDP budget, or of the share `mu` of it if others have the rest.
 
-    `prefix` is put before the names of the steps in the cost.  `test_share` is the fraction of delta that is set aside
-    for a test that may go on wrongly; a given `mu` must then be a share of the mu that goes with the rest of delta.
+    `prefix` is put before the names of the steps in the cost.  `test_share` is the fraction of delta that is set
+    aside for a test that may go on wrongly; a given `mu` must then be a share of the mu that goes with the rest.
     """
 
     def __init__(self, budget: Budget, mu: float | None = None, prefix: str = "", *, test_share: float = 0.0) -> None:

@@ -140,8 +140,8 @@ def kth_eigenvalue(gram: Array, k: int) -> float:
     There is no iteration that could fail to converge: eigenvalues come from Cholesky factorisations or, where T is
     not small, from the signs of pivots of a tridiagonal form.
     """
-    factor, tail = split_gram(gram, top_factor(gram, k))
-    if np.linalg.norm(tail) < EIGENVALUE_TOLERANCE / 2:
+    factor = top_factor(gram, k)
+    if np.linalg.norm(gram - factor @ factor.T) < EIGENVALUE_TOLERANCE / 2:  # rounding is far below
         return -_largest_eigenvalue(-(factor.T @ factor), EIGENVALUE_TOLERANCE / 8)
     _, diagonal, off, _, _ = lapack.dsytrd(gram, lower=1, lwork=32 * len(gram))
     low, high = 0.0, float(np.trace(gram))

@@ -18,15 +18,17 @@ from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
 
 MOST_ROWS = 5_000
-"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all of them."""
+"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all rows."""
 
 _COPIED_BYTES = 2**30  # of drawn rows as float64
 
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
 
-_WORTH_IT = 0.85  # the look must promise this share of the adaptive algorithm's error, because it may fail
-_SURE = 4.0  # standard deviations between all groups short, or none, and the half at which the probe decides
+# The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute;
+# any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
+_WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.85, 1.0, 5e8
+_SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
 _TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
@@ -42,7 +44,7 @@ _RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
-_BY_ROUNDS, _BY_ADAPTIVE = 0.95, 1.15  # measured errors over the formulas
+_BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.15  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -101,7 +103,7 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2))
+    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2.0))
 
 
 def group_length(k: int, tail: float) -> float:
@@ -142,7 +144,8 @@ def pays(public: Public, tail: float) -> bool:
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
-    return math.hypot(look.error, sampling) < min(_WORTH_IT * adaptive_error(public, tail), _USEFUL)
+    share = _WORTH_IT if public.n * public.d < _LARGE else _WORTH_IT_LARGE
+    return math.hypot(look.error, sampling) < min(share * adaptive_error(public, tail), _USEFUL)
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,8 @@ scales that it needs and plan; (3) its test; (4) after *yes* its basis with nois
 the public stream draws; (5) the (k, k) second moment of all unit rows along that basis; (6) localised rounds on all
 rows with what is left. Wherever stable leverage is not promising, or its test says *no*, the adaptive algorithm gets
 all that has not been spent. Every decision rests on public and released numbers, the delta of the test is set aside
-before the first step on every path, and one ledger of mu pays for all of them. Proof: docs/explanation/one-algorithm.md.
+before the first step on every path, and one ledger of mu pays for all of them.
+Proof: docs/explanation/one-algorithm.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from privspan._lib import checks
 from privspan._lib.rounding import down
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.noise import rounded_normal
 from privspan.privacy.randomness import RandomLike, Streams, open_streams, set_apart
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
@@ -30,6 +30,7 @@ from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import choice
 from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
+from privspan.stable.scales import released_share
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_within, localised_rounds
 from privspan.sums.estimate import Estimate
@@ -144,10 +145,12 @@ class _Look:
         groups = public_groups(self.public.rows, self.public.k, self.streams.public)
         bar = choice.group_length(self.public.k, course.longest)
         squares = unit_tail_squares(self._rows, groups)  # (groups,), each from its own records
+        short = int(np.count_nonzero(squares < bar * bar))
         mu = self.ledger.spend("probe of the tails", course.probe)
-        short = np.count_nonzero(squares < bar * bar) + rounded_normal(1, (1 + 1e-12) / mu, self.streams.noise)[0]
-        self.released |= {"short_tail": bar, "share_of_short_tails": float(short) / len(groups)}
-        return bool(short >= len(groups) / 2)
+        # What is taken off there to be cautious is put back here.
+        share = released_share(short, len(groups), mu, self.streams.noise) + 1.0 / (mu * len(groups))
+        self.released |= {"short_tail": bar, "share_of_short_tails": share}
+        return share >= 0.5
 
     def stable_basis(self) -> _Found | None:
         """Steps 2 to 4: a basis with its noise, or None where stable leverage does not pay off or says no."""

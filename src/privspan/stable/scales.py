@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 _PER_OCTAVE = 3
 _BINS = 26 * _PER_OCTAVE
 _WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])  # an octave to either side of a bin, what is nearer counts more
-_LONGER = 0.2  # share of the lengths near the peak that exceed the released one
+_LONGER = 0.35  # share of the lengths near the peak that are longer than where the released one is read off
+_CAUTION = 0.5  # of a bin by which it is then made longer: too short means an abstention, too long some more noise
 
 
 def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
@@ -60,7 +61,7 @@ def log_bins(squares: Array) -> NDArray[np.int64]:
 
 
 def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
-    """Release a length that about four fifths of the given squared lengths stay below.
+    """Release a length that most of the given squared lengths stay below, about four of five.
 
     Where the lengths are is read off a noisy log-histogram through a window of an octave to either side, since a
     single bin of few groups drowns in the noise; which of them it is, off the sums over that window from above.
@@ -75,7 +76,7 @@ def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
     start = max(0, centre - _PER_OCTAVE)
     longer = np.cumsum(counts[start : centre + _PER_OCTAVE + 1])  # than the lower edge of each bin
     longer = np.maximum.accumulate(np.concatenate([[0], longer]))
-    place = start + np.interp(_LONGER * longer[-1], longer, np.arange(len(longer)))
+    place = start + np.interp(_LONGER * longer[-1], longer, np.arange(len(longer))) - _CAUTION
     return float(2.0 ** (-place / _PER_OCTAVE))
 
 

@@ -181,7 +181,7 @@ def lively(mu: float, k: int, d: int) -> float:
 
     Measured on 80 settings: a little better than the formula for large k and for k near d.
     """
-    return mu * k ** (1 / 15) * math.exp(k / (9 * d))
+    return mu * math.pow(k, 1 / 15) * math.exp(k / (9 * d))
 
 
 def predicted_error(n: int, d: int, k: int, mu: float, gamma_w: float) -> float:
@@ -217,12 +217,21 @@ def sampling_error(n: int, d: int, k: int, weakest: float, off: float) -> float:
 
 
 def rounds_error(
-    n: int, d: int, k: int, mu: float, weakest: float, off: float, start: float, left: float, rounds: int = MOST_ROUNDS,
+    n: int,
+    d: int,
+    k: int,
+    mu: float,
+    weakest: float,
+    off: float,
+    start: float,
+    left: float,
+    rounds: int = MOST_ROUNDS,
     lean: float = 1.0,
-) -> float:  # fmt: skip
+) -> float:
     """Predict what localised rounds with the share `left` of mu² make of the error `start`, privacy alone.
 
-    `weakest` is lambda_k, `off` is g, and the signal variances are about equal.
+    `weakest` is lambda_k, `off` is g, and the signal variances are about equal. `lean` is the part of their usual
+    share that questions for a length get.
     """
     setting = Setting(
         noise=round_noise(n, d, k, mu, weakest),
