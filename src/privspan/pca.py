@@ -102,8 +102,9 @@ def private_pca(
         numbers are public units, as in ``{"income": 20_000}``, which cost nothing.  Components and variances are then
         those of the columns in these units.
     bounds : mapping, (2,) or (2, d) array, optional
-        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  The middle is a public
-        centre, and half of the range a unit for columns that have no other: the way for small tables.
+        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
+        of a column that has no other, or bounds what its private scale may be; the search for the centre starts in
+        the middle.
     robust : bool, default=False
         Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
         people lie near instead of the one of the largest variance.
@@ -342,15 +343,14 @@ class PCASettings:
     def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:
         """Return a public centre, if it is of use, and whether to search from there.
 
-        A centre that is given for every column is taken at the user's word.  The middle of bounds is often far from
-        the mean, so the search starts there, where the data suffice for one; otherwise it serves as the centre.
+        A centre that is given for every column is taken at the user's word.  The middle of bounds is often so far
+        from the mean that differences of pairs do better; but a search may start there, where the data suffice.
         """
         given = np.isfinite(public.centre)
         if given.all():
             return public.start, False
         known = given | (public.bounded & (self.bounds is not None))
-        use = bool(known.all()) or (enough and bool(known.any()))
-        return (public.start if use else None), True
+        return (public.start if enough and known.any() else None), True
 
     # ---- A subspace by a method ------------------------------------------------------------------------------------
 
@@ -544,16 +544,17 @@ class _Numbers:
         largest = np.abs(basis).argmax(axis=0)
         basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
         extras, parameters = dict(self.extras), dict(self.parameters)
-        mean = np.zeros(d) if self.mean is None else self.mean
-        offset = None if self.mean is None else mean
+        scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
+        mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:
-            scale = np.where(units.found, units.scale, 1.0)
             extras |= {"scale": scale, "scale_std": np.where(units.found, units.std * scale, 0.0)}
-            mean = np.where(units.found, mean * scale, table.public.start)
-            if "mean_std" in extras:
-                extras["mean_std"] = np.where(units.found, extras["mean_std"] * scale, 0.0)
             parameters["left_out"] = table.named(~units.found)
-            offset = None if offset is None else mean / scale
+        if self.mean is not None:
+            measured = np.full(d, "mean_std" in extras) if units is None else units.found & ("mean_std" in extras)
+            mean = np.where(measured, mean, table.public.start)
+            if "mean_std" in extras:
+                extras["mean_std"] = np.where(measured, extras["mean_std"] * scale, 0.0)
+        offset = None if self.mean is None else mean / scale
         extras["mean"] = mean
         n = int(table.source.shape[0])
         found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)

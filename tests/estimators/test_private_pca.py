@@ -192,10 +192,13 @@ def test_public_units_centres_and_bounds(table):
     assert "centre" not in {part.name for part in about.release_.cost.parts}
     assert about.subspace_.distance(truth) < 0.1
     assert fitted(X, center=np.full(12, SHIFT), robust=True).release_.parameters["centring"] == "public centre"
-    few = fitted(frame[:150], bounds=dict.fromkeys(names, (20.0, 40.0)))
+    with pytest.warns(UselessPlanWarning):  # too few for a search, and the middle may be far from the mean
+        few = fitted(frame[:150], bounds=dict.fromkeys(names, (20.0, 40.0)))
     np.testing.assert_array_equal(few.scale_, np.full(12, 10.0))
-    assert few.release_.parameters["course"] == "one look"
+    assert few.release_.parameters["course"] == "pairs"
+    np.testing.assert_array_equal(few.mean_, np.full(12, 30.0))
     np.testing.assert_array_equal(np.isinf(few.mean_std_), True)
+    assert fitted(X[:150], center=np.full(12, SHIFT)).release_.parameters["course"] == "one look"
     assert fitted(frame, bounds=dict.fromkeys(names, (20.0, 40.0))).release_.parameters["rounds"] > 0
 
 

@@ -21,7 +21,7 @@ def fitted(X, *, k=2, epsilon=1.0, seed=0, **options):
 
 
 def near(X, *, k=2, epsilon=1.0, seed=0):
-    """Run everyday PCA with the course near a subspace, on tables for which stable leverage is out of the question."""
+    """Run everyday PCA with the course near a subspace, on tables that stable leverage is no use for."""
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
     ledger, streams = MuLedger(Budget(epsilon, DELTA)), open_streams(seed)
     return everyday_pca(source, k, ledger, streams, instead=NearCourse(source, k, ledger, streams, seed + 1))

@@ -334,6 +334,7 @@ class _Course:
     ) -> EverydayLook:
         """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
         verdict = seen.verdict
+        total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
         lengths_of_pairs = "scale" in dict(self._ledger.shares)
         return EverydayLook(
             basis=verdict.basis,
@@ -341,9 +342,9 @@ class _Course:
             mean_std=mean_std,
             variances=verdict.variances * scale,
             variances_std=verdict.variances_std * scale,
-            total=verdict.total * scale,
+            total=total * scale,
             total_std=verdict.total_std * scale,
-            ratios=np.minimum(verdict.variances / verdict.total, 1.0),
+            ratios=verdict.variances / total,
             captured=verdict.captured,
             found=verdict.found,
             clip=None if clip is None else clip.radius,
