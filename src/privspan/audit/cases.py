@@ -201,6 +201,10 @@ _add("private_regression (in a subspace)", _regressed, regression_pairs(), _FIRS
 
 
 _add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
+_add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
+_add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
+_add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
+_add("private_pca (scaled, bounds)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True, bounds=(-1, 1))
 _add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.
 _pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}
