@@ -5,8 +5,8 @@ or with ``--quick`` for small tables and three repetitions. Errors are medians o
 subspace that the data were drawn around; both algorithms see the same data, delta is 1e-6. The column "asked" is the
 gain that the project promises for the row; a star marks a row that misses it.
 
-With ``--offset`` the same tables go through a private PCA: once as they are with ``center=False``, once with an offset
-as long as a record, which has to be found and taken away. Stored in ``benchmarks/results/offset_accuracy.csv``.
+With ``--offset`` the same tables go through a private PCA: once as they are with center=False, once with an offset
+as long as a record, which has to be found and taken away. Stored in benchmarks/results/offset_accuracy.csv.
 """
 
 from __future__ import annotations
