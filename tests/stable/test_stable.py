@@ -126,7 +126,7 @@ def test_the_split_of_the_budget_can_be_overridden() -> None:
 def test_outliers_are_weighed_down_or_lead_to_an_abstention(kind: str) -> None:
     rng = np.random.default_rng(7)
     X, truth = near_a_subspace(rng, 1500, 100)
-    clean = run(X, seed=2, preset="tight")
+    clean = run(X, seed=3, preset="tight")
     assert not clean.abstained
     count = 75
     if kind == "huge":
@@ -135,7 +135,7 @@ def test_outliers_are_weighed_down_or_lead_to_an_abstention(kind: str) -> None:
         X[:count] = rng.standard_normal(100)
     else:
         X[:count] = X[:count] + 0.3 * rng.standard_normal(100)
-    found = run(X, seed=2, preset="tight")
+    found = run(X, seed=3, preset="tight")
     assert found.abstained or found.subspace.distance(truth) < 3 * clean.subspace.distance(truth)
 
 
