@@ -133,12 +133,9 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
-    probe: float = 1.0,
+    habits: planner.Habits | None = None,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2.
-
-    `probe` is the part of their usual share that questions for typical lengths get.
-    """
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
@@ -150,7 +147,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, probe)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, habits)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -177,7 +174,8 @@ def localised_rounds(source: Any, start: Estimate, off: float, ledger: MuLedger,
     released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
     rows, k = open_unit_rows(source), len(start.eigenvalues)
-    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, planner.LEAN_PROBE, off).rounds(start)
+    habits = planner.Habits(planner.LEAN.probe, most_off=off)
+    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, habits).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -219,14 +217,13 @@ class _Run:
         ledger: MuLedger,
         streams: Streams,
         most_rounds: int,
-        probe: float = 1.0,
-        most_off: float = math.inf,
+        habits: planner.Habits | None = None,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds = most_rounds
         self._n, self._d = rows.shape
-        self._probe = probe * planner.probe_share(self._n, ledger.mu)
-        self._most_off = most_off  # of the residuals that are due to the data, as far as is released
+        self._habits = habits or planner.Habits()
+        self._probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -376,7 +373,7 @@ class _Run:
         n, d, mu = self._n, self._d, self._ledger.mu
         k, weakest = len(estimate.eigenvalues), float(estimate.eigenvalues.min())
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
-        off = min(off, self._most_off)
+        off = min(self._habits.off * off, self._habits.most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
