@@ -27,7 +27,7 @@ TEST_SHARE = 0.05
 
 # The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute;
 # any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
-_WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.85, 1.0, 5e8
+_WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.9, 1.0, 5e8
 _SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
 _MOST_PROBE = 0.035
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
@@ -44,7 +44,7 @@ _RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
-_BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.15  # measured errors over the formulas
+_BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -245,7 +245,7 @@ def plan_look(
                 continue
             left_over = rest - noise - moment
             error = sums_plan.rounds_error(
-                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN_PROBE
+                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN.probe
             )
             options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)

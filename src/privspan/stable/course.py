@@ -34,7 +34,7 @@ from privspan.stable.scales import released_share
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_within, localised_rounds
 from privspan.sums.estimate import Estimate
-from privspan.sums.plan import LEAN_PROBE
+from privspan.sums.plan import LEAN
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -217,7 +217,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
 
 def _adaptively(look: _Look, source: Any, rng: RandomLike, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
-    release = adaptive_within(look.ledger, source, look.public.k, rng, probe=LEAN_PROBE, constant=look.constant)
+    release = adaptive_within(look.ledger, source, look.public.k, rng, habits=LEAN, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"
     parameters = {**release.parameters, **look.released, "course": course}
     return replace(release, method=LABELS[0], parameters=parameters)

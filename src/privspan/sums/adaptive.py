@@ -135,14 +135,11 @@ def adaptive_within(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     keywords: Mapping[str, object] | None = None,
-    probe: float = 1.0,
+    habits: planner.Habits | None = None,
     *,
     constant: bool = False,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2.
-
-    `probe` is the part of their usual share that questions for typical lengths get.
-    """
+    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
@@ -154,7 +151,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, probe, constant=constant)
+        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, habits, constant=constant)
         outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
     parameters = {
         "n": n,
@@ -182,8 +179,9 @@ def localised_rounds(
     Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
     released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
-    rows, k, lean = open_unit_rows(source), len(start.eigenvalues), planner.LEAN_PROBE
-    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, lean, off, constant=constant).rounds(start)
+    rows, k = open_unit_rows(source), len(start.eigenvalues)
+    habits = planner.Habits(planner.LEAN.probe, most_off=off)
+    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, habits, constant=constant).rounds(start)
 
 
 @dataclass(frozen=True)
@@ -225,16 +223,15 @@ class _Run:
         ledger: MuLedger,
         streams: Streams,
         most_rounds: int,
-        probe: float = 1.0,
-        most_off: float = math.inf,
+        habits: planner.Habits | None = None,
         *,
         constant: bool = False,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
         self._most_rounds, self._constant = most_rounds, constant
         self._n, self._d = rows.shape
-        self._probe = probe * planner.probe_share(self._n, ledger.mu)
-        self._most_off = most_off  # of the residuals that are due to the data, as far as is released
+        self._habits = habits or planner.Habits()
+        self._probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
         self._block = min(k + _OVERSAMPLING, self._d)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
@@ -387,7 +384,7 @@ class _Run:
         n, d, mu = self._n, self._d, self._ledger.mu
         k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
         off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
-        off = min(off, self._most_off)
+        off = min(self._habits.off * off, self._habits.most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
