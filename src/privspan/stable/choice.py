@@ -43,6 +43,7 @@ _CAUTION = 1.0  # standard deviations of its noise to take off the released stre
 _RISK = 0.012  # weight of the error after a no, in planning
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
+_FEWEST_COLUMNS = 50  # with fewer, noise that does not grow with their number gains little, and takes a minute
 _ROUNDS = 3  # of the rounds that follow, for predictions
 _BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
@@ -137,7 +138,7 @@ def may_pay(public: Public, gamma: float | None) -> bool:
 @lru_cache(maxsize=4096)  # of public numbers only, here and below
 def pays(public: Public, tail: float) -> bool:
     """Tell whether a look is predicted to be worth it for this tail energy."""
-    if public.k >= public.d or public.rows < _FEWEST_GROUPS * (public.k + 1):
+    if public.k >= public.d or public.d < _FEWEST_COLUMNS or public.rows < _FEWEST_GROUPS * (public.k + 1):
         return False
     look = forecast(public, tail)
     if look is None:
