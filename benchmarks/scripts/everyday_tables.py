@@ -13,18 +13,18 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from privspan.datasets import load
-from privspan.privacy import Budget, epsilon_from_mu
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
+from privspan.pca import private_pca
+from privspan.privacy import Budget, Release, epsilon_from_mu
 from privspan.sums.adaptive import adaptive_subspace
-from privspan.sums.everyday import EverydayLook, everyday_pca
 from privspan.sums.mean import pair_differences
 
 RESULTS = Path(__file__).parents[1] / "results" / "everyday_tables.csv"
@@ -133,9 +133,15 @@ def generated() -> Iterator[Case]:
         yield Case(name, rows + offset, len(spikes))
 
 
-def ours(case: Case, budget: Budget, seed: int) -> EverydayLook:
-    """Run everyday PCA."""
-    return everyday_pca(case.values, case.k, MuLedger(budget), open_streams(seed))
+def ours(case: Case, budget: Budget, seed: int) -> Release:
+    """Run a private PCA as a user would."""
+    return private_pca(case.values, case.k, epsilon=budget.epsilon, delta=budget.delta, rng=seed)
+
+
+def basis_of(release: Release) -> np.ndarray:
+    """Return the components, as columns."""
+    assert release.subspace is not None
+    return release.subspace.basis
 
 
 def by_pairs(case: Case, budget: Budget, seed: int) -> np.ndarray:
@@ -143,18 +149,18 @@ def by_pairs(case: Case, budget: Budget, seed: int) -> np.ndarray:
     pairs = pair_differences(case.values, seed)
     epsilon = epsilon_from_mu(math.sqrt(0.82) * budget.mu, budget.delta)
     release = adaptive_subspace(pairs, case.k, epsilon=epsilon, delta=budget.delta, robust=False, rng=seed)
-    assert release.subspace is not None
-    return release.subspace.basis
+    return basis_of(release)
 
 
 def measured(case: Case, epsilon: float, repetitions: int, seed: int) -> dict[str, float | str]:
     """Return the means of one table at one budget."""
     budget = Budget(epsilon, DELTA)
-    looks = [ours(case, budget, seed + i) for i in range(repetitions)]
-    got = np.array([case.share(look.basis) for look in looks])
-    off = np.array([look.captured.value for look in looks]) - got
+    releases = [ours(case, budget, seed + i) for i in range(repetitions)]
+    got = np.array([case.share(basis_of(release)) for release in releases])
+    off = np.array([release.extras["captured_variance"] for release in releases]) - got
+    told: list[Any] = [release.parameters for release in releases]
     pairs = [case.share(by_pairs(case, budget, seed + i)) for i in range(repetitions)]
-    courses = [look.course for look in looks]
+    courses = [one["course"] for one in told]
     n, d = case.values.shape
     return {
         "table": case.name,
@@ -170,8 +176,8 @@ def measured(case: Case, epsilon: float, repetitions: int, seed: int) -> dict[st
         "estimate_within_.05": float((np.abs(off) <= 0.05).mean()),
         "estimate_over_.1": float((off > 0.1).mean()),
         "course": max(set(courses), key=courses.count),
-        "rounds": float(np.mean([look.rounds for look in looks])),
-        "passes": float(np.mean([look.passes for look in looks])),
+        "rounds": float(np.mean([one["rounds"] for one in told])),
+        "passes": float(np.mean([one.get("passes", math.nan) for one in told])),
         "repetitions": repetitions,
     }
 
@@ -196,6 +202,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="by default the stored file, but for --quick")
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
     repetitions = 2 if arguments.quick else arguments.repetitions
     rows: list[dict[str, float | str]] = []
     groups = {name: (table(item) for item in SETS[name]) for name in arguments.sets}

@@ -483,6 +483,7 @@ class _Looked:
         centring = "pair differences" if by_pairs else "localised rounds" if look.rounds else "public centre"
         parameters = {"k": k, "centring": centring, "course": look.course, "rounds": look.rounds}
         parameters |= {"typical_length": look.length, "weight_of_unit_rows": look.weight}
+        parameters |= {} if look.passes is None else {"passes": look.passes}
         return _Numbers(look.basis, look.mean, extras, parameters, EVERYDAY.labels[0], self.private)
 
 
