@@ -56,7 +56,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     mean_std_ : (n_features,) array
         Standard deviation of the noise in `mean_`.
     scale_std_ : (n_features,) array
-        Standard deviation of the noise in `scale_`, relative to it; infinite for columns that are left as they are.
+        Standard error of `scale_`, relative to it: noise, and 6 % for what the ladder of clips does not see; infinite
+        for columns that are left as they are.
     left_as_they_are_ : list
         Names, or positions, of columns without measurable spread: constant ones, and those too rarely different.
     release_ : PrivateScales

@@ -53,6 +53,7 @@ _FEW = 0.2  # largest share of the smaller bin of two, for columns of few values
 _STEP = Fraction(3, 4)  # largest value of a rung above the lowest
 _THERE = 2.0  # standard deviations of noise: least of a lowest rung, for a spread
 _LIKELY, _SURE = 1.5, 3.0  # the same of a second rung, which most columns need, and of those above
+_UNSEEN = 0.06  # relative error of a scale by what lies above the last rung: measured for normal columns
 _FALL = math.exp(-0.5)  # by which the ratio of successive rungs falls, in a log-normal tail with sigma 0.98
 
 
@@ -69,8 +70,8 @@ class ColumnScales:
     scale : (d,) array
         Infinite where no spread was found: dividing by it leaves the column out.
     std : (d,) array
-        Standard deviation of the noise in `scale`, relative to it, 0 for public ones; nothing is said of what lies
-        above `clip`.
+        Standard error of `scale`, relative to it: its noise, and 6 % for what lies above `clip`, where columns are no
+        longer-tailed than normal ones.  0 for public scales.
     found : (d,) array of bool
     clip : (d,) array
         Larger differences were counted as this large; infinite for public scales.
@@ -187,7 +188,7 @@ def column_scales(
     measured = _measured(sums, sigma, lowest, rungs, found, known, pairs)
     return ColumnScales(
         np.where(given, public.scale, measured.scale),
-        np.where(given, 0.0, measured.std),
+        np.where(given, 0.0, np.where(public.boolean, measured.std, np.hypot(measured.std, _UNSEEN))),
         found,
         np.where(given, np.inf, measured.clip),
     )

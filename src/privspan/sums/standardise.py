@@ -43,7 +43,7 @@ class PrivateScales:
     mean_std : (d,) array
         Standard deviation of the noise in `mean`.
     scale_std : (d,) array
-        Standard deviation of the noise in `scale`, relative to it.
+        Standard error of `scale`, relative to it: noise, and 6 % for what the ladder of clips does not see.
     found : (d,) array of bool
         Whether a spread could be measured.
     cost : PrivacyCost
