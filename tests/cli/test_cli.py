@@ -354,7 +354,7 @@ def test_plan_prints_a_table_and_sentences(capsys) -> None:
     (adaptive,) = [line.split() for line in lines if line.startswith("adaptive ")]
     assert len(adaptive) == 5
     assert float(adaptive[1]) < 0.05
-    assert "Take adaptive" in said.out
+    assert "Take auto" in said.out
     assert all(line == line.rstrip() for line in lines)
 
 
@@ -365,7 +365,7 @@ def test_plan_in_json_agrees_with_the_library(capsys) -> None:
     said = json.loads(capsys.readouterr().out)
     wanted = plan(10_000, 200, 3, epsilon=1.0, delta=1e-6)
     assert (said["method"], said["error"]) == (wanted.method, wanted.error)
-    assert said["needed_n"]["adaptive"] == wanted.alternatives[0].needed_n(0.02)
+    assert said["needed_n"] == {one.method: one.needed_n(0.02) for one in wanted.alternatives}
 
 
 def test_how_many_rows_is_one_flag_and_needs_no_n(capsys) -> None:
@@ -383,7 +383,7 @@ def test_plan_draws_a_picture_and_a_page(folder: Path, capsys) -> None:
     assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     ).replace("https://matplotlib.org", "")
-    assert "Take adaptive" in page
+    assert "Take auto" in page
     assert left_behind(folder) == {"p.png", "p.html"}
 
 
@@ -719,7 +719,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert main(["show", str(fitted / "a.npz"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["subspace"]["dimension"] == 2
-    assert shown["plan"]["method"] == "adaptive"
+    assert shown["plan"]["method"] == "auto"
     assert len(shown["components"][0]["loadings"]) == 4
 
 

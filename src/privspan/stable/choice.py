@@ -103,7 +103,7 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2.0))
+    return min(_MOST_PROBE, max(0.001, math.pow(2.0 * _SURE / (public.mu * max(groups, 1)), 2)))
 
 
 def group_length(k: int, tail: float) -> float:
@@ -113,7 +113,7 @@ def group_length(k: int, tail: float) -> float:
 
 def moment_share(n: int, k: int, mu: float) -> float:
     """Return the share of the (k, k) second moment along the basis: enough for errors of a tenth."""
-    return min(0.04, max(0.002, (k**1.5 / (0.1 * mu * n)) ** 2))
+    return min(0.04, max(0.002, math.pow(k, 3) / (0.1 * mu * n) ** 2))
 
 
 def scales_for(public: Public) -> Scales:
