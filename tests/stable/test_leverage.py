@@ -94,6 +94,14 @@ def test_the_split_adds_up_to_rounding_of_the_small_part() -> None:
             assert error <= allowed
 
 
+@pytest.mark.parametrize("size", [1, 255, 256, 700])
+def test_mirroring_copies_what_is_below_the_diagonal(size: int) -> None:
+    matrix = np.random.default_rng(size).normal(size=(size, size))
+    expected = np.tril(matrix) + np.tril(matrix, -1).T
+    leverage._mirror(matrix)
+    assert (matrix == expected).all()
+
+
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("ridge", RIDGES)
 def test_leverages_and_their_error_bound_against_rationals(width: int, ridge: float) -> None:

@@ -677,11 +677,11 @@ def hidden_pair() -> Any:
     return last_replaced(table, table[-1], np.zeros(10))
 
 
-def after_the_coin(table, rng):
+def after_the_coin(table, rng, plan=PATIENT):
     shares = {field.name: 0.8 for field in fields(StableBudget)}
     budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
     gram = exact_gram([table], len(table))
-    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, PATIENT, 1, budget, open_streams(rng))
+    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, plan, 1, budget, open_streams(rng))
     return {} if found is None else {"answered": 1.0}
 
 
@@ -704,6 +704,26 @@ def gives_up(patch):
 
     patch.setattr(stable_release, "_guesses", first_only)
     patch.setattr(stable_release, "certified_release", or_none)
+
+
+# Sixty records on a line are just above the certified strength, fifty-nine are below it.
+STRONG = LeveragePlan(45, 4, movers=12, signal=59.5, spread=1e-6, ridge=1e-6, largest_margin=8)
+
+
+def strength_pair() -> Any:
+    return last_replaced(np.tile([[1.0, 0.0]], (60, 1)), (1.0, 0.0), (0.0, 0.0))
+
+
+def strong_enough(table, rng):
+    return {"answered": float(bool(after_the_coin(table, rng, STRONG)))}
+
+
+@fault(
+    "bars without what a record takes off",
+    lambda: refuted(strong_enough, strength_pair(), runs=300, epsilon=SECOND_HALF_EPSILON),
+)
+def flat_bars(patch):
+    patch.setattr(LeveragePlan, "signal_bars", lambda self: np.full(self.largest_margin + 1, self.signal))
 
 
 # ---- Baselines -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.linalg import lapack, solve_triangular
 
 from privspan._lib.rounding import UNIT_ROUNDOFF
@@ -145,8 +146,7 @@ def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: flo
     inverse *= ridge
     residual = shifted @ inverse
     residual.ravel()[:: size + 1] -= ridge
-    # Both are symmetric, so columns do for rows; each as it lies in memory, which saves a copy.
-    rowsum, norm = (1.01 * float(lapack.dlange("1", matrix)) for matrix in (shifted.T, inverse))
+    rowsum, norm = (1.01 * float(linalg.norm(matrix, 1, check_finite=False)) for matrix in (shifted, inverse))
     defect = (1.01 * float(np.linalg.norm(residual)) + gamma(size + 2) * rowsum * norm) / ridge
     if not defect < 0.5:
         return None
