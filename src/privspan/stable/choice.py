@@ -41,6 +41,7 @@ _NORM_EDGE = 2.0 ** (1 / 8)  # a released norm is the upper edge of its bin: hal
 _LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
 _CAUTION = 1.0  # standard deviations of its noise to take off the released strength
 _RISK = 0.012  # weight of the error after a no, in planning
+_UNLUCKY = 1.5  # standard deviations by which the strength may fall short and still leave a plan, with few rows
 _FEWEST_GROUPS = 10
 _USEFUL = 0.7  # a look that promises no better than this tells nothing
 _ROUNDS = 3  # of the rounds that follow, for predictions
@@ -140,7 +141,7 @@ def pays(public: Public, tail: float) -> bool:
     if public.k >= public.d or public.rows < _FEWEST_GROUPS * (public.k + 1):
         return False
     look = forecast(public, tail)
-    if look is None:
+    if look is None or (public.rows * public.mu < _FEW and _expected_look(public, tail, _UNLUCKY) is None):
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
@@ -163,12 +164,14 @@ def course_for(public: Public) -> Course:
 @lru_cache(maxsize=4096)
 def forecast(public: Public, tail: float) -> Look | None:
     """Predict a course with a look for normal records of this tail energy; None if there is no plan for it."""
-    return _expected_look(public, scales_for(public), tail)
+    return _expected_look(public, tail)
 
 
-def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
-    k = public.k
+def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> Look | None:
+    """Plan with expected scales, and a strength that its noise lowers by so many standard deviations."""
+    k, scales = public.k, scales_for(public)
     length, strength = _expected_scales(public, scales, tail)
+    strength -= unlucky * _strength_noise(public, scales)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, _TAIL_READ * tail / length)
@@ -189,7 +192,11 @@ def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float
 
 def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
     """Take less off the released strength than stable leverage does alone: after a *no* there is something else."""
-    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * 1.1 / (public.mu * math.sqrt(scales.signal))
+    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * _strength_noise(public, scales)
+
+
+def _strength_noise(public: Public, scales: Scales) -> float:
+    return 1.1 / (public.mu * math.sqrt(scales.signal))
 
 
 def plan_released(
