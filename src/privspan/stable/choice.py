@@ -29,7 +29,7 @@ TEST_SHARE = 0.05
 # any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
 _WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.9, 1.0, 5e8
 _SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
-_MOST_PROBE = 0.035
+_MOST_PROBE = 0.02
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
 _TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
 _NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
@@ -43,7 +43,7 @@ _CAUTION = 1.0  # standard deviations of its noise to take off the released stre
 _RISK = 0.012  # weight of the error after a no, in planning
 _UNLUCKY = 1.5  # standard deviations by which the strength may fall short and still leave a plan, with few rows
 _FEWEST_GROUPS = 10
-_USEFUL = 0.7  # a look that promises no better than this tells nothing
+_USEFUL = 0.4  # a look that promises no better than this is not worth the risk
 _ROUNDS = 3  # of the rounds that follow, for predictions
 _BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
