@@ -480,7 +480,7 @@ def _auto(setting: _Setting) -> tuple[float, float, float]:
         return _adaptive(setting)
     public = setting.public
     if choice.pays(public, setting.tail):
-        return setting.look.error, 1.0 + 3.0 / setting.size, 0.0
+        return setting.look.error, 1.2 if setting.look.rounds else 1.35, 0.0
     return _adaptive(replace(setting, mu=public.mu * math.sqrt(1.0 - choice.probe_share(public))))
 
 

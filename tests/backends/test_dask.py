@@ -166,7 +166,8 @@ def test_private_pca(client, data, k, options):
     assert away.n_components_ == 2
     for name in ("components_", "explained_variance_", "mean_"):
         assert np.array_equal(getattr(home, name), getattr(away, name)), name
-    assert away.subspace_.distance(truth) < 0.3
+    if "scale" not in options:  # the truth is in the units of the table
+        assert away.subspace_.distance(truth) < 0.3
 
 
 def test_mean_and_variances(client, data):

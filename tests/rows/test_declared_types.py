@@ -196,7 +196,7 @@ class Stopped(Exception):
 class Caught(ps.PrivatePCA):
     """An estimator that stops with the rows on which its private steps would run."""
 
-    def _release(self, X, names):
+    def _release(self, X, names, declared):
         raise Stopped(X.dtype, X.shape, np.asarray(X))
 
 

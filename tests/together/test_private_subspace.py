@@ -22,24 +22,24 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 @pytest.fixture(scope="module")
 def table():
-    return gaussian_subspace(3_000, 30, 2, gamma_w=0.1, rng=0)
+    return gaussian_subspace(3_000, 60, 2, gamma_w=0.1, rng=0)
 
 
 def test_auto_runs_the_planned_method_with_the_same_noise(table):
     X, truth = table
     release = private_subspace(X, 2, **BUDGET, rng=7)
-    assert plan(3_000, 30, 2, **BUDGET).method == "auto"
+    assert plan(3_000, 60, 2, **BUDGET).method == "auto"
     assert release.method == "auto (adaptive)"
     assert release.subspace.distance(truth) < 0.1
-    assert release.parameters["predicted_error"] == plan(3_000, 30, 2, **BUDGET).error
+    assert release.parameters["predicted_error"] == plan(3_000, 60, 2, **BUDGET).error
     assert (release.cost.epsilon, release.cost.delta) == (1.0, 1e-6)
 
 
 def test_where_public_numbers_leave_no_choice_auto_is_adaptive_bit_for_bit(table):
     X, _ = table
-    release = private_subspace(X, 2, **BUDGET, gamma=0.1 / 28**0.5, rng=7)
+    release = private_subspace(X, 2, **BUDGET, gamma=0.1 / 58**0.5, rng=7)
     alone = adaptive_subspace(X, 2, **BUDGET, rng=7)
-    assert plan(3_000, 30, 2, **BUDGET, gamma=0.1 / 28**0.5).method == release.method == "adaptive"
+    assert plan(3_000, 60, 2, **BUDGET, gamma=0.1 / 58**0.5).method == release.method == "adaptive"
     assert release.subspace == alone.subspace
     assert release.cost == alone.cost
     assert all(part.mu is not None for part in release.cost.parts)  # no delta is set aside

@@ -29,7 +29,7 @@ TEST_SHARE = 0.05
 # any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
 _WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.9, 1.0, 5e8
 _SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
-_MOST_PROBE = 0.035
+_MOST_PROBE = 0.02
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
 _TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
 _NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
@@ -41,8 +41,9 @@ _NORM_EDGE = 2.0 ** (1 / 8)  # a released norm is the upper edge of its bin: hal
 _LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
 _CAUTION = 1.0  # standard deviations of its noise to take off the released strength
 _RISK = 0.012  # weight of the error after a no, in planning
+_UNLUCKY = 1.5  # standard deviations by which the strength may fall short and still leave a plan, with few rows
 _FEWEST_GROUPS = 10
-_USEFUL = 0.7  # a look that promises no better than this tells nothing
+_USEFUL = 0.4  # a look that promises no better than this is not worth the risk
 _FEWEST_COLUMNS = 50  # with fewer, noise that does not grow with their number gains little, and takes a minute
 _ROUNDS = 3  # of the rounds that follow, for predictions
 _BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
@@ -104,7 +105,7 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(_MOST_PROBE, max(0.001, (2.0 * _SURE / (public.mu * max(groups, 1))) ** 2.0))
+    return min(_MOST_PROBE, max(0.001, math.pow(2.0 * _SURE / (public.mu * max(groups, 1)), 2)))
 
 
 def group_length(k: int, tail: float) -> float:
@@ -114,7 +115,7 @@ def group_length(k: int, tail: float) -> float:
 
 def moment_share(n: int, k: int, mu: float) -> float:
     """Return the share of the (k, k) second moment along the basis: enough for errors of a tenth."""
-    return min(0.04, max(0.002, (k**1.5 / (0.1 * mu * n)) ** 2))
+    return min(0.04, max(0.002, math.pow(k, 3) / (0.1 * mu * n) ** 2))
 
 
 def scales_for(public: Public) -> Scales:
@@ -141,7 +142,7 @@ def pays(public: Public, tail: float) -> bool:
     if public.k >= public.d or public.d < _FEWEST_COLUMNS or public.rows < _FEWEST_GROUPS * (public.k + 1):
         return False
     look = forecast(public, tail)
-    if look is None:
+    if look is None or (public.rows * public.mu < _FEW and _expected_look(public, tail, _UNLUCKY) is None):
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
@@ -164,12 +165,14 @@ def course_for(public: Public) -> Course:
 @lru_cache(maxsize=4096)
 def forecast(public: Public, tail: float) -> Look | None:
     """Predict a course with a look for normal records of this tail energy; None if there is no plan for it."""
-    return _expected_look(public, scales_for(public), tail)
+    return _expected_look(public, tail)
 
 
-def _expected_look(public: Public, scales: Scales, tail: float) -> Look | None:
-    k = public.k
+def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> Look | None:
+    """Plan with expected scales, and a strength that its noise lowers by so many standard deviations."""
+    k, scales = public.k, scales_for(public)
     length, strength = _expected_scales(public, scales, tail)
+    strength -= unlucky * _strength_noise(public, scales)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, _TAIL_READ * tail / length)
@@ -190,7 +193,11 @@ def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float
 
 def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
     """Take less off the released strength than stable leverage does alone: after a *no* there is something else."""
-    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * 1.1 / (public.mu * math.sqrt(scales.signal))
+    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * _strength_noise(public, scales)
+
+
+def _strength_noise(public: Public, scales: Scales) -> float:
+    return 1.1 / (public.mu * math.sqrt(scales.signal))
 
 
 def plan_released(
