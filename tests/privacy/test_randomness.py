@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.randomness import BitSource, open_streams, set_apart
 
 
 def draws(streams):
@@ -218,3 +218,14 @@ def test_repr_names_the_origin():
     """The printed form tells whether the source is private, and nothing of its state."""
     assert repr(BitSource()) == "BitSource(operating-system entropy)"
     assert repr(open_streams(1).noise) == "BitSource(seeded, not private)"
+
+
+def test_steps_set_apart_draw_their_own_bits_and_leave_those_of_the_others():
+    for seed in (7, np.random.SeedSequence(7)):
+        apart, alone = open_streams(set_apart(seed)), open_streams(seed)
+        assert not apart.private
+        assert apart.noise.bytes(64) != alone.noise.bytes(64)
+        assert open_streams(set_apart(seed)).noise.bytes(64) == open_streams(set_apart(seed)).noise.bytes(64)
+    assert set_apart(None) is None
+    generator = np.random.default_rng(0)
+    assert set_apart(generator) is generator
