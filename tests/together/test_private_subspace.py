@@ -106,7 +106,7 @@ def test_options_reach_the_method_and_are_refused_without_one(table):
         private_subspace(X, 2, **BUDGET, method="stable", robust=False)
 
 
-@pytest.mark.parametrize("change", [{"method": "magic"}, {"epsilon": 0.0}, {"gamma": 2.0}, {"k": 31}])
+@pytest.mark.parametrize("change", [{"method": "magic"}, {"epsilon": 0.0}, {"gamma": 2.0}, {"k": 61}])
 def test_wrong_parameters_are_named(table, change):
     numbers = {"k": 2} | BUDGET | change
     with pytest.raises(ValueError, match="must be"):
