@@ -23,7 +23,7 @@ from privspan._lib.entry import entry, outside
 from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
-from privspan.blocks.rank import choose_dimension
+from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.planner import Plan, plan_pca, plan_within
 from privspan.privacy import Budget, Part, PrivacyCost, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
@@ -32,7 +32,7 @@ from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod,
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
-from privspan.rows.unit import as_rows_input
+from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import near
 from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
@@ -227,10 +227,9 @@ class PCASettings:
         """
         table, budget = self._checked(X, names, X if declared is None else declared), Budget(self.epsilon, self.delta)
         seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
-        considered, epsilon = self._vote(table.halves, budget)
-        rest = budget if self.k != "auto" else budget.less(epsilon)
+        considered, epsilon = self._vote(table, budget)
         k, most = considered[0], considered[-1]
-        ledger = MuLedger(rest, test_share=self._test_share(table, most, rest))
+        ledger = self._ledger(table, most, budget.less(epsilon) if epsilon else budget)
         units = self._units(table, ledger, seeds["scales"])
         rows = table.source if units is None else in_units(table.source, units.scale)
         voting: tuple[Part, ...] = ()
@@ -263,8 +262,14 @@ class PCASettings:
         if self.k != "auto":
             self._check_number(self.k, min((table.halves if self.centred else source).shape))
         budget = Budget(self.epsilon, self.delta)
+        considered, epsilon = self._vote(table, budget)
+        if self.k == "auto":
+            check_choice(table.halves if self.centred else source, considered[-1])
         if self.private_scales:
-            scale_shares(pair_count(source), public, budget.less(self._vote(table.halves, budget)[1]).mu)
+            ledger = self._ledger(table, considered[-1], budget.less(epsilon))
+            scale_shares(pair_count(source), public, ledger.mu)
+        if is_sparse(source) and not self.everyday and self._centring(table) == "public centre":
+            raise TypeError("`center` must be True or False for a sparse table by a named or robust method.")
         self._check_blocks(table, budget)
         return table
 
@@ -281,7 +286,7 @@ class PCASettings:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
         if self.method != "approximate":
             return
-        considered, epsilon = self._vote(table.halves, budget)
+        considered, epsilon = self._vote(table, budget)
         ledger = MuLedger(budget.less(epsilon))
         for k in considered[: min(table.halves.shape)]:
             course = self._course(table, k, ledger, ledger.mu)
@@ -308,10 +313,11 @@ class PCASettings:
             return None
         return ColumnScales(units, np.zeros_like(units), np.ones(len(units), bool), np.full(len(units), np.inf))
 
-    def _vote(self, rows: Any, budget: Budget) -> tuple[range, float]:
+    def _vote(self, table: _Table, budget: Budget) -> tuple[range, float]:
         """Return the dimensions among which k is chosen, and the epsilon of choosing."""
         if self.k != "auto":
             return range(int(self.k), int(self.k) + 1), 0.0
+        rows = table.halves if self.centred else table.source
         most = self.max_components
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
@@ -358,7 +364,7 @@ class PCASettings:
         self, table: _Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
     ) -> tuple[_Found, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
-        spent = ledger.cost().parts if ledger.shares else ()
+        spent = ledger.steps()  # on scales; what is set aside is listed by the subspace, once
         mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
         course = self._course(table, k, ledger, mu)
         if self.method == "auto":  # before most is spent: a warning may be made an error
@@ -405,6 +411,10 @@ class PCASettings:
         if not self.centred:
             return "none"
         return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+
+    def _ledger(self, table: _Table, k: int, rest: Budget) -> MuLedger:
+        """Open the ledger, with what a test of stable leverage may need set aside, for up to k components."""
+        return MuLedger(rest, test_share=self._test_share(table, k, rest))
 
     def _test_share(self, table: _Table, k: int, rest: Budget) -> float:
         """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""

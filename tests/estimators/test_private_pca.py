@@ -211,6 +211,30 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
     assert 0.0 <= model.captured_variance_ <= 1.0
 
 
+@pytest.mark.parametrize("options", [{"robust": True}, {"center": False}, {"robust": True, "center": np.zeros(80)}])
+def test_private_scales_go_with_every_course(options):
+    """Where a test of stable leverage may be made, its delta is listed once."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8_000, 3)) @ rng.standard_normal((3, 80)) + 1e-3 * rng.standard_normal((8_000, 80))
+    cost = fitted(X, 3, scale=True, **options).release_.cost
+    assert sum("chance to go on wrongly" in part.name for part in cost.parts) == 1
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "options"),
+    [
+        (np.zeros((9_000, 6)), "auto", {"max_components": 6, "scale": True}),
+        (sparse.csr_array((9_000, 6)), 2, {"center": np.zeros(6), "scale": True, "robust": True}),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_scales_are_measured(X, k, options, monkeypatch):
+    monkeypatch.setattr(pca, "scales_within", lambda *_: pytest.fail("scales were measured"))
+    settings = pca.PCASettings(k, 1.0, 1e-6, **options)
+    for act in (settings.check, settings.learn):
+        with pytest.raises((ValueError, TypeError), match="must be"):
+            act(X)
+
+
 def test_the_headline_is_what_was_captured(table):
     model = fitted(table[0])
     assert "captures about 100%" in repr(model)

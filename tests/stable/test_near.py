@@ -125,6 +125,15 @@ def test_the_test_of_stable_leverage_is_paid_for_on_every_path():
         assert aside == [MuLedger(budget, test_share=share).set_aside]
 
 
+@pytest.mark.parametrize("size", [1.0, 1e20, 1e150])
+@pytest.mark.parametrize("k", [1, 2])
+def test_there_is_an_answer_where_one_direction_is_all_there_is(size, k):
+    rng = np.random.default_rng(7)
+    X = np.where(rng.random((2_500, 1)) < 0.5, 1.0, -1.0) * rng.standard_normal(12) * 3.0 * size
+    for seed in range(5):
+        assert private_pca(X, k, epsilon=1.0, delta=1e-6, rng=seed).subspace is not None
+
+
 def test_where_it_is_not_worth_asking_nothing_is_asked():
     X = np.zeros((4_000, 8))
     assert not can_be_near(X, 3, MU)  # hardly any room off a subspace

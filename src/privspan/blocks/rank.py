@@ -44,8 +44,16 @@ def choose_dimension(
     (epsilon, 0)-differentially private for replace-one neighbours, for every data set; n, d and all parameters are
     public. Proof: docs/explanation/choosing-k.md.
     """
-    d = X.shape[1]
     checks.positive(epsilon=epsilon)
+    m = check_choice(X, max_components, block_size)
+    ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
+    counts = np.bincount(ballots, minlength=max_components + 1)[1:].tolist()  # ballot 0 is no vote
+    return 1 + permute_and_flip(counts, epsilon, bits)
+
+
+def check_choice(X: Table, max_components: int, block_size: int | None = None) -> int:
+    """Refuse, from shapes alone, a choice that cannot be made; return the number of rows in a block."""
+    d = X.shape[1]
     checks.integer_at_least(1, max_components=max_components)
     m = planner_blocks.rank_block_size(max_components) if block_size is None else block_size
     if max_components >= min(m, d):
@@ -58,9 +66,7 @@ def choose_dimension(
         raise ValueError(
             f"`X` must have {where}at least {m} rows to choose among {max_components} dimensions; got {X.shape[0]}."
         )
-    ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
-    counts = np.bincount(ballots, minlength=max_components + 1)[1:].tolist()  # ballot 0 is no vote
-    return 1 + permute_and_flip(counts, epsilon, bits)
+    return m
 
 
 def rank_ballots(squares: NDArray[np.float64], votes: NDArray[np.bool_]) -> NDArray[np.intp]:

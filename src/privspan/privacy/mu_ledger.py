@@ -74,7 +74,9 @@ class MuLedger:
 
         What was set aside is part of it whether or not there was a test.
         """
-        parts = [Part.gaussian(self._prefix + name, mu, self._rest.delta) for name, _, mu in self._steps]
-        if self.set_aside:
-            parts.append(Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside))
-        return self.budget.cost(*parts)
+        aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
+        return self.budget.cost(*self.steps(), *((aside,) if self.set_aside else ()))
+
+    def steps(self) -> tuple[Part, ...]:
+        """Return what the steps so far have spent, without what was set aside."""
+        return tuple(Part.gaussian(self._prefix + name, mu, self._rest.delta) for name, _, mu in self._steps)

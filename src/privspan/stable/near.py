@@ -31,6 +31,7 @@ from privspan.sums.centre import Centre
 from privspan.sums.everyday import EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
+from privspan.sums.lengths import LONGEST
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -91,7 +92,9 @@ class NearCourse:
         (mu, set_aside)-approximate GDP for replace-one neighbours, with the mu that it takes from the ledger and
         what that has set aside, for a released centre.  Proof: docs/explanation/near-a-subspace.md.
         """
-        if not (centre.measured and can_be_near(self.source, self.k, self.ledger.mu)):
+        # Lengths are not measured beyond a cap; there the constant would be nothing beside the rows.
+        measured = centre.measured and centre.length < LONGEST / 2.0
+        if not (measured and can_be_near(self.source, self.k, self.ledger.mu)):
             return None
         rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
         n, d = (int(size) for size in self.source.shape)
@@ -104,8 +107,8 @@ class NearCourse:
         found = course_within(inner, rows, self.k + 1, self.rng, constant=True)
         mu = self.ledger.spend("second moments", self.ledger.left)
         assert found.subspace is not None
-        measured = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)
-        return self._look(centre, measured, found.parameters)
+        seen = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)
+        return self._look(centre, seen, found.parameters)
 
     def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""

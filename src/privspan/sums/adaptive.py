@@ -397,7 +397,8 @@ class _Run:
 
     def _weakest(self, estimate: Estimate) -> float:
         """Return the least spread along a direction that is looked for, which a constant is not."""
-        return float((estimate.eigenvalues[:-1] if self._constant else estimate.eigenvalues).min())
+        others = self._constant and len(estimate.eigenvalues) > 1
+        return float((estimate.eigenvalues[:-1] if others else estimate.eigenvalues).min())
 
     def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
         """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""

@@ -41,6 +41,8 @@ class Estimate:
     def error_but_last(self) -> float:
         """The same for the span of all directions but the last."""
         d, k = self.basis.shape
+        if k == 1:
+            return self.error
         most = float(np.linalg.eigvalsh(np.linalg.inv(self.precision)[:-1, :-1])[-1])
         return (math.sqrt(d) + math.sqrt(k - 1)) * math.sqrt(max(most, 0.0))
 
@@ -68,7 +70,7 @@ def whitening(eigenvalues: Array, exponent: float, light: float | None = None) -
     With `light`, the last direction gets this many times the mean energy of the others instead of its own.
     """
     diagonal = np.maximum(eigenvalues, 1e-6) ** -exponent
-    if light is not None:
+    if light is not None and len(eigenvalues) > 1:
         energy = float(np.mean(diagonal[:-1] ** 2 * eigenvalues[:-1]))
         diagonal[-1] = math.sqrt(light * energy / max(float(eigenvalues[-1]), 1e-6))
     return np.asarray(diagonal / math.sqrt(float(diagonal**2 @ eigenvalues)))
