@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 _CONSTANT = 0.4  # the entry that is added, in typical lengths
 _ROWS = 2  # a group has this many times k + 2 rows
 _NEAR = 0.06  # most energy of a group off its best k + 1 directions
-_PROBE = 8.0  # groups over the noise of the count
+_PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
 _MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
@@ -56,7 +56,7 @@ def can_be_near(source: Any, k: int, mu: float) -> bool:
 
 
 def probe_share(n: int, d: int, k: int, mu: float) -> float:
-    """Return the share of mu² of the count, whose noise is then an eighth of the number of groups."""
+    """Return the share of mu² of the count, whose noise is then a sixth of the number of groups."""
     groups = _asked(n, d) // (_ROWS * (k + 2))
     return (_PROBE / (max(groups, 1) * mu)) ** 2
 

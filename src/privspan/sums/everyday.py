@@ -165,7 +165,8 @@ def everyday_pca(
     Guarantee
     ---------
     Gaussian steps whose shares the ledger counts: mu-GDP for the mu of the ledger, for replace-one neighbours and
-    every data set, unless `instead` is less; n, d, k and `center` are public.  Proof: docs/explanation/everyday-tables.md.
+    every data set, unless `instead` is less; n, d, k and `center` are public.
+    Proof: docs/explanation/everyday-tables.md.
     """
     course = _Course(source, int(k), ledger, streams, instead)
     return course.run(center, center is None if search is None else search)
