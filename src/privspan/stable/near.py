@@ -22,7 +22,6 @@ from privspan.privacy.randomness import BitSource, RandomLike, Streams
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import is_sparse
-from privspan.stable import choice
 from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
@@ -44,7 +43,7 @@ _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
 _MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
 _CLIP = 2.0  # of these, in typical lengths
-_MOST_ENTRIES = 2**26  # of the rows that are drawn for the count
+_MOST_ROWS, _MOST_ENTRIES = 20_000, 2**26  # that are drawn for the count
 _LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point to be read off
 
 
@@ -63,7 +62,7 @@ def probe_share(n: int, d: int, k: int, mu: float) -> float:
 
 def _asked(n: int, d: int) -> int:
     """Return how many rows are drawn for the count: they are held in memory."""
-    return min(n, choice.MOST_ROWS, _MOST_ENTRIES // (d + 1))
+    return min(n, _MOST_ROWS, _MOST_ENTRIES // (d + 1))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
