@@ -77,7 +77,7 @@ def test_the_count_is_of_rows_near_a_subspace_and_not_of_equal_rows(people):
     few_kinds = few_kinds[np.random.default_rng(1).integers(0, 40, 4_000)]  # forty kinds of people
     for table, expected in ((people[0], True), (few_kinds, False)):
         rows = with_constant(table, table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
-        assert most_are_near(rows, 2, 1.0, open_streams(0)) is expected
+        assert most_are_near(rows, 2, 400, 1.0, open_streams(0)) is expected
 
 
 def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():

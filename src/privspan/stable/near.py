@@ -43,7 +43,8 @@ _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
 _MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
 _CLIP = 2.0  # of these, in typical lengths
-_MOST_ROWS, _MOST_ENTRIES = 20_000, 2**26  # that are drawn for the count
+_CHEAP = 0.004  # of mu²; a count need not cost less
+_MOST_ENTRIES = 2**26  # of the rows that are drawn for it
 _LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point to be read off
 
 
@@ -56,13 +57,13 @@ def can_be_near(source: Any, k: int, mu: float) -> bool:
 
 def probe_share(n: int, d: int, k: int, mu: float) -> float:
     """Return the share of mu² of the count, whose noise is then a sixth of the number of groups."""
-    groups = _asked(n, d) // (_ROWS * (k + 2))
-    return (_PROBE / (max(groups, 1) * mu)) ** 2
+    return (_PROBE / (max(_groups(n, d, k, mu), 1) * mu)) ** 2
 
 
-def _asked(n: int, d: int) -> int:
-    """Return how many rows are drawn for the count: they are held in memory."""
-    return min(n, _MOST_ROWS, _MOST_ENTRIES // (d + 1))
+def _groups(n: int, d: int, k: int, mu: float) -> int:
+    """Return how many groups are asked: no more than make the count cheap, and than are quickly held in memory."""
+    rows = min(n, _MOST_ENTRIES // (d + 1))
+    return min(rows // (_ROWS * (k + 2)), math.ceil(_PROBE / (mu * math.sqrt(_CHEAP))))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
@@ -98,7 +99,7 @@ class NearCourse:
         rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
         n, d = (int(size) for size in self.source.shape)
         mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
-        if not most_are_near(rows, self.k, mu, self.streams):
+        if not most_are_near(rows, self.k, _groups(n, d, self.k, self.ledger.mu), mu, self.streams):
             return None
         most, needed = _MOMENTS
         moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
@@ -142,22 +143,22 @@ class NearCourse:
         )
 
 
-def most_are_near(rows: Any, k: int, mu: float, streams: Streams) -> bool:
-    """Tell whether at least half of the groups of 2 (k + 2) rows have little energy off their best k + 1 directions.
+def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -> bool:
+    """Tell whether half of so many groups of 2 (k + 2) rows have little energy off their best k + 1 directions.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours: groups are disjoint and public, and each value is a function of its own
     records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
-    n, d = (int(size) for size in rows.shape)
-    numbers = np.sort(streams.public.permutation(n)[: _asked(n, d - 1)])
+    size = _ROWS * (k + 2)
+    numbers = np.sort(streams.public.permutation(int(rows.shape[0]))[: groups * size])
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
-    groups = public_groups(len(numbers), _ROWS * (k + 2) - 1, streams.public)  # (groups, 2 (k + 2))
-    near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, groups)])
+    dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
+    near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, dealt)])
     counted = np.array([np.count_nonzero(near <= _NEAR)], dtype=np.float64)
-    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * len(groups)), mu, streams.noise)
-    return bool(count[0] >= len(groups) / 2)
+    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
+    return bool(count[0] >= groups / 2)
 
 
 def _off(grams: Array, rank: int) -> Array:
