@@ -26,7 +26,7 @@ from privspan.private import private_subspace
 
 DELTA = 1e-6
 WITHIN = 1.5
-SEED = 31_415
+SEED = 27_182  # drawn once the constants were fixed
 STORED = Path(__file__).parents[1] / "results" / "plan_accuracy.csv"
 
 
