@@ -264,7 +264,7 @@ def private_subspace(
     >>> X, truth = gaussian_subspace(5_000, 20, 2, gamma_w=0.1, rng=0)
     >>> release = private_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=1)
     >>> release.method, bool(release.subspace.distance(truth) < 0.05)
-    ('auto (adaptive)', True)
+    ('adaptive', True)
     """
     checks.one_of(PRIVATE_METHODS, method=method)
     if method != "auto":
