@@ -133,6 +133,11 @@ class HeldRows(RowSource):
         return function(self._whole[rows])
 
 
+def as_source(table: RowSource | NDArray[Any]) -> RowSource:
+    """Return a source of rows as it is, and one that lends the rows of an array in memory."""
+    return table if isinstance(table, RowSource) else HeldRows(table.shape, table.dtype, lambda: table)
+
+
 def open_npy(path: Path) -> RowSource:
     """Map a ``.npy`` file; a file shorter than its header says is refused here."""
     with damage_told(

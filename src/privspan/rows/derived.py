@@ -31,6 +31,10 @@ class _Derived(RowSource):
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         return self._made(self._source[numbers])
 
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)``, made of the rows of the other source where they lie."""
+        return self._source.lend(rows, lambda lent: function(self._made(lent)))
+
 
 class ShiftedRows(_Derived):
     """Every row of a dense source less one vector, in float64.
@@ -49,10 +53,6 @@ class ShiftedRows(_Derived):
     def _made(self, rows: NDArray[Any]) -> Any:
         return less(rows, self._shift)
 
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)``, subtracted from the rows where they lie."""
-        return self._source.lend(rows, lambda lent: function(self._made(lent)))
-
 
 class RowsWithConstant(_Derived):
     """Every row of a dense source less one vector, with a constant as its last entry, in float64."""
@@ -64,10 +64,6 @@ class RowsWithConstant(_Derived):
 
     def _made(self, rows: NDArray[Any]) -> Any:
         return less_with_constant(rows, self._shift, self._constant)
-
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)``, made of the rows where they lie."""
-        return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
 class ScaledColumns(_Derived):
@@ -86,10 +82,6 @@ class ScaledColumns(_Derived):
 
     def _made(self, rows: Any) -> Any:
         return times(rows, self._factors)
-
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)``, multiplied from the rows where they lie."""
-        return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
 class SelectedColumns(_Derived):

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.arrays import HeldRows
+from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows, summed_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
 from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
@@ -83,11 +83,9 @@ def in_units(source: Any, units: Array) -> Any:
     factors = 1.0 / units
     if isinstance(source, PartitionedTable):
         return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
-    if isinstance(source, RowSource):
-        return ScaledColumns(source, factors)
-    if is_sparse(source):
+    if is_sparse(source) and not isinstance(source, RowSource):
         return times(source, factors)
-    return ScaledColumns(HeldRows(source.shape, source.dtype, lambda: source), factors)
+    return ScaledColumns(as_source(source), factors)
 
 
 def with_constant(source: Any, centre: Array, constant: float) -> Any:
@@ -98,8 +96,7 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
     if isinstance(source, PartitionedTable):
         made = partial(less_with_constant, subtrahend=centre, constant=constant)
         return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
-    held = source if isinstance(source, RowSource) else HeldRows(source.shape, source.dtype, lambda: source)
-    return RowsWithConstant(held, centre, constant)
+    return RowsWithConstant(as_source(source), centre, constant)
 
 
 def spread_of(rows: AnyRows) -> float:

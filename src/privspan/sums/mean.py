@@ -24,7 +24,7 @@ from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
-from privspan.rows.arrays import HeldRows
+from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
@@ -215,9 +215,7 @@ def less_mean(X: object, mean: Array) -> Any:
     source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
-    if not isinstance(source, RowSource):
-        return ShiftedRows(HeldRows(source.shape, source.dtype, lambda: source), mean)
-    return ShiftedRows(source, mean)
+    return ShiftedRows(as_source(source), mean)
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:
