@@ -117,7 +117,7 @@ def approximate_subspace(
     True
     """
     budget = Budget(epsilon, delta)
-    table = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    table = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     streams = open_streams(rng)
     if k == "auto":

@@ -90,7 +90,7 @@ def _one_algorithm(
     X: object, k: int, *, epsilon: float, delta: float, gamma: float | None = None, rng: RandomLike = None
 ) -> Release:
     """Run the course that looks, chooses and never abstains; see docs/explanation/one-algorithm.md."""
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
     budget = Budget(epsilon, delta)
     ledger = MuLedger(budget, test_share=delta_share(source, k, budget, gamma=gamma))
@@ -274,7 +274,7 @@ def private_subspace(
         return ALGORITHMS[method].function(X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))

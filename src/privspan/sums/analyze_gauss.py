@@ -66,7 +66,7 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
 
 def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
     """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)

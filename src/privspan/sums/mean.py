@@ -27,6 +27,7 @@ from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRo
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -116,7 +117,7 @@ def mean_within(
     """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
     if norm_bound is not None:
         checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
@@ -159,8 +160,12 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
     public = open_streams(rng).public
+    if isinstance(source, PersonTable):
+        pairs = public.permutation(len(source))[: len(source) // 2 * 2].reshape(-1, 2)  # of persons
+        first, second = (source.slots(pairs[:, side]) for side in (0, 1))
+        return source.then(lambda rows: RowDifferences(as_source(rows), np.column_stack([first, second])))
     if isinstance(source, PartitionedTable):
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
@@ -212,7 +217,9 @@ def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
 
 def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector, formed when they are read: nothing is copied."""
-    source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    source = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    if isinstance(source, PersonTable):
+        return source.then(partial(less_mean, mean=mean))
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
     return ShiftedRows(as_source(source), mean)
@@ -235,6 +242,8 @@ def coordinates_in(source: Any, subspace: Subspace) -> Any:
     n, d = source.shape
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    if isinstance(source, PersonTable):
+        return source.then(partial(coordinates_in, subspace=subspace))
     if isinstance(source, PartitionedTable):
         among = partial(coordinates_in, subspace=subspace)
         return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))

@@ -25,6 +25,7 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, partitioned_column
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
+from privspan.rows.persons import PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -112,7 +113,7 @@ def private_regression(
     """
     budget = Budget(epsilon, delta)
     checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n = int(source.shape[0])
     targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
     if subspace is not None:
@@ -141,6 +142,8 @@ def moment_bounds(n: int, k: int) -> SumBounds:
 
 def _targets_of(source: Any, y: object) -> PerRow:
     """Return the targets, where the rows are, after checks of type and shape."""
+    if isinstance(y, PersonValues):
+        return y
     if isinstance(source, PartitionedTable):
         return RowValues.of_column(partitioned_column(y, source))
     return checks.column(y, int(source.shape[0]))

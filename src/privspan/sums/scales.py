@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.rounding import relative_error, sqrt_up
+from privspan._lib.rounding import UNIT_ROUNDOFF, relative_error, sqrt_up
 from privspan._lib.watch import rows_seen
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, Streams
@@ -33,7 +33,8 @@ from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
 from privspan.rows.compressed import entry_rows, summed_rows
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedSums
-from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows, whole_persons
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.mean import pair_differences
 
@@ -197,8 +198,9 @@ def column_scales(
 def _voted_clips(differences: Any, voting: Bools, ladder: bool, mu: float, bits: BitSource) -> tuple[Array, Bools]:
     """Release the lowest clip (or the only one) of the voting columns, and whether there is any; (voting,) each."""
     pairs, columns = int(differences.shape[0]), int(voting.sum())
-    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact.
-    change = SumBounds(vote_sensitivity(columns), 0.0, columns * _BINS, 1.1 * pairs)
+    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact, but for averages.
+    error = math.sqrt(columns * _BINS) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(differences, PersonTable) else 0.0
+    change = SumBounds(vote_sensitivity(columns), error, columns * _BINS, 1.1 * pairs)
     counting = _table_sums(partial(vote_counts, voting=voting), differences)
     counts, sigma = gaussian_sum(counting, (columns, _BINS), change, mu, bits)
     return clips_from_votes(counts, sigma, ladder)
@@ -312,14 +314,17 @@ def _table_sums(function: Callable[..., Array], table: Any) -> ChunkSums:
     """Return one sum per chunk of rows, of a function of the sizes of entries; wherever the rows are."""
     if isinstance(table, PartitionedTable):
         return PartitionedSums(table.place, table.lengths, partial(_chunk_sums, function), (table.parts,))
+    if isinstance(table, PersonTable):
+        return (part / table.width for part in _chunk_sums(function, table.rows, table.width))
     return _chunk_sums(function, table)
 
 
-def _chunk_sums(function: Callable[..., Array], table: Any) -> Iterator[Array]:
+def _chunk_sums(function: Callable[..., Array], table: Any, grain: int = 1) -> Iterator[Array]:
     n, d = (int(size) for size in table.shape)
     step = CHUNK_ROWS if is_sparse(table) else piece_rows(d)
-    for start in range(0, n, CHUNK_ROWS):
-        stop = min(start + CHUNK_ROWS, n)
+    chunk = whole_persons(CHUNK_ROWS, grain)
+    for start in range(0, n, chunk):
+        stop = min(start + chunk, n)
         pieces = (table[first : min(first + step, stop)] for first in range(start, stop, step))
         with np.errstate(all="ignore"):  # this may run where nobody else has asked for silence
             total = np.asarray(sum(function(*_sizes(piece), d) for piece in pieces))

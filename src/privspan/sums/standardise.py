@@ -113,7 +113,7 @@ def private_scales(
     >>> [f"{scale:.0e}" for scale in released.scale], f"{released.mean[0]:.3f}"
     (['1e-03', '1e+06'], '2.000')
     """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
     names = column_names(source if column_names(X) is None else X)
     public = public_columns(X, int(source.shape[1]), names=names, bounds=bounds, scale=scale)
     return standardised_within(Budget(epsilon, delta), source, public, center, rng)
