@@ -204,7 +204,7 @@ class PersonRows:
     """
 
     def __init__(self, rows: Rows, width: int) -> None:
-        self.slots, self.width = rows, width
+        self.slots, self.width, self.dense = rows, width, not rows.is_sparse
         self.shape = (rows.shape[0] // width, rows.shape[1])
 
     def map_chunks(

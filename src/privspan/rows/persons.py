@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib import checks
 from privspan.rows.arrays import as_source
 from privspan.rows.source import LeftOut, RowSource
 
@@ -36,10 +37,16 @@ class PersonTable:
         Those of person i are the ones from ``i * width`` on.
     width : int
         Public.
+    numbers : (n * width,) int array
+        Which row of the table it was made of each of them is.
+    declared : table or None
+        That table, for the names and types of its columns.
     """
 
     rows: Any
     width: int
+    numbers: Numbers
+    declared: Any = None
 
     ndim = 2
 
@@ -62,6 +69,11 @@ class PersonTable:
     def left_out(self) -> tuple[LeftOut, ...]:
         """Columns that are not among the d."""
         return getattr(self.rows, "left_out", ())
+
+    def column(self, y: Any) -> PersonValues:
+        """Return one number per row of the table that this was made of, at the slots of these rows."""
+        rows = int(self.declared.shape[0])
+        return PersonValues(checks.column(y, rows)[self.numbers], self.width)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -150,7 +162,7 @@ def slotted(table: Any, owned: Belongings, places: Numbers, draws: Array, width:
     turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
     chosen = np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
     numbers = owned.order[(owned.starts[places][:, None] + chosen).ravel()]
-    return PersonTable(TakenRows(as_source(table), numbers), width)
+    return PersonTable(TakenRows(as_source(table), numbers), width, numbers)
 
 
 @dataclass(frozen=True)

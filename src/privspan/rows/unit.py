@@ -133,6 +133,7 @@ class Rows:
     def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True, grain: int = 1) -> None:
         self._source = X
         self._clip = clip
+        self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
         self._piece_rows = whole_persons(CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]), grain)
