@@ -19,6 +19,7 @@ from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.planner import METHODS, plan_within
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable
 from privspan.rows.unit import as_rows_input, is_sparse
@@ -201,6 +202,7 @@ class UselessPlanWarning(UserWarning):
 
 
 @entry
+@people
 def private_subspace(
     X: object,
     k: int,
@@ -209,6 +211,8 @@ def private_subspace(
     delta: float,
     method: PrivateMethod = "auto",
     gamma: float | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     **options: Any,
 ) -> Release:
@@ -234,6 +238,11 @@ def private_subspace(
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
         knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
         read off the data.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     **options

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan.privacy.cost import PERSONS, PrivacyCost
+from privspan.privacy.cost import PERSONS, Release
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams, set_apart
 from privspan.rows import PartitionedTable, id_codes, partitioned, split_ids
-from privspan.rows.persons import PersonTable, PersonValues, belongings, slotted
+from privspan.rows.columns import column_names
+from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.unit import as_table
 
 _Parameters = ParamSpec("_Parameters")
@@ -51,10 +52,10 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
         if groups is None:
             return function(*bound.args, **bound.kwargs)
         table = next(iter(given))
-        given[table] = by_person(given[table], groups, width, given.get("rng"))
+        persons = given[table] = by_person(given[table], groups, width, given.get("rng"))
         if given.get("y") is not None:
-            given["y"] = given[table].column(given["y"])
-        return for_persons(function(*bound.args, **bound.kwargs))
+            given["y"] = persons.column(given["y"])
+        return for_persons(function(*bound.args, **bound.kwargs), persons)
 
     return with_groups
 
@@ -94,7 +95,9 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
     bits = open_streams(set_apart(rng, _STREAM)).noise
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
-    return replace(slotted(table, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows)), declared=declared)
+    made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
+    made.rows.names = None if (names := column_names(declared)) is None else tuple(names)
+    return made
 
 
 def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
@@ -106,9 +109,9 @@ def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
             return order
 
 
-def for_persons(release: Any) -> Any:
-    """Return a release that promises for persons instead of rows."""
-    cost: PrivacyCost = replace(release.cost, neighbours=PERSONS)
-    return replace(release, cost=cost)
-
-
+def for_persons(release: Any, persons: PersonTable) -> Any:
+    """Return a release, or whatever has a cost, that promises for persons instead of rows."""
+    changes: dict[str, Any] = {"cost": replace(release.cost, neighbours=PERSONS)}
+    if isinstance(release, Release):
+        changes["parameters"] = {**release.parameters, "max_rows": persons.width}
+    return replace(release, **changes)

@@ -128,8 +128,6 @@ def public_columns(
 
 def column_names(X: Any) -> list[str] | None:
     """Return the names of the columns of a table or a source of rows, where it has any."""
-    if isinstance(X, PersonTable):
-        return column_names(X.declared)
     if hasattr(type(X), "dtypes"):  # of the type: an attribute of a frame may be a column of that name
         names = X.columns
     else:

@@ -39,14 +39,14 @@ class PersonTable:
         Public.
     numbers : (n * width,) int array
         Which row of the table it was made of each of them is.
-    declared : table or None
+    declared : table
         That table, for the names and types of its columns.
     """
 
     rows: Any
     width: int
     numbers: Numbers
-    declared: Any = None
+    declared: Any
 
     ndim = 2
 
@@ -142,12 +142,14 @@ def belongings(codes: Numbers) -> Belongings:
     return Belongings(order, starts, np.diff(starts, append=len(codes)))
 
 
-def slotted(table: Any, owned: Belongings, places: Numbers, draws: Array, width: int) -> PersonTable:
+def slotted(table: Any, declared: Any, owned: Belongings, places: Numbers, draws: Array, width: int) -> PersonTable:
     """Give every person `width` slots and a place among the others.
 
     Parameters
     ----------
     table : (rows, d) array, CSR array or RowSource
+    declared : table
+        As it was handed in, less its ids.
     owned : Belongings
     places : (persons,) int array
         Who comes first, second, …: a permutation of the persons, uniform and secret.
@@ -162,7 +164,7 @@ def slotted(table: Any, owned: Belongings, places: Numbers, draws: Array, width:
     turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
     chosen = np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
     numbers = owned.order[(owned.starts[places][:, None] + chosen).ravel()]
-    return PersonTable(TakenRows(as_source(table), numbers), width, numbers)
+    return PersonTable(TakenRows(as_source(table), numbers), width, numbers, declared)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.arrays import as_source
@@ -64,6 +65,7 @@ class PrivateMean:
 
 
 @entry
+@people
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -71,6 +73,8 @@ def private_mean(
     epsilon: float,
     delta: float,
     norm_bound: float | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
 ) -> PrivateMean:
     """Release the mean of the rows, of all of it or of its projection onto a released subspace.
@@ -88,6 +92,11 @@ def private_mean(
         Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
         offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
         the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 

@@ -22,6 +22,7 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, partitioned_column
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
@@ -61,6 +62,7 @@ class PrivateRegression:
 
 
 @entry
+@people
 def private_regression(
     X: object,
     y: object,
@@ -70,6 +72,8 @@ def private_regression(
     delta: float,
     norm_bound: float,
     target_bound: float,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
 ) -> PrivateRegression:
     """Release the coefficients of a least-squares fit of y by the rows of X.
@@ -88,6 +92,11 @@ def private_regression(
     norm_bound, target_bound : float
         Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
         not be read off the data.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 

@@ -24,7 +24,15 @@ from privspan.privacy import Budget, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, count_error, known_chunks, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import (
+    AnyRows,
+    ChunkSums,
+    PerRow,
+    count_error,
+    known_chunks,
+    open_unit_rows,
+    per_row,
+)
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
