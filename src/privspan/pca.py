@@ -263,9 +263,8 @@ class PCASettings:
 
     def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
-        source = as_rows_input(
-            X, min_rows=2, accept_sparse=takes_sparse(self.method), accept_partitions=True, accept_persons=True
-        )
+        accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
+        source = as_rows_input(X, min_rows=2, **accepted)
         names = names or column_names(source if column_names(X) is None else X)
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)

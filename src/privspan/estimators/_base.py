@@ -86,7 +86,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with parameters_named_as_here():
             self._learn(X, None if names is None else [str(name) for name in names], declared)
         if persons is not None:
-            self.release_ = for_persons(self.release_, persons)
+            self.release_: Any = for_persons(self.release_, persons)
         self._warn()
         return self
 
@@ -118,8 +118,9 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
         by itself depends on where cells are missing.
         """
-        if not reset and self.id_column_ in (column_names(X) or ()):  # ids may stay in the table
-            X = split_ids(X, self.id_column_)[0]
+        ids = getattr(self, "id_column_", None)
+        if not reset and ids is not None and ids in (column_names(X) or ()):  # they may stay in the table
+            X = split_ids(X, ids)[0]
         table = _numbers(X)
         if self._takes_sparse() and issparse(table):
             table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own

@@ -55,7 +55,8 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
         persons = given[table] = by_person(given[table], groups, width, given.get("rng"))
         if given.get("y") is not None:
             given["y"] = persons.column(given["y"])
-        return for_persons(function(*bound.args, **bound.kwargs), persons)
+        made: _Result = for_persons(function(*bound.args, **bound.kwargs), persons)
+        return made
 
     return with_groups
 

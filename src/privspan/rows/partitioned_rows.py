@@ -121,7 +121,8 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
 def known_chunks(function: Callable[..., Array], *known: PerRow) -> ChunkSums:
     """Return one sum per chunk of rows, of things known of every row (as for `per_row`).
 
-    The function turns arrays (rows, ...) into a fresh array that is a sum over these rows; over persons it is averaged.
+    The function turns arrays (rows, ...) into a fresh array that is a sum over these rows; it is averaged over those
+    of a person.
     """
     first, chunks = known[0], partial(_chunks_of, function)
     if isinstance(first, PersonValues):

@@ -58,7 +58,8 @@ class PersonTable:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of the rows."""
-        return np.dtype(self.rows.dtype)
+        found: np.dtype[Any] = self.rows.dtype
+        return found
 
     @property
     def names(self) -> tuple[str, ...] | None:

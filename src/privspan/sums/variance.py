@@ -152,7 +152,8 @@ def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
         column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
         return np.hstack([coordinates.T @ coordinates, column])
 
-    return rows.map_chunks(part, rows.squared_lengths())
+    lengths: PerRow = rows.squared_lengths()
+    return rows.map_chunks(part, lengths)
 
 
 def typical_length(source: object, mu: float, bits: BitSource) -> float:

@@ -149,7 +149,7 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Parameters
     ----------
     path : str or path
-        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines``, ``width`` and ``person``, and a
+        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines``, ``width``, ``person``, and a
         table ``columns`` with a type, or a table with ``type`` and ``width``, for each column (see `Column`).
 
     Returns
