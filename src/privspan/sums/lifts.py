@@ -3,8 +3,8 @@
 The average of the outer products of a person's unit rows has Frobenius norm 1 only if all of them are alike; rows
 that point elsewhere make it smaller, down to 1/sqrt(width), and leave room in the sensitivity.  So every person's
 rows are lifted by a factor of their own until the norm is that of a single row: positive semidefinite matrices of
-norm at most 1 differ by at most sqrt(2), which is what the noise is made for.  Clipped rows are lifted by the factor of the unit
-rows: they are smaller, and so are their matrices.  Proof: docs/explanation/several-rows.md, lemma 3.
+norm at most 1 differ by at most sqrt(2), which is what the noise is made for.  Clipped rows are lifted by the factor
+of the unit rows: they are smaller, and so are their matrices.  Proof: docs/explanation/several-rows.md, lemma 3.
 """
 
 from __future__ import annotations
