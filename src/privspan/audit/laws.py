@@ -146,4 +146,3 @@ def epsilon_at(delta: float, *parts: tuple[Cells, float]) -> float:
 def exchanged(cells: Cells) -> Cells:
     """Return the same cells for the tables in the other order."""
     return cells[1], cells[0]
-
