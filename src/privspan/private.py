@@ -21,6 +21,7 @@ from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable
+from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable.course import LABELS, course_within, delta_share
 from privspan.stable.records import stable_subspace
@@ -209,6 +210,7 @@ def private_subspace(
     delta: float,
     method: PrivateMethod = "auto",
     gamma: float | None = None,
+    missing: Missing = "fill",
     rng: RandomLike = None,
     **options: Any,
 ) -> Release:
@@ -234,6 +236,9 @@ def private_subspace(
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
         knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
         read off the data.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
+        zeros, as it always does with "exact".
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     **options
@@ -267,6 +272,8 @@ def private_subspace(
     ('adaptive', True)
     """
     checks.one_of(PRIVATE_METHODS, method=method)
+    check_missing(missing)
+    X = X if missing == "fill" else with_gaps(as_rows_input(X, accept_partitions=True), missing)
     if method != "auto":
         if gamma is not None:
             checks.probability(gamma=gamma)

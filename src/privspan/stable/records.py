@@ -256,17 +256,17 @@ class _ScaledRows:
         self._table = table
         self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
-        self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros or with a NaN
+        self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
         step = max(1, _ROW_BYTES // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
         self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
-        rows = np.abs(self._table[part].astype(np.float64))  # (step, d)
+        rows = np.abs(_without_gaps(self._table[part]))  # (step, d)
         rows_seen(len(rows))
         largest = rows.max(axis=1)
-        usable = np.isfinite(largest) & (largest > 0)
+        usable = largest > 0
         exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
         rows[~usable] = 0.0
         steps = np.ceil(np.ldexp(rows, self._bits - exponent[:, None]))
@@ -295,9 +295,7 @@ class _ScaledRows:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
         shift = -self.exponent[:, None]
         for stored in self._stored_slices():
-            part = stored.astype(np.float64)
-            part[self.length == 0] = 0.0
-            part = np.ldexp(part, shift)
+            part = np.ldexp(_without_gaps(stored), shift)
             part *= self._factor[:, None]
             yield np.rint(part / GRID) * GRID
 
@@ -311,6 +309,11 @@ class _ScaledRows:
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
         rows_seen(n)
+
+
+def _without_gaps(cells: NDArray[np.generic]) -> Array:
+    numbers = cells.astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, 0.0)
 
 
 def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:

@@ -24,6 +24,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, partitioned_column
+from privspan.rows.gaps import Missing, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
@@ -69,6 +70,7 @@ def private_regression(
     delta: float,
     norm_bound: float,
     target_bound: float,
+    missing: Missing = "fill",
     rng: RandomLike = None,
 ) -> PrivateRegression:
     """Release the coefficients of a least-squares fit of y by the rows of X.
@@ -76,7 +78,7 @@ def private_regression(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row.  A row with a non-finite entry counts as zero, and its target with it.
+        One person per row.
     y : (n,) array, or Dask array or series
         One number per person.  One that is not finite makes the record count as zero.  In Dask it must be in the
         partitions of `X`.
@@ -87,6 +89,9 @@ def private_regression(
     norm_bound, target_bound : float
         Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
         not be read off the data.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
+        without one; or it makes its whole record a row of zeros.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 
@@ -112,7 +117,7 @@ def private_regression(
     """
     budget = Budget(epsilon, delta)
     checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = with_gaps(as_rows_input(X, accept_partitions=True), missing)
     n = int(source.shape[0])
     targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
     if subspace is not None:
