@@ -9,6 +9,7 @@ record and of released numbers (docs/explanation/gaps.md).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows, summed_rows
 from privspan.rows.derived import Derived
 from privspan.rows.partitions import PartitionedTable
+from privspan.rows.persons import PersonTable
 from privspan.rows.source import RowSource
 
 Array: TypeAlias = NDArray[np.float64]
@@ -41,6 +43,8 @@ def with_gaps(source: Any, missing: Missing) -> Any:
     check_missing(missing)
     if missing == "fill" or not may_have_gaps(source):
         return source
+    if isinstance(source, PersonTable):
+        return source.then(partial(with_gaps, missing=missing))
     if isinstance(source, PartitionedTable):
         return source.then(spoiled)
     if sparse.issparse(source):

@@ -22,6 +22,7 @@ from privspan._lib.entry import entry
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
 from privspan.privacy.noise import add_gaussian
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.unit import as_rows_input, is_sparse
@@ -41,6 +42,7 @@ _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
 @entry
+@people
 def stable_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -49,6 +51,7 @@ def stable_subspace(
     delta: float,
     preset: stable_plan.StablePreset = "auto",
     options: Mapping[str, object] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
     **settings: Any,
 ) -> Release:
@@ -79,6 +82,10 @@ def stable_subspace(
         abstention. ``split`` (mapping): how the budget is shared out, by the names of
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
         ``noise``, and ``delta_test``, ``norm_quantile``.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
 

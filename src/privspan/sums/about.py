@@ -23,7 +23,8 @@ from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
 from privspan.rows.gaps import filled
-from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
+from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
+from privspan.rows.persons import PersonTable, PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
 from privspan.sums.lengths import LONGEST, row_lengths
 from privspan.sums.mean import less_mean
@@ -50,6 +51,8 @@ def lengths_about(source: Any, centre: Array | None) -> PerRow:
         return row_lengths(source)
     if not is_sparse(source):
         return row_lengths(less_mean(source, centre))
+    if isinstance(source, PersonTable):
+        return PersonValues(lengths_about(source.rows, centre), source.width)
     starts = range(0, source.shape[0], CHUNK_ROWS)
     squares = [_squares_about(filled(source[start : start + CHUNK_ROWS], centre), centre)[0] for start in starts]
     return np.minimum(np.sqrt(np.concatenate(squares)), LONGEST)
@@ -67,6 +70,9 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     """
     if centre is None:
         return open_unit_rows(source, clip=clip, keep=keep)
+    if is_sparse(source) and isinstance(source, PersonTable):
+        slots = CentredSparseRows(source.rows, centre, clip=clip, keep=keep, grain=source.width)
+        return PersonRows(slots, source.width)
     if is_sparse(source):
         return CentredSparseRows(source, centre, clip=clip, keep=keep)
     return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
@@ -82,6 +88,8 @@ def in_units(source: Any, units: Array) -> Any:
         Positive.
     """
     factors = 1.0 / units
+    if isinstance(source, PersonTable):
+        return source.then(partial(in_units, units=units))
     if isinstance(source, PartitionedTable):
         return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
     if is_sparse(source) and not isinstance(source, RowSource):
@@ -95,6 +103,8 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
     A gap stays one: it counts as 0, as if the record lay at the centre there.  A record that is all gaps counts as a
     row of zeros, its constant too.
     """
+    if isinstance(source, PersonTable):
+        return source.then(partial(with_constant, centre=centre, constant=constant))
     if isinstance(source, PartitionedTable):
         made = partial(less_with_constant, subtrahend=centre, constant=constant)
         return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
@@ -103,7 +113,8 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
 
 def spread_of(rows: AnyRows) -> float:
     """Return how many times larger than those of ordinary rows the rounding errors of these may be."""
-    return SPREAD if isinstance(rows, CentredSparseRows) else 1.0
+    slots = rows.slots if isinstance(rows, PersonRows) else rows
+    return SPREAD if isinstance(slots, CentredSparseRows) else 1.0
 
 
 class CentredSparseRows(Rows):
@@ -113,12 +124,14 @@ class CentredSparseRows(Rows):
     ----------
     X : CSR matrix or sparse RowSource
     centre : (d,) array
-    clip, keep
+    clip, keep, grain
         As for `privspan.rows.unit.Rows`.
     """
 
-    def __init__(self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True) -> None:
-        super().__init__(X, clip=clip, keep=keep)
+    def __init__(
+        self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
+    ) -> None:
+        super().__init__(X, clip=clip, keep=keep, grain=grain)
         self._centre = centre
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:

@@ -16,10 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import sqrt_up
+from privspan._lib.rounding import UNIT_ROUNDOFF, sqrt_up
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource
 from privspan.rows.gaps import gap_counts
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.table_sums import table_sums
 
@@ -130,7 +132,9 @@ def released_gaps(source: Any, counted: Bools, ledger: MuLedger, bits: BitSource
     share = gap_share(n, columns, ledger.mu)
     if not share:
         return None
-    bounds = SumBounds(count_sensitivity(columns), 0.0, columns, 1.1 * n)  # counts of a chunk are exact
+    # Counts of a chunk are exact, but for averages over the rows of a person.
+    error = math.sqrt(columns) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(source, PersonTable) else 0.0
+    bounds = SumBounds(count_sensitivity(columns), error, columns, 1.1 * n)
     mu = ledger.spend("gaps", share)
     noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source), (columns,), bounds, mu, bits)
     counts = np.zeros(d)

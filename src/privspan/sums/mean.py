@@ -22,12 +22,14 @@ from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
 from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -64,6 +66,7 @@ class PrivateMean:
 
 
 @entry
+@people
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -72,6 +75,8 @@ def private_mean(
     delta: float,
     norm_bound: float | None = None,
     missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
 ) -> PrivateMean:
     """Release the mean of the rows, of all of it or of its projection onto a released subspace.
@@ -92,6 +97,11 @@ def private_mean(
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
         without one; or it makes its whole record a row of zeros.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 
@@ -112,7 +122,7 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    source = with_gaps(as_rows_input(X, accept_partitions=True), missing)
+    source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
     return mean_within(MuLedger(Budget(epsilon, delta)), source, subspace, norm_bound, rng)
 
 
@@ -122,7 +132,7 @@ def mean_within(
     """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
     if norm_bound is not None:
         checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     streams = open_streams(rng)
@@ -165,8 +175,12 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
     public = open_streams(rng).public
+    if isinstance(source, PersonTable):
+        pairs = public.permutation(len(source))[: len(source) // 2 * 2].reshape(-1, 2)  # of persons
+        first, second = (source.slots(pairs[:, side]) for side in (0, 1))
+        return source.then(lambda rows: RowDifferences(as_source(rows), np.column_stack([first, second])))
     if isinstance(source, PartitionedTable):
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
@@ -218,7 +232,9 @@ def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
 
 def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector, formed when they are read: nothing is copied."""
-    source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    source = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    if isinstance(source, PersonTable):
+        return source.then(partial(less_mean, mean=mean))
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
     return ShiftedRows(as_source(source), mean)
@@ -244,6 +260,8 @@ def coordinates_in(source: Any, subspace: Subspace) -> Any:
     n, d = source.shape
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+    if isinstance(source, PersonTable):
+        return source.then(partial(coordinates_in, subspace=subspace))
     if isinstance(source, PartitionedTable):
         among = partial(coordinates_in, subspace=subspace)
         return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))

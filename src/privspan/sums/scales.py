@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.rounding import relative_error, sqrt_up
+from privspan._lib.rounding import UNIT_ROUNDOFF, relative_error, sqrt_up
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
 from privspan.rows.compressed import summed_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.mean import pair_differences
@@ -196,8 +197,9 @@ def column_scales(
 def _voted_clips(differences: Any, voting: Bools, ladder: bool, mu: float, bits: BitSource) -> tuple[Array, Bools]:
     """Release the lowest clip (or the only one) of the voting columns, and whether there is any; (voting,) each."""
     pairs, columns = int(differences.shape[0]), int(voting.sum())
-    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact.
-    change = SumBounds(vote_sensitivity(columns), 0.0, columns * _BINS, 1.1 * pairs)
+    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact, but for averages.
+    error = math.sqrt(columns * _BINS) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(differences, PersonTable) else 0.0
+    change = SumBounds(vote_sensitivity(columns), error, columns * _BINS, 1.1 * pairs)
     counting = table_sums(partial(_of_sizes, partial(vote_counts, voting=voting)), differences)
     counts, sigma = gaussian_sum(counting, (columns, _BINS), change, mu, bits)
     return clips_from_votes(counts, sigma, ladder)
