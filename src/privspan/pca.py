@@ -27,6 +27,7 @@ from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.planner import Plan, plan_pca, plan_within
 from privspan.privacy import Budget, Part, PrivacyCost, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
 from privspan.rows import PartitionedTable
@@ -65,6 +66,7 @@ _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than mos
 
 
 @entry
+@people
 def private_pca(
     X: object,
     k: int | Literal["auto"],
@@ -78,6 +80,8 @@ def private_pca(
     method: PrivateMethod = "auto",
     gamma: float | None = None,
     max_components: int | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
 ) -> Release:
     """Learn the principal components of a table, their variances and the mean, under differential privacy.
@@ -117,6 +121,11 @@ def private_pca(
     max_components : int, optional
         Largest number of components considered with ``k="auto"``; by default 10, or less where the table has fewer
         columns.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
 
@@ -254,7 +263,8 @@ class PCASettings:
 
     def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
-        source = as_rows_input(X, min_rows=2, accept_sparse=takes_sparse(self.method), accept_partitions=True)
+        accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
+        source = as_rows_input(X, min_rows=2, **accepted)
         names = names or column_names(source if column_names(X) is None else X)
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)

@@ -184,7 +184,8 @@ _add("private_mean (in a subspace)", private_mean, mean_pairs(), _FIRST_AXIS, no
 def _scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
     from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
 
-    return PrivateStandardScaler(random_state=rng, **options).fit(table).release_
+    release: PrivateScales = PrivateStandardScaler(random_state=rng, **options).fit(table).release_
+    return release
 
 
 _add("private_scales", private_scales, scale_pairs(), share=0.25)

@@ -24,10 +24,12 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
 from privspan._lib import checks
 from privspan._lib.entry import entry, outside, rows_known
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
+from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
-from privspan.rows import PartitionedTable, RowSource, partitioned
+from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
+from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
-from privspan.rows.unit import as_rows_input, piece_rows
+from privspan.rows.unit import as_table, piece_rows
 from privspan.subspace import Subspace
 
 
@@ -49,7 +51,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {_IN_FUNCTIONS.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
 
     @entry
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: object = None) -> Self:
         """Learn privately.
 
         Parameters
@@ -59,6 +61,9 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             stays where it is.
         y : ignored
             Present for the scikit-learn interface.
+        groups : (n_samples,) array-like or str, optional
+            Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of
+            `X` that holds them. The promise is then for persons, and rows are counted by persons.
 
         Returns
         -------
@@ -66,19 +71,28 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Fitted. A private abstention does not raise: it warns, and leaves a placeholder that does not depend on
             the data (``succeeded_ = False``, where it is a subspace).
         """
-        declared, X = X, partitioned(X)
+        persons = None if groups is None else by_person(X, groups, self._rows_of_a_person(), self.random_state)
+        self.id_column_ = groups if isinstance(groups, str) else None
+        declared = X if persons is None else persons.declared
+        X = partitioned(declared)
         if isinstance(X, RowSource | PartitionedTable):
-            self._remember_columns(
-                as_rows_input(X, min_rows=2, accept_sparse=self._takes_sparse(), accept_partitions=True)
-            )
+            as_table(X, min_rows=2, accept_sparse=self._takes_sparse())
+            self._remember_columns(X)
         else:
             X = self._validated(X, ensure_min_samples=2, dtype=None)
+        X = X if persons is None else persons
         rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)
         with parameters_named_as_here():
             self._learn(X, None if names is None else [str(name) for name in names], declared)
+        if persons is not None:
+            self.release_: Any = for_persons(self.release_, persons)
         self._warn()
         return self
+
+    def _rows_of_a_person(self) -> int:
+        """Return how many rows of a person are looked at, at most."""
+        return 1
 
     def _remember_columns(self, source: RowSource | PartitionedTable) -> None:
         """Set what scikit-learn's validation sets, without reading a row."""
@@ -104,6 +118,9 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
         by itself depends on where cells are missing.
         """
+        ids = getattr(self, "id_column_", None)
+        if not reset and ids is not None and ids in (column_names(X) or ()):  # they may stay in the table
+            X = split_ids(X, ids)[0]
         table = _numbers(X)
         if self._takes_sparse() and issparse(table):
             table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own

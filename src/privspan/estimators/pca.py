@@ -11,6 +11,7 @@ from privspan._lib.entry import entry
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
+from privspan.privacy.persons import MOST_ROWS
 from privspan.private import PrivateMethod
 from privspan.rows.columns import PublicBounds, PublicNumbers
 
@@ -29,7 +30,7 @@ class PrivatePCA(SubspaceEstimator):
         Number of components. "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components
+    center, scale, bounds, robust, method, gamma, max_components, max_rows
         As for :func:`privspan.private_pca`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
@@ -106,12 +107,17 @@ class PrivatePCA(SubspaceEstimator):
     method: PrivateMethod = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    max_rows: int = MOST_ROWS
 
     def _takes_sparse(self) -> bool:
         return takes_sparse(self.method)
 
     def _settings(self) -> PCASettings:
-        return PCASettings(**{name: value for name, value in self._options().items() if name != "rng"})
+        others = ("rng", "max_rows")
+        return PCASettings(**{name: value for name, value in self._options().items() if name not in others})
+
+    def _rows_of_a_person(self) -> int:
+        return self.max_rows
 
     @entry
     def check_table(self, X: Any) -> None:

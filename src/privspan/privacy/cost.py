@@ -28,6 +28,7 @@ from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_
 from privspan.subspace import Subspace
 
 NEIGHBOURS = "replace-one"
+PERSONS = "replace-one-person"
 
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
 

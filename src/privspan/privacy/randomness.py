@@ -169,15 +169,16 @@ def open_streams(rng: RandomLike = None) -> Streams:
     return Streams(noise, np.random.Generator(np.random.PCG64DXSM(seeds[1])), charged, private=False)
 
 
-def set_apart(rng: RandomLike) -> RandomLike:
+def set_apart(rng: RandomLike, number: int = 3) -> RandomLike:
     """Return a seed for some steps of a call, whose draws then leave those of the other steps as they are.
 
-    None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived.
+    None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived,
+    for each number another one.
     """
     if rng is None or isinstance(rng, np.random.Generator | np.random.RandomState):
         return rng
     root = _seed_sequence(rng)
-    key = (*root.spawn_key, _SPAWN_DOMAIN, 3)  # beside the three of `open_streams`
+    key = (*root.spawn_key, _SPAWN_DOMAIN, number)  # 0 to 2 are those of `open_streams`
     return np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size)
 
 
