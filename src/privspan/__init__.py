@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Part,
         PrivacyCost,
         Release,
+        TransformedRowsWarning,
         WeakPrivacyWarning,
     )
     from privspan.private import UselessPlanWarning, private_subspace
@@ -70,6 +71,7 @@ _HOMES = {
     "Release": "privspan.privacy",
     "ScoreMap": "privspan.sums.score_map",
     "Subspace": "privspan.subspace",
+    "TransformedRowsWarning": "privspan.privacy",
     "UselessPlanWarning": "privspan.private",
     "WeakPrivacyWarning": "privspan.privacy",
     "approximate_subspace": "privspan.approximate",
@@ -110,6 +112,7 @@ __all__ = [
     "Release",
     "ScoreMap",
     "Subspace",
+    "TransformedRowsWarning",
     "UselessPlanWarning",
     "WeakPrivacyWarning",
     "__version__",

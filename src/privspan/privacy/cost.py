@@ -43,6 +43,10 @@ class NotPrivateWarning(UserWarning):
     """A seed was given, so the noise can be repeated and the result is not private."""
 
 
+class TransformedRowsWarning(NotPrivateWarning):
+    """Rows have been transformed and handed on: these are not private, nor is what learns from them."""
+
+
 @dataclass(frozen=True)
 class Part:
     """The share of one step of an algorithm.
