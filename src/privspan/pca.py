@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside
 from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
@@ -80,6 +81,7 @@ def private_pca(
     gamma: float | None = None,
     max_components: int | None = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> Release:
     """Learn the principal components of a table, their variances and the mean, under differential privacy.
 
@@ -122,6 +124,8 @@ def private_pca(
         has fewer columns.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

@@ -23,6 +23,7 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside, rows_known
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
 from privspan.privacy.randomness import RandomLike
@@ -40,6 +41,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     epsilon: float
     delta: float
     random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     @abstractmethod
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:

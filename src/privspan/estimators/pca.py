@@ -40,6 +40,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
         with one seed draw the same noise, and their difference reveals a record.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.entry import about_to_look
+
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
@@ -133,6 +135,9 @@ class Streams:
 def open_streams(rng: RandomLike = None) -> Streams:
     """Open the noise, public and charged streams.
 
+    To be called once everything that can be refused has been, and before the first look at a value: a call that was
+    given a ledger is charged here.
+
     Parameters
     ----------
     rng : None, int, SeedSequence, Generator or RandomState
@@ -159,10 +164,11 @@ def open_streams(rng: RandomLike = None) -> Streams:
     >>> open_streams(7).noise.below(1000) == open_streams(7).noise.below(1000)
     True
     """
-    if rng is None:
+    root = None if rng is None else _seed_sequence(rng)
+    about_to_look()  # what is private needs randomness, so the budget is charged before there is any
+    if root is None:
         public = np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return Streams(noise=BitSource(), public=public, charged=BitSource(), private=True)
-    root = _seed_sequence(rng)
     keys = [(*root.spawn_key, _SPAWN_DOMAIN, index) for index in range(3)]
     seeds = [np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size) for key in keys]
     noise, charged = (BitSource(np.random.Philox(seed)) for seed in seeds[::2])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.privacy import Budget, PrivacyCost, Release
 from privspan.privacy.mu_ledger import MuLedger
@@ -30,7 +31,7 @@ from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.mean import coordinates_in
+from privspan.sums.mean import check_columns, coordinates_in
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
@@ -160,6 +161,7 @@ def private_score_map(
     bins: int | tuple[int, int] | None = None,
     ranges: Sequence[tuple[float, float]] | None = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> ScoreMap:
     """Release how the scores of people are spread over two components: the scatter plot that may be shown.
 
@@ -183,6 +185,8 @@ def private_score_map(
         mu².
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -208,14 +212,15 @@ def private_score_map(
     True
     """
     source = as_rows_input(X, accept_partitions=True)
-    view = _view(subspace, components, int(source.shape[1]))
+    view = _view(subspace, components)
+    check_columns(source, view.subspace)
     sides = None if bins is None else _sides(bins)
     ends = None if ranges is None else _ends(ranges)
-    streams, ledger = open_streams(rng), MuLedger(Budget(epsilon, delta))
+    streams, shares = open_streams(rng), MuLedger(Budget(epsilon, delta))
     scores = _scores(source, view)  # (n, 2)
     if ends is None:
-        ends = [(-half, half) for half in _half_widths(scores, view.spreads, ledger, streams.noise)]
-    mu = ledger.spend("counts", ledger.left)
+        ends = [(-half, half) for half in _half_widths(scores, view.spreads, shares, streams.noise)]
+    mu = shares.spend("counts", shares.left)
     sides = _usual_sides(int(source.shape[0]), mu) if sides is None else sides
     edges = [np.linspace(*end, side + 1) for end, side in zip(ends, sides, strict=True)]
     noisy, sigma = cell_counts(scores, edges, mu, streams.noise)
@@ -223,7 +228,7 @@ def private_score_map(
     for array in (counts, *edges):
         array.flags.writeable = False
     private, both, n = streams.private and view.private, (edges[0], edges[1]), int(source.shape[0])
-    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, ledger.cost(), private)
+    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, shares.cost(), private)
 
 
 def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, bits: BitSource) -> tuple[Array, float]:
@@ -282,7 +287,7 @@ class _View:
     private: bool
 
 
-def _view(given: Any, components: Any, d: int) -> _View:
+def _view(given: Any, components: Any) -> _View:
     """Return what is looked at, or refuse it: from public and released numbers alone."""
     made = getattr(given, "release_", given)
     whole = made.subspace if isinstance(made, Release) else made
@@ -290,8 +295,6 @@ def _view(given: Any, components: Any, d: int) -> _View:
         raise ValueError("`subspace` must be a release with a subspace; this one abstained.")
     if not isinstance(whole, Subspace):
         raise TypeError(f"`subspace` must be a Release or a Subspace; got {type(made).__name__}.")
-    if d != whole.ambient_dimension:
-        raise ValueError(f"`X` must have {whole.ambient_dimension} columns, as the subspace has; got {d}.")
     first, second = _components(components, whole.dimension)
     two = [first, second]
     extras = made.extras if isinstance(made, Release) else {}
@@ -355,11 +358,11 @@ def _scores(source: Any, view: _View) -> PerRow:
     return scores
 
 
-def _half_widths(scores: PerRow, spreads: Array | None, ledger: MuLedger, bits: BitSource) -> list[float]:
+def _half_widths(scores: PerRow, spreads: Array | None, shares: MuLedger, bits: BitSource) -> list[float]:
     """Return how far the grid reaches along either component; spreads that are not known yet are measured."""
     if spreads is not None:
         return [_REACH * float(spread) for spread in spreads]
-    mus = [ledger.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
+    mus = [shares.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
     return [_REACH / _NORMAL * typical_length(_column(scores, axis), mu, bits) for axis, mu in enumerate(mus)]
 
 

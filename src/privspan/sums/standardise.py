@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
@@ -70,6 +71,7 @@ def private_scales(
     bounds: PublicBounds | None = None,
     scale: PublicNumbers | None = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateScales:
     """Release the mean and the standard deviation of every column, whatever its units.
 
@@ -90,6 +92,8 @@ def private_scales(
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
