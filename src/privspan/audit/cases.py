@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
+from privspan.audit.releases import Released
 from privspan.audit.tables import (
     Pair,
     affine_line_pairs,
@@ -38,16 +39,16 @@ from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
-from privspan.sums.mean import PrivateMean, private_mean
+from privspan.sums.mean import private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.score_map import private_score_map
 from privspan.sums.standardise import PrivateScales, private_scales
 from privspan.sums.variance import explained_variance
-
-Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | int
 
 _EPSILON, _DELTA = 2.0, 0.1
 _EXACT_DELTA = 0.2
 _FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
+_PLANE = Subspace(np.eye(2))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Case:
     epsilon: float
     delta: float
     pairs: Mapping[str, Pair]
-    run: Callable[[NDArray[Any], RandomLike], Outcome]
+    run: Callable[[NDArray[Any], RandomLike], Released]
     share: float = 1.0
 
 
@@ -93,7 +94,7 @@ def registered() -> Mapping[str, Case]:
 
 def _add(
     name: str,
-    algorithm: Callable[..., Outcome],
+    algorithm: Callable[..., Released],
     pairs: Mapping[str, Pair],
     *arguments: object,
     delta: float = _DELTA,
@@ -102,7 +103,7 @@ def _add(
 ) -> None:
     """Register ``algorithm(table, *arguments, epsilon=…, delta=…, rng=…, **options)``."""
 
-    def run(table: NDArray[Any], rng: RandomLike) -> Outcome:
+    def run(table: NDArray[Any], rng: RandomLike) -> Released:
         return algorithm(table, *arguments, epsilon=_EPSILON, delta=delta, rng=rng, **options)
 
     register(Case(name, _EPSILON, delta, pairs, run, share))
@@ -179,6 +180,8 @@ _add("explained_variance (bound chosen)", explained_variance, moment_pairs(), _F
 _add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
 _add("private_mean (bound chosen)", private_mean, mean_pairs())
 _add("private_mean (in a subspace)", private_mean, mean_pairs(), _FIRST_AXIS, norm_bound=1.0)
+_add("private_score_map", private_score_map, mean_pairs(), _PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
+_add("private_score_map (spreads measured)", private_score_map, mean_pairs(), _PLANE, bins=3)
 
 
 def _scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:

@@ -1,4 +1,4 @@
-"""``show``, ``relations`` and ``compare``: reading what a fit has written."""
+"""``show``, ``report``, ``relations`` and ``compare``: reading what a fit has written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, option, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -48,6 +48,20 @@ def show(
         _console.print_json(_describe.as_json(saved, loadings))
     else:
         _describe.print_saved(saved, subspace, loadings)
+
+
+def report(
+    subspace: SubspaceFile,
+    output: Annotated[Path | None, output_to("The .html file to write; by default the name of the subspace.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the report on a saved release: one page for people, to be read offline or in print.
+
+    Example: privspan report subspace.npz -o subspace.html
+    """
+    page = subspace.with_suffix(".html") if output is None else output
+    check_target(page, "-o", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
+    _write_report(load(subspace), page, overwrite)
 
 
 def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:

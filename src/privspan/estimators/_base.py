@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +23,9 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside, rows_known
-from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
+from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
@@ -41,6 +43,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     epsilon: float
     delta: float
     random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     @abstractmethod
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
@@ -49,6 +52,24 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self) -> dict[str, Any]:
         """Return the parameters under the names that they have in the functions."""
         return {_IN_FUNCTIONS.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+
+    def fit_transform(self, X: Any, y: object = None, **options: Any) -> Any:
+        """Learn privately, and transform the same rows: what this returns is not private.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        **options
+            Handed on to ``fit``.
+
+        Returns
+        -------
+        (n_samples, …) array
+            What ``transform`` makes of `X`.
+        """
+        _tell_that_rows_are_not_private()
+        return super().fit_transform(X, y, **options)
 
     @entry
     def fit(self, X: Any, y: object = None, groups: object = None) -> Self:
@@ -184,7 +205,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
-        axes, centre = (self.components_ / self._units()).T, self._centre()  # (d, k), (d,)
+        axes, centre = (self.components_ / self._units()).T / self._spreads(), self._centre()  # (d, k), (d,)
         with np.errstate(invalid="ignore", over="ignore"):  # a row that is not finite gives one that is not
             if issparse(X):  # not centred itself, which would fill it
                 table: Any = X
@@ -207,7 +228,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(coordinates @ (self.components_ * self._units()) + self._centre())
+            return np.asarray((coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre())
 
     def _centre(self) -> NDArray[np.float64]:
         return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset
@@ -216,10 +237,24 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         """Return what the columns are divided by, once centred."""
         return 1.0
 
+    def _spreads(self) -> Any:
+        """Return what coordinates are divided by: one number, or one for each."""
+        return 1.0
+
     @property
     def _n_features_out(self) -> int:
         """Number of output columns, for scikit-learn's feature names."""
         return int(self.n_components_)
+
+
+@cache  # once for a process: a cross-validation would hear it for every step of every fold
+def _tell_that_rows_are_not_private() -> None:
+    message = (
+        "What `fit` stores is private; the rows that `fit_transform` hands on are not, nor is what learns from them "
+        "(a classifier, a score), unless it is private by itself, as PrivatePCA is. Every fit spends its own budget, "
+        "in each fold of a cross-validation too."
+    )
+    warnings.warn(message, TransformedRowsWarning, stacklevel=outside())
 
 
 def _numbers(X: Any) -> Any:

@@ -73,6 +73,8 @@ _PARAMETERS: dict[str, Kind] = {
     "course": text,
     "rounds": whole(0),
     "typical_length": optional(number(0)),
+    "share": number(0, 1),
+    "considered": whole(1),
     "left_out": listed(_column),
     "robust": flag,
     "affine": flag,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
@@ -53,6 +54,7 @@ def stable_subspace(
     options: Mapping[str, object] | None = None,
     groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
@@ -88,6 +90,8 @@ def stable_subspace(
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -121,9 +125,9 @@ def stable_subspace(
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
     k = int(k)
-    streams = open_streams(rng)
     planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
     shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
+    streams = open_streams(rng)
     records = StableRecords(table, k, streams)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 

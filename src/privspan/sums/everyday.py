@@ -241,7 +241,7 @@ class _Course:
         return self._two_looks(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
 
     def _two_looks(self, centre: Centre) -> EverydayLook:
-        """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike in length."""
+        """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
         clip = self._clip(centre)
         if clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)

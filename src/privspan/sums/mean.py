@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
@@ -78,6 +79,7 @@ def private_mean(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateMean:
     """Release the mean of the rows, of all of it or of its projection onto a released subspace.
 
@@ -104,6 +106,8 @@ def private_mean(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -133,9 +137,10 @@ def mean_within(
     if norm_bound is not None:
         checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+    check_columns(source, subspace)
+    streams = open_streams(rng)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    streams = open_streams(rng)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
@@ -252,14 +257,20 @@ def row_sums(rows: AnyRows) -> ChunkSums:
     return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
 
 
+def check_columns(source: Any, subspace: Subspace | None) -> None:
+    """Refuse a table with another number of columns than the subspace, if there is one."""
+    d = int(source.shape[1])
+    if subspace is not None and d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+
+
 def coordinates_in(source: Any, subspace: Subspace) -> Any:
     """Return the coordinates of every row in the subspace, each from its own row; (n, k).
 
     Gaps are filled with the offset of the subspace, or with 0.
     """
+    check_columns(source, subspace)
     n, d = source.shape
-    if d != subspace.ambient_dimension:
-        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
     if isinstance(source, PersonTable):
         return source.then(partial(coordinates_in, subspace=subspace))
     if isinstance(source, PartitionedTable):

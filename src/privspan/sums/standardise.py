@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
@@ -74,6 +75,7 @@ def private_scales(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateScales:
     """Release the mean and the standard deviation of every column, whatever its units.
 
@@ -99,6 +101,8 @@ def private_scales(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
