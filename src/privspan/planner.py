@@ -118,6 +118,11 @@ class Plan:
             return vars(self).setdefault(name, tuple(_forecast(method, setting) for method in methods))
 
     @property
+    def label(self) -> str:
+        """What the method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+        return "robust" if self.center and self.method == "auto" else self.method
+
+    @property
     def useful(self) -> bool:
         """Whether the predicted error is below ``USELESS``."""
         return self.error < USELESS

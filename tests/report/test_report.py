@@ -11,20 +11,13 @@ import numpy as np
 import pytest
 
 import privspan as ps
+from privspan._lib.in_words import number, with_noise
+from privspan._lib.markup import Html, element, shortened
 from privspan.datasets import gaussian_subspace
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import Part, PrivacyCost
 from privspan.report import report_html, write_report
-from privspan.report.markup import Html, element, shortened
-from privspan.report.words import (
-    about_method,
-    chance_of_harm,
-    chance_to_guess,
-    command,
-    number,
-    program,
-    with_noise,
-)
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, command, program
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 CHROMIUM = next(

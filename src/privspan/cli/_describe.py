@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from privspan._lib.frozen import plain
+from privspan._lib.in_words import with_noise
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
+from privspan.privacy.reading import stands_out
 from privspan.report.appendix import by_column
 from privspan.report.released import unmeasured
 from privspan.report.subject import Subject
-from privspan.report.words import captured, shortened_rows, stands_out, with_noise
+from privspan.report.words import shortened_rows
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
@@ -63,7 +65,7 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
 def _quality(release: Release) -> list[tuple[str, str]]:
     """Return what the release says of itself: what was captured, what is noise, what was not seen or not measured."""
     subject, facts = Subject(release), []
-    quality, shortened = captured(release), shortened_rows(release)
+    quality, shortened = subject.captured, shortened_rows(release)
     if quality is not None:
         best = f"of the variance that the best {subject.k} would"
         facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))

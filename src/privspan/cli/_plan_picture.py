@@ -15,7 +15,6 @@ import numpy as np
 from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.planner import METHODS, USELESS, Plan, plan
-from privspan.report.words import planned_name
 
 _POINTS = 60
 _SPAN = 30.0  # the curves reach so many times fewer and more rows
@@ -45,7 +44,7 @@ def _page(found: Plan, wanted: float, words: Sequence[str]) -> str:
     """Return the curves, the table and what it means."""
     svg = _drawn(found, wanted, "svg").decode()
     rows = "\n".join(
-        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{planned_name(one)}</td>'
+        f'<tr class="{"chosen" if one.method == found.method else ""}"><td>{one.label}</td>'
         f"<td>{one.error:.2g}</td><td>{one.error_90:.2g}</td><td>{one.abstention:.0%}</td></tr>"
         for one in found.alternatives
     )
@@ -65,7 +64,7 @@ def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
         method, (error, abstains) = one.method, curves[one.method]
         axes.plot(sizes, error, ":", color=_COLOURS[method], lw=1)
         answered = np.where(abstains <= _MOST_ABSTENTION, error, np.nan)
-        axes.plot(sizes, answered, color=_COLOURS[method], lw=2.2, label=planned_name(one))
+        axes.plot(sizes, answered, color=_COLOURS[method], lw=2.2, label=one.label)
     axes.axvline(found.n, color="0.5", lw=1)
     axes.annotate(f" {found.n:,} rows", (found.n, 1.0), color="0.35", va="bottom", annotation_clip=False)
     axes.axhline(wanted, color="0.5", lw=1, ls="--")

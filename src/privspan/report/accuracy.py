@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from privspan._lib.in_words import angle, number
+from privspan._lib.markup import Html, element, figure, folded, join, note
 from privspan.planner import Plan
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, folded, join, note
 from privspan.report.subject import Subject
-from privspan.report.words import angle, captured, number
 
 _WANTED = (0.3, 0.1, 0.03)
 _LIMITS = {
@@ -26,7 +26,7 @@ _KIND = (
 
 def section(subject: Subject) -> Html:
     """Tell the accuracy by the release's own account and by the plan, or that nothing tells it."""
-    quality = captured(subject.release)
+    quality = subject.captured
     pieces = [element("h2", "How accurate it should be" if quality is None else "How accurate it is")]
     if quality is not None:
         pieces.append(element("p", _OWN.format(*quality)))

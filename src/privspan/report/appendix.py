@@ -10,10 +10,11 @@ import scipy
 from numpy.typing import NDArray
 
 from privspan._lib.frozen import plain
+from privspan._lib.in_words import number, with_noise
+from privspan._lib.markup import Html, element, folded, join, note, row
 from privspan._lib.version import __version__
-from privspan.report.markup import Html, element, folded, join, note, row
 from privspan.report.subject import Subject
-from privspan.report.words import command, number, program, to_give_again, with_noise
+from privspan.report.words import command, program, to_give_again
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
+from privspan._lib.in_words import two_digits
+from privspan._lib.markup import Html, element, shortened
 from privspan.planner import USELESS, Plan
-from privspan.report.markup import Html, element, shortened
-from privspan.report.words import planned_name, two_digits
 
 _ROW = 24  # pixels
 _LONGEST_NAME = 23  # letters that fit half of a narrow phone
@@ -88,7 +88,7 @@ def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
         pieces.append(element("text", f"{10.0**power:g}", x=x, y=height + 17, text_anchor="middle"))
     for i, plan in enumerate(plans):
         kind = "strong" if plan.method == chosen else "plain"
-        pieces.append(_text(_LEFT - 2, i, planned_name(plan), text_anchor="end", class_=kind))
+        pieces.append(_text(_LEFT - 2, i, plan.label, text_anchor="end", class_=kind))
         if plan.abstention >= 0.5:
             pieces.append(_text(_LEFT + 2, i, "expected to abstain", class_="value"))
             continue

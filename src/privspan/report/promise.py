@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from privspan.privacy import Part, PrivacyCost
+from privspan._lib.in_words import at_most, number, share
+from privspan._lib.markup import Html, element, figure, folded, join, listed, note, row
+from privspan.privacy import PrivacyCost
+from privspan.privacy.reading import budget_shares
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, folded, join, listed, note, row
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, at_most, chance_of_harm, chance_to_guess, number, share, strength
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, strength
 
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
@@ -70,7 +70,7 @@ def _parts(spent: PrivacyCost) -> Html:
     """Show where the budget went: in one bar if its parts are of one kind, and in a table."""
     if not spent.parts:
         return join()
-    shares = _shares(spent.parts)
+    shares = budget_shares(spent.parts, _MOST_STEPS)
     pieces = []
     if len(shares) > 1:
         keys = (element("span", "■ ", class_=f"key part{i % 6}") for i in range(len(shares)))
@@ -85,23 +85,6 @@ def _parts(spent: PrivacyCost) -> Html:
     steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"
     composition = note("Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up.")
     return join(*pieces, folded(steps, table, composition))
-
-
-def _shares(parts: Sequence[Part]) -> list[tuple[str, float]]:
-    """Return the share of each step in mu² or in epsilon; none if steps of both kinds were paid."""
-    gaussian = any(part.mu is not None for part in parts)
-    if gaussian and any(part.mu is None and part.epsilon > 0 for part in parts):
-        return []
-    several = len({part.name.split(":")[0] for part in parts}) > 1
-    sums: dict[str, float] = {}
-    for part in parts:
-        name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
-        sums[name] = sums.get(name, 0.0) + ((part.mu or 0.0) ** 2 if gaussian else part.epsilon)
-    ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
-    if len(ranked) > _MOST_STEPS:
-        ranked = [*ranked[: _MOST_STEPS - 1], ("other steps", sum(value for _, value in ranked[_MOST_STEPS - 1 :]))]
-    total = sum(value for _, value in ranked)
-    return [(name, value / total) for name, value in ranked]
 
 
 def assumptions(subject: Subject) -> Html:

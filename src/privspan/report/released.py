@@ -5,23 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.in_words import angle, at_most, number, share, two_digits, with_noise
+from privspan._lib.markup import Html, element, figure, join, listed, note
+from privspan.privacy.reading import stands_out
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, join, listed, note
 from privspan.report.subject import Subject
-from privspan.report.words import (
-    about_method,
-    angle,
-    at_most,
-    captured,
-    chance_to_guess,
-    course,
-    number,
-    share,
-    shortened_rows,
-    stands_out,
-    two_digits,
-    with_noise,
-)
+from privspan.report.words import about_method, chance_to_guess, course, shortened_rows
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -75,7 +64,7 @@ def _finding(subject: Subject) -> str:
         return "No subspace was released."
     missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
-    ratios, quality = subject.released("explained_variance_ratio"), captured(subject.release)
+    ratios, quality = subject.released("explained_variance_ratio"), subject.captured
     if quality is not None:
         share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
         lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
@@ -102,7 +91,7 @@ def facts(subject: Subject) -> Html:
     """Return the handful of numbers that a reader looks for first."""
     cost = subject.release.cost
     shown = []
-    quality = captured(subject.release)
+    quality = subject.captured
     if quality is not None:
         shown.append(("variance captured", quality[0], f"{quality[1]}; the best would be 100\u00a0%"))
     if subject.k is not None and subject.found is not None:
@@ -316,7 +305,7 @@ def _unmeasured(subject: Subject) -> Html:
 
 def unmeasured(subject: Subject) -> list[str]:
     """List what a private PCA had too few rows to measure."""
-    if captured(subject.release) is None:
+    if subject.captured is None:
         return []
     missing = []
     if subject.mean_is == "public":
