@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
 
+from privspan._lib import card as cards
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.in_words import angle, number
+from privspan._lib.markup import Html
 from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
 from privspan.stable import choice
@@ -56,7 +59,7 @@ _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of a bin of a th
 _BLOCK_TILT = 0.8  # the tilt that is released for blocks, over 1 / (√m - √k): measured for k from 1 to 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """What a method is expected to do with so many rows, or what ``method="auto"`` would do.
 
@@ -141,8 +144,29 @@ class Plan:
         needs = [need for method in methods if (need := _rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
+    def __repr__(self) -> str:
+        public = f"n={self.n}, d={self.d}, k={self.k}, epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"<Plan {public}: {self.label}, {_in_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return cards.card("Plan", *self._pieces(), about="for ideal data, from public numbers alone")
+
+    def _pieces(self) -> list[Html]:
+        public = [("rows", f"{self.n:,}"), ("columns", f"{self.d:,}"), ("dimensions", f"{self.k:,}")]
+        public.append(("privacy", f"ε = {number(self.epsilon)}, δ = {number(self.delta)}"))
+        typical = f"The directions are expected to be {angle(self.error)} off (error {self.error:.2g})"
+        said = f"{typical}, and in nine runs of ten at most {angle(self.error_90)}. {self.reason}"
+        heads = ("method", "error", "in 9 of 10 below", "abstains")
+        rows = [
+            (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}")
+            for one in self.alternatives
+        ]
+        alarm = [] if self.useful else [cards.alarm("Expected to be useless.")]
+        return [*alarm, cards.sentence(said), cards.facts(public), *([cards.table(heads, rows)] if rows else [])]
+
     def __str__(self) -> str:
-        rows = [f"  {other.method:<14}{_in_words(other)}" for other in self.alternatives]
+        rows = [f"  {other.label:<14}{_in_words(other)}" for other in self.alternatives]
         head = f"{self.method}: {_in_words(self)}. {self.reason}"
         return "\n".join([head, *rows])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Self
@@ -22,13 +22,20 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
+from privspan._lib.card import card
 from privspan._lib.entry import entry, outside, rows_known
+from privspan._lib.markup import Html
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
 from privspan.privacy.randomness import RandomLike
+from privspan.privacy.release_card import release_pieces
 from privspan.rows import PartitionedTable, RowSource, partitioned
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import as_rows_input, piece_rows
 from privspan.subspace import Subspace
+
+# scikit-learn reads docstrings for its picture of an estimator, and would tell every reader of a notebook that it
+# does not know the section in which a guarantee is stated.
+warnings.filterwarnings("ignore", "Unknown section Guarantee", UserWarning)
 
 
 @dataclass(eq=False, repr=False)
@@ -114,6 +121,23 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
         return checked
 
+    def _card_pieces(self) -> list[Html]:
+        """Return what a card says of the fit."""
+        return self.release_.pieces(getattr(self, "feature_names_in_", None))
+
+    def _card(self) -> str:
+        return card(type(self).__name__, *self._card_pieces(), about=f"fitted: {BaseEstimator.__repr__(self)}")
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """What a notebook shows: a card of the fit, or what scikit-learn shows before there is one."""
+        before: Callable[[], str] = super()._repr_html_  # which is absent where scikit-learn is to show text
+        return self._card if hasattr(self, "release_") else before
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        return shown | ({"text/html": self._repr_html_()} if hasattr(self, "_repr_html_") else {})
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
@@ -139,6 +163,10 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
+
+    def _card_pieces(self) -> list[Html]:
+        names = getattr(self, "feature_names_in_", None)
+        return release_pieces(self.release_, None if names is None else [str(name) for name in names])
 
     def _warn(self) -> None:
         super()._warn()

@@ -45,6 +45,9 @@ class PrivatePCA(SubspaceEstimator):
         How many components stand out of the noise; those after are guesses.
     components_ : (n_components, n_features) array
         Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
+    components_std_ : (n_components, n_features) array
+        Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
+        counted. Infinite for components that cannot be told from noise, NaN where the method does not tell.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components and the standard deviation of their noise; NaN where the table is too
         small to measure them.
@@ -129,6 +132,7 @@ class PrivatePCA(SubspaceEstimator):
         d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
         centred = release.parameters["centring"] != "none"
         unmeasured: dict[str, Any] = {
+            "components_std": np.full((k, d), np.nan),
             "explained_variance": np.full(k, np.nan),
             "explained_variance_std": np.full(k, np.nan),
             "mean_std": np.full(d, np.inf if centred else 0.0),
@@ -138,6 +142,8 @@ class PrivatePCA(SubspaceEstimator):
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
         self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
+        noise = np.arange(k)[:, None] >= release.extras.get("found", k)
+        self.components_std_ = np.where(noise, np.inf, self.components_std_)
         return release
 
     def _centre(self) -> Any:
@@ -154,6 +160,7 @@ class PrivatePCA(SubspaceEstimator):
 _RELEASED = (
     "captured_variance",
     "captured_variance_std",
+    "components_std",
     "explained_variance",
     "explained_variance_std",
     "explained_variance_ratio",

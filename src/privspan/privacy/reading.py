@@ -20,8 +20,32 @@ from privspan.subspace import Subspace
 Array = NDArray[np.float64]
 
 
+class Cost(Protocol):
+    """What is read of a `PrivacyCost`."""
+
+    @property
+    def epsilon(self) -> float:
+        """In all."""
+
+    @property
+    def delta(self) -> float:
+        """In all."""
+
+
 class Released(Protocol):
-    """What is read of a `Release`."""
+    """What is read of a `Release`, which is made above this module."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it cost."""
+
+    @property
+    def method(self) -> str:
+        """How it was made."""
+
+    @property
+    def private(self) -> bool:
+        """Whether no seed was given."""
 
     @property
     def subspace(self) -> Subspace | None:
