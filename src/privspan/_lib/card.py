@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from privspan._lib.markup import Html, element, join, row, shortened
+from privspan._lib.markup import Html, element, join, shortened
 
 _STYLE = Html(
     ".privspan-card{max-width:44rem;border:1px solid color-mix(in srgb,currentColor 22%,transparent);"
@@ -27,8 +27,8 @@ _STYLE = Html(
     ".privspan-card table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums;margin:.4rem 0}"
     ".privspan-card th,.privspan-card td{text-align:left;padding:.12rem 1rem .12rem 0;background:none;"
     "border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}"
-    ".privspan-card .number{text-align:right}"
-    ".privspan-card .scroll{overflow-x:auto}"
+    ".privspan-card .number{text-align:right;white-space:nowrap}"
+    ".privspan-card tr{background:none}.privspan-card th{white-space:nowrap}.privspan-card .scroll{overflow-x:auto}"
 )
 _LONGEST_NAME = 40
 
@@ -61,7 +61,16 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Html:
     return element("dl", *entries, class_="facts")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """Return a table: names, cut where they are very long, and numbers aligned to the right."""
-    lines = (row(shortened(name, _LONGEST_NAME), *cells) for name, *cells in rows)
-    return element("div", element("table", row(*heads, kind="th"), *lines), class_="scroll")
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> Html:
+    """Return a table: names, cut where they are very long, and numbers; or `words` in the last column."""
+    lines = [
+        _line(heads, "th", words),
+        *(_line([shortened(row[0], _LONGEST_NAME), *row[1:]], "td", words) for row in rows),
+    ]
+    return element("div", element("table", *lines), class_="scroll")
+
+
+def _line(cells: Sequence[str], kind: str, words: bool) -> Html:
+    last = len(cells) - 1 if words else len(cells)
+    written = (element(kind, cell, **({"class_": "number"} if 0 < i < last else {})) for i, cell in enumerate(cells))
+    return element("tr", *written)

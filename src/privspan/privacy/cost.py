@@ -353,9 +353,7 @@ class Release:
         said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
         said += " of the variance that the best components would"
         found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
-        return (
-            said if found == k else f"{said}; {found} of {k} components stand out of the noise, the others are noise"
-        )
+        return said if found == k else f"{said}; {found} of {k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.

@@ -113,7 +113,7 @@ def _components(reading: Reading, basis: Array) -> Html:
         if variances is not None:
             cells.append(with_noise(float(variances[i]), 0.0 if noise is None else float(noise[i])))
         lines.append((str(i + 1), *cells, leading(reading, basis[:, i], i)))
-    return card.table((*heads, "largest loadings"), lines)
+    return card.table((*heads, "largest loadings"), lines, words=True)
 
 
 def leading(reading: Reading, loadings: Array, component: int, most: int = _MOST_LOADINGS) -> str:
