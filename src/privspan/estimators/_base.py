@@ -123,7 +123,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _card_pieces(self) -> list[Html]:
         """Return what a card says of the fit."""
-        return self.release_.pieces(getattr(self, "feature_names_in_", None))
+        return list(self.release_.pieces(getattr(self, "feature_names_in_", None)))
 
     def _card(self) -> str:
         return card(type(self).__name__, *self._card_pieces(), about=f"fitted: {BaseEstimator.__repr__(self)}")
@@ -163,6 +163,20 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
+
+    def plot(self) -> Any:
+        """Draw the usual three pictures of the fit: scree plot, first loadings, columns in the first plane.
+
+        :mod:`privspan.plot` has each of them, and more, with options.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        check_is_fitted(self)
+        from privspan.plot import overview
+
+        return overview(self)
 
     def _card_pieces(self) -> list[Html]:
         names = getattr(self, "feature_names_in_", None)

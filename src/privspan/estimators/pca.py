@@ -11,6 +11,7 @@ from privspan._lib.entry import entry
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
+from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.columns import PublicBounds, PublicNumbers
 
@@ -132,7 +133,6 @@ class PrivatePCA(SubspaceEstimator):
         d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
         centred = release.parameters["centring"] != "none"
         unmeasured: dict[str, Any] = {
-            "components_std": np.full((k, d), np.nan),
             "explained_variance": np.full(k, np.nan),
             "explained_variance_std": np.full(k, np.nan),
             "mean_std": np.full(d, np.inf if centred else 0.0),
@@ -141,9 +141,10 @@ class PrivatePCA(SubspaceEstimator):
         }
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
+        noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
+        told: Any = release.extras.get("components_std", np.full((k, d), np.nan))
+        self.components_std_ = np.where(noise, np.inf, told)
         self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
-        noise = np.arange(k)[:, None] >= release.extras.get("found", k)
-        self.components_std_ = np.where(noise, np.inf, self.components_std_)
         return release
 
     def _centre(self) -> Any:
@@ -160,7 +161,6 @@ class PrivatePCA(SubspaceEstimator):
 _RELEASED = (
     "captured_variance",
     "captured_variance_std",
-    "components_std",
     "explained_variance",
     "explained_variance_std",
     "explained_variance_ratio",

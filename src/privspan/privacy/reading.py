@@ -20,6 +20,22 @@ from privspan.subspace import Subspace
 Array = NDArray[np.float64]
 
 
+class Step(Protocol):
+    """What is read of a `Part` of a cost."""
+
+    @property
+    def name(self) -> str:
+        """What it paid for."""
+
+    @property
+    def epsilon(self) -> float:
+        """What it cost."""
+
+    @property
+    def mu(self) -> float | None:
+        """The same for a Gaussian step."""
+
+
 class Cost(Protocol):
     """What is read of a `PrivacyCost`."""
 
@@ -30,6 +46,10 @@ class Cost(Protocol):
     @property
     def delta(self) -> float:
         """In all."""
+
+    @property
+    def parts(self) -> Sequence[Step]:
+        """Step by step."""
 
 
 class Released(Protocol):
@@ -58,22 +78,6 @@ class Released(Protocol):
     @property
     def extras(self) -> Mapping[str, object]:
         """Released values beyond the subspace."""
-
-
-class Step(Protocol):
-    """What is read of a `Part` of a cost."""
-
-    @property
-    def name(self) -> str:
-        """What it paid for."""
-
-    @property
-    def epsilon(self) -> float:
-        """What it cost."""
-
-    @property
-    def mu(self) -> float | None:
-        """The same for a Gaussian step."""
 
 
 @dataclass(frozen=True)
@@ -212,22 +216,23 @@ def stands_out(found: int, k: int) -> str:
     return f"{first} out of the noise; {others} cannot be told from noise."
 
 
-def budget_shares(parts: Sequence[Step], most: int | None = None) -> list[tuple[str, float]]:
-    """Return the share of each step in mu², or in epsilon, largest first; none if steps of both kinds were paid.
+def budget_shares(cost: Cost, most: int | None = None) -> list[tuple[str, float]]:
+    """Return the share of each step in what was spent, largest first.
 
-    Steps with one name before a colon count as one, if there are several such names; of more than `most` the
+    Gaussian steps share by mu², steps of another kind have their part of epsilon, and the Gaussian ones what is left
+    of it.  Steps with one name before a colon count as one, if there are several such names; of more than `most` the
     smallest are put together.
     """
-    gaussian = any(part.mu is not None for part in parts)
-    if gaussian and any(part.mu is None and part.epsilon > 0 for part in parts):
-        return []
-    several = len({part.name.split(":")[0] for part in parts}) > 1
+    several = len({part.name.split(":")[0] for part in cost.parts}) > 1
+    plain = math.fsum(part.epsilon for part in cost.parts if part.mu is None)
+    squares = math.fsum(part.mu**2 for part in cost.parts if part.mu is not None)
+    whole = plain if squares == 0.0 else max(cost.epsilon, plain)
     sums: dict[str, float] = {}
-    for part in parts:
+    for part in cost.parts:
         name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
-        sums[name] = sums.get(name, 0.0) + ((part.mu or 0.0) ** 2 if gaussian else part.epsilon)
+        spent = part.epsilon if part.mu is None else (whole - plain) * part.mu**2 / squares
+        sums[name] = sums.get(name, 0.0) + spent
     ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
     if most is not None and len(ranked) > most:
         ranked = [*ranked[: most - 1], ("other steps", math.fsum(value for _, value in ranked[most - 1 :]))]
-    total = math.fsum(value for _, value in ranked)
-    return [(name, value / total) for name, value in ranked]
+    return [(name, value / math.fsum(value for _, value in ranked)) for name, value in ranked]

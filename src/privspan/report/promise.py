@@ -70,7 +70,7 @@ def _parts(spent: PrivacyCost) -> Html:
     """Show where the budget went: in one bar if its parts are of one kind, and in a table."""
     if not spent.parts:
         return join()
-    shares = budget_shares(spent.parts, _MOST_STEPS)
+    shares = budget_shares(spent, _MOST_STEPS)
     pieces = []
     if len(shares) > 1:
         keys = (element("span", "■ ", class_=f"key part{i % 6}") for i in range(len(shares)))
