@@ -246,7 +246,7 @@ def plan_pca(
     setting = replace(setting, center=True, scale=scales is not None, scales=scales, about=about)
     chosen = _forecast("everyday", setting)
     course, share = expected_share(setting.n, setting.d, setting.mu, about)
-    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of mu² is left for the looks."
+    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of the budget is left for that."
     if not chosen.useful:
         reason = f"{reason} {_advice(chosen, setting)}"
     final = replace(chosen, reason=reason)
@@ -299,16 +299,17 @@ def _preference(one: Plan) -> float:
 
 
 def _reason(chosen: Plan, setting: _Setting) -> str:
-    tail = f"gamma = {chosen.gamma:.3g} (tail energy {setting.tail:.3g})"
+    tail = f"in each direction off the subspace {chosen.gamma:.3g} times the spread along it"
     if not chosen.assumed:
         if not setting.may_look:
-            return f"Stable leverage is not predicted to pay off for {tail}."
-        then = ", then localised rounds on all rows" if setting.look.rounds else ""
-        return f"For {tail}: stable leverage first{then}, with the adaptive algorithm to fall back on."
-    supposed = f"gamma is not known; the errors are for {tail}."
+            return f"Records were said to have {tail}: too far off for stable leverage to pay off."
+        then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
+        fall = "with the adaptive algorithm to fall back on"
+        return f"Records were said to have {tail}, so stable leverage looks first{then}, {fall}."
+    supposed = f"How close is not known beforehand; the errors suppose {tail}."
     if not setting.may_look:
-        return f"Stable leverage could not pay off, however short the tail; {supposed}"
-    return f"A private question about the tail decides whether stable leverage looks first; {supposed}"
+        return f"Stable leverage could not pay off, however close to a subspace records lie. {supposed}"
+    return f"A private question tells whether records lie so close that stable leverage looks first. {supposed}"
 
 
 def _advice(useless: Plan, setting: _Setting) -> str:
@@ -324,10 +325,11 @@ def _in_words(one: Plan) -> str:
 
 
 _COURSES = {
-    "pairs": "Too few rows for a private centre: one look at differences of pairs.",
-    "public centre": "One look at unit rows about the public centre.",
-    "one look": "The centre is searched for; one look at unit rows about it.",
-    "two looks": "The centre is searched for; two looks about it, at unit rows and at shortened ones.",
+    "pairs": "Too few rows to find the middle of the records in private: one noisy look at differences of pairs.",
+    "public centre": "One noisy look at the records about the public centre, all made equally long.",
+    "one look": "The middle of the records is searched for; then one noisy look, all made equally long.",
+    "two looks": "The middle of the records is searched for; then two noisy looks, at records made equally long and "
+    "at records of which only the longest are shortened.",
 }
 
 

@@ -138,6 +138,12 @@ class Reading:
         return None if value is None or error is None else share_with_noise(float(value[0]), float(error[0]))
 
     @property
+    def own_error(self) -> float | None:
+        """What the run itself expects the error of the subspace to be, due to noise; None if it does not tell."""
+        error = self.release.parameters.get("expected_error")
+        return error if isinstance(error, float) and self.release.subspace is not None else None
+
+    @property
     def mean_is(self) -> str:
         """Whether the mean that is released was "measured", is "public", or "absent"."""
         if self.released("mean") is None or self.release.parameters.get("centring") == "none":

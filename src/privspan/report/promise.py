@@ -83,7 +83,7 @@ def _parts(spent: PrivacyCost) -> Html:
     ]
     table = element("div", element("table", row("step", *"εδμ", kind="th"), *rows), class_="scroll")
     steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"
-    composition = note("Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up.")
+    composition = note("Where a step has a μ, the squares of the μ add up; the ε and δ of such steps do not.")
     return join(*pieces, folded(steps, table, composition))
 
 
@@ -92,8 +92,9 @@ def assumptions(subject: Subject) -> Html:
     about = about_method(subject.release.method)
     rests = [
         "Each person is one row. Someone with several rows is protected for each of them only.",
-        f"Neighbours are {subject.release.cost.neighbours}: one record replaced by any other. The number of rows is "
-        "public, and so are the columns, their names and types, and every parameter below.",
+        "What is hidden is any one record: replacing it by any other hardly changes what may come out "
+        f"({subject.release.cost.neighbours} neighbours). The number of rows is public, and so are the columns, "
+        "their names and types, and every parameter below.",
         "Names, bounds, centres and units that were given for the columns were not chosen by looking at the values.",
         "No seed was given, and the operating system's random numbers are good."
         if subject.release.private
@@ -120,5 +121,8 @@ def limits(subject: Subject) -> Html:
         "Running time, memory use and who may read the machine are not covered.",
     ]
     if subject.release.subspace is not None and not subject.is_exact:
-        ends.append("The numbers carry noise: small loadings and the order of similar components may be noise only.")
+        ends.append(
+            "The numbers carry noise: a loading that is not several times its ±, and the order of similar "
+            "components, mean nothing."
+        )
     return join(element("h2", "Limits"), listed(ends))
