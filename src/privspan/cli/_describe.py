@@ -122,15 +122,14 @@ def _print_columns(saved: SavedRelease) -> None:
 
 
 def _largest(saved: SavedRelease, loadings: int) -> list[list[tuple[str, float, float | None]]]:
-    """Return the largest loadings of every component: name of the column, loading, and its error where that is told."""
+    """Return the largest loadings of every component: name of the column, loading, its error where that is told."""
     basis, names = saved.subspace.basis, names_of(saved.subspace)
     orders = np.argsort(-np.abs(basis), axis=0, kind="stable")[:loadings].T  # (k, loadings)
     found = []
     for index, order in enumerate(orders):
         errors = None if saved.release is None else Subject(saved.release).loading_std(index)
-        found.append(
-            [(names[i], float(basis[i, index]), None if errors is None else float(errors[i])) for i in order]
-        )
+        told = [None] * len(basis) if errors is None else errors.tolist()
+        found.append([(names[i], float(basis[i, index]), told[i]) for i in order])
     return found
 
 

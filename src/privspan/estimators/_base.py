@@ -81,11 +81,15 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         else:
             X = self._validated(X, ensure_min_samples=2, dtype=None)
         rows_known(int(X.shape[0]))
-        names = getattr(self, "feature_names_in_", None)
         with parameters_named_as_here():
-            self._learn(X, None if names is None else [str(name) for name in names], declared)
+            self._learn(X, self._names(), declared)
         self._warn()
         return self
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the columns, where they have any."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
 
     def _remember_columns(self, source: RowSource | PartitionedTable) -> None:
         """Set what scikit-learn's validation sets, without reading a row."""
@@ -123,7 +127,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _card_pieces(self) -> list[Html]:
         """Return what a card says of the fit."""
-        return list(self.release_.pieces(getattr(self, "feature_names_in_", None)))
+        return list(self.release_.pieces(self._names()))
 
     def _card(self) -> str:
         return card(type(self).__name__, *self._card_pieces(), about=f"fitted: {BaseEstimator.__repr__(self)}")
@@ -179,8 +183,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         return overview(self)
 
     def _card_pieces(self) -> list[Html]:
-        names = getattr(self, "feature_names_in_", None)
-        return release_pieces(self.release_, None if names is None else [str(name) for name in names])
+        return release_pieces(self.release_, self._names())
 
     def _warn(self) -> None:
         super()._warn()

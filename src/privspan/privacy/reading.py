@@ -222,6 +222,19 @@ def stands_out(found: int, k: int) -> str:
     return f"{first} out of the noise; {others} cannot be told from noise."
 
 
+_IN_PLAIN_WORDS = {
+    "clipped look": "look at records, the longest shortened",
+    "unit look": "look at records made equally long",
+    "clip": "limit for long records",
+    "centre": "search for the middle",
+    "first length": "first idea of their length",
+    "length": "typical length of records",
+    "mean square": "mean squared length",
+    "near a subspace?": "question: near a subspace?",
+    "scales": "units of the columns",
+}  # what steps are called for those who read of them in a report or a picture
+
+
 def budget_shares(cost: Cost, most: int | None = None) -> list[tuple[str, float]]:
     """Return the share of each step in what was spent, largest first.
 
@@ -237,6 +250,7 @@ def budget_shares(cost: Cost, most: int | None = None) -> list[tuple[str, float]
     for part in cost.parts:
         name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
         spent = part.epsilon if part.mu is None else (whole - plain) * part.mu**2 / squares
+        name = _IN_PLAIN_WORDS.get(name, name)
         sums[name] = sums.get(name, 0.0) + spent
     ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
     if most is not None and len(ranked) > most:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from privspan._lib.in_words import two_digits, with_noise
+from privspan._lib.in_words import two_digits
 from privspan._lib.markup import Html, element, shortened
 from privspan.planner import USELESS, Plan
 
@@ -30,7 +30,7 @@ def bars(
     longest = max((value + error for (_, value, _), error in zip(rows, errors, strict=True)), default=0.0) or 1.0
     pieces = []
     for i, ((name, value, written), error) in enumerate(zip(rows, errors, strict=True)):
-        width, reach = (40.0 * max(0.0, size) / longest for size in (value, value + error))
+        width, reach = (34.0 * max(0.0, size) / longest for size in (value, value + error))
         pieces += [
             _text(_LEFT - 2, i, element("title", name), shortened(name, 16), text_anchor="end"),
             _bar(_LEFT, width, i, "bar faint" if i in faint else "bar"),
@@ -45,7 +45,7 @@ def diverging_bars(rows: Sequence[tuple[str, float, float]], label: str, *, fain
     height, largest = len(rows) * _ROW, max((abs(value) + error for _, value, error in rows), default=1.0)
     pieces = [element("line", x1="50%", x2="50%", y1=0, y2=height, class_="axis")]
     for i, (name, value, error) in enumerate(rows):
-        width, reach = (30.0 * size / (largest or 1.0) for size in (abs(value), abs(value) + error))
+        width, reach = (24.0 * size / (largest or 1.0) for size in (abs(value), abs(value) + error))
         kind = f"bar{' minus' if value < 0 else ''}{' faint' if faint else ''}"
         side, before, after = (1, "end", "start") if value >= 0 else (-1, "start", "end")
         pieces += [
@@ -125,7 +125,10 @@ def _whisker(start: float, end: float, row: int) -> Html:
 
 
 def _with_error(value: float, error: float) -> str:
-    return with_noise(value, error) if error else two_digits(value)
+    """Return a loading, which is at most 1, and its error rounded up, in hundredths: a phone has room for that."""
+    if not error:
+        return two_digits(value)
+    return f"{value + 0.0:.2f} ± {math.ceil(100.0 * error) / 100.0:.2f}".replace("-", "−")
 
 
 def _text(left: float, row: int, *words: str, **attributes: str) -> Html:

@@ -95,9 +95,9 @@ def facts(subject: Subject) -> Html:
     if quality is not None:
         shown.append(("variance captured", quality[0], f"{quality[1]}; the best would be 100\u00a0%"))
     if subject.k is not None and subject.found is not None:
-        rest = (
-            "the others are noise" if subject.is_noise(subject.k - 1) else f"out of {number(subject.d or 0)} columns"
-        )
+        rest = f"out of {number(subject.d or 0)} columns"
+        if subject.is_noise(subject.k - 1):
+            rest = "the others are noise" if subject.found else "they are noise" if subject.k > 1 else "it is noise"
         shown.append(("components found", f"{number(subject.found)} of {number(subject.k)}", rest))
     elif subject.k is not None:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
@@ -207,7 +207,10 @@ def _share_noise(subject: Subject, ratios: NDArray[np.float64], count: int) -> l
 
 
 def _share(part: float, noise: float) -> str:
-    return share(part) if noise == 0.0 else " ".join(share_with_noise(part, noise))
+    if noise == 0.0:
+        return share(part)
+    about, error = share_with_noise(part, noise)
+    return f"{about[:-2]} {error.replace('less than', '<')}"  # one sign for both
 
 
 def _total(subject: Subject) -> str:
@@ -286,7 +289,7 @@ def _shown(order: NDArray[np.intp], squares: NDArray[np.float64]) -> str:
 
 def _weights(subject: Subject, subspace: Subspace) -> Html:
     """Show how far each column's axis lies in the subspace; unlike loadings, the same for every basis."""
-    if subject.is_pca or subspace.dimension == 1:
+    if subject.is_pca or subject.is_exact or subspace.dimension == 1:
         return join()
     weights = (subspace.basis**2).sum(axis=1)  # (d,)
     order = _largest(weights)
