@@ -40,6 +40,7 @@ from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
+from privspan.sums.loadings import errors_after_turning
 from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.share import cut_to_share
@@ -143,7 +144,8 @@ def private_pca(
         centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
         "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
-        that is known; NaN, or an infinite deviation, marks what the table was too small to measure.  With the
+        that is known; NaN, or an infinite deviation, marks what the table was too small to measure;
+        ``components_std`` (k, d) are the standard errors of the loadings, due to noise alone.  With the
         everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
         best components these hold, as estimated from this very release), ``found`` (how many components stand out of
         the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
@@ -530,6 +532,7 @@ class _Looked:
             extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
         if math.isfinite(look.mean_std):
             extras["mean_std"] = np.full(d, look.mean_std)
+        extras["components_std"] = look.basis_std
         extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
         extras["found"] = look.found
         if look.clip is not None:
@@ -573,6 +576,10 @@ class _Found:
         if self.course.centring == "pair differences":  # whose variances are twice those of the rows
             halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
             extras |= {name: extras[name] / 2.0 for name in halved}
+        error = self.subspace.parameters.get("expected_error")
+        if isinstance(error, float) and not self.subspace.abstained:
+            std = float(extras["explained_variance_std"][0])
+            extras["components_std"] = errors_after_turning(turned.basis, extras["explained_variance"], std, error)
         parameters = {**self.subspace.parameters, "centring": self.course.centring}
         label = _label(self.subspace.method)
         found = None if self.subspace.abstained else turned.basis
@@ -594,12 +601,13 @@ class _Numbers:
     def release(self, cost: PrivacyCost, units: ColumnScales | None, table: _Table) -> Release:
         """Put it together: each component with its largest entry positive, the mean in the units of the table."""
         (d, k), kept = self.basis.shape, None if units is None else units.found
-        basis = self.basis
+        basis, extras, parameters = self.basis, dict(self.extras), dict(self.parameters)
         if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
             basis = np.linalg.qr(basis * kept[:, None])[0]
+            if "components_std" in extras:
+                extras["components_std"] = np.where(kept, extras["components_std"], 0.0)
         largest = np.abs(basis).argmax(axis=0)
         basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
-        extras, parameters = dict(self.extras), dict(self.parameters)
         scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
         mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:

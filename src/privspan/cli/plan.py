@@ -78,12 +78,11 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
-    from privspan.report.words import planned_name
 
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (planned_name(one), f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
+        (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")

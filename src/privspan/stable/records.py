@@ -9,6 +9,7 @@ Proofs: ``docs/explanation/stable-leverage.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -144,7 +145,9 @@ def stable_subspace(
         released |= asdict(plan)
         passed = records.certified(plan, shares.mu_test, shares.delta_test)  # (5), (6)
         if passed is not None:
-            subspace = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation).subspace  # (7)
+            noisy = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)  # (7)
+            subspace = noisy.subspace
+            released["expected_error"] = min(1.0, noisy.std * (math.sqrt(d) + math.sqrt(k)))
     return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
 
 

@@ -104,6 +104,8 @@ class EverydayLook:
         Steps and their shares of mu².
     passes : int or None
         Over the rows of the table.
+    basis_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
     """
 
     basis: Array
@@ -125,6 +127,7 @@ class EverydayLook:
     weight: float
     shares: tuple[tuple[str, float], ...]
     passes: int | None
+    basis_std: Array
 
 
 Instead = Callable[[Centre], EverydayLook | None]
@@ -392,6 +395,7 @@ class _Course:
             weight=verdict.weight,
             shares=self._ledger.shares,
             passes=centre.passes + seen.passes + int(lengths_of_pairs),
+            basis_std=verdict.loadings_std,
         )
 
 

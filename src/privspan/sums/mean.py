@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.card import card, facts
 from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
@@ -25,6 +26,7 @@ from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
@@ -42,7 +44,7 @@ _LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateMean:
     """A released mean and what it cost.
 
@@ -64,6 +66,17 @@ class PrivateMean:
     norm_bound: float
     cost: PrivacyCost
     private: bool
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self.mean, precision=4, threshold=8)
+        return f"PrivateMean({shown}, each ± {self.noise:.2g} (noise), {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        shown = column_table(None, {"mean": (self.mean, np.full(len(self.mean), self.noise))})
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("noise of each", f"{self.noise:.2g}")]
+        known.append(("rows shortened to", f"{self.norm_bound:.4g}"))
+        return card("PrivateMean", *warnings_of(self.private), facts(known), *shown)
 
 
 @entry
