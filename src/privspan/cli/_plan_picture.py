@@ -60,7 +60,8 @@ def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
         raise ImportError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
     figure = Figure(figsize=(7.5, 4.6), layout="constrained")
     axes: Any = figure.subplots()
-    sizes, curves = _curves(found)
+    sizes = _sizes(found)
+    curves = error_curves(found, sizes)
     for one in found.alternatives:
         method, (error, abstains) = one.method, curves[one.method]
         axes.plot(sizes, error, ":", color=_COLOURS[method], lw=1)
@@ -83,17 +84,21 @@ def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
     return target.getvalue()
 
 
-def _curves(found: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return numbers of rows, and for each of them error and chance to abstain of every method, (2, points)."""
+def _sizes(found: Plan) -> np.ndarray:
+    """Return numbers of rows from few to many, (points,)."""
     first = max(found.k + 1.0, found.n / _SPAN)
-    sizes = np.unique(np.geomspace(first, max(found.n * _SPAN, 10 * first), _POINTS).astype(int))  # (points,)
+    return np.unique(np.geomspace(first, max(found.n * _SPAN, 10 * first), _POINTS).astype(int))
+
+
+def error_curves(found: Plan, sizes: Sequence[int] | np.ndarray) -> dict[str, np.ndarray]:
+    """Return for every method its error and chance to abstain with each number of rows, (2, points)."""
     numbers: dict[str, Any] = {"epsilon": found.epsilon, "delta": found.delta, "gamma": found.gamma}
     numbers |= {"center": found.center, "scale": found.scale}
     plans = [_planned(int(n), found.d, found.k, numbers) for n in sizes]
     curves = {}
     for index, method in enumerate(one.method for one in found.alternatives):
         curves[method] = np.array([plans_at[index] for plans_at in plans]).T
-    return sizes, curves
+    return curves
 
 
 def _planned(n: int, d: int, k: int, numbers: dict[str, Any]) -> list[tuple[float, float]]:
