@@ -14,37 +14,26 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.cases import FIRST_AXIS, SLOPE, by_histogram, regressed, scaled
+from privspan.audit.cases import SLOPE, by_histogram
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.tables import (
     affine_line_pairs,
     axis_pair,
     halves_pair,
-    last_replaced,
     line_pairs,
     mean_pairs,
     moment_pairs,
     ramp_pair,
     rank_pairs,
-    regression_pairs,
-    scale_pairs,
     sketch_pair,
     turned_pair,
     vote_pair,
 )
 from privspan.blocks.rank import choose_dimension
-from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
-from privspan.pca import private_pca
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
-from privspan.sums.adaptive import adaptive_subspace
-from privspan.sums.mean import private_mean
-from privspan.sums.regression import private_regression
-from privspan.sums.standardise import private_scales
-from privspan.sums.variance import explained_variance
 
 _SMALL, _LARGE = 1e-6, 0.1
 _replay = partial(add, kind="replayed", delta=_SMALL)
@@ -63,7 +52,12 @@ _replay(
     "eigen_sampling", baselines.eigen_sampling, {"row off the axis": axis_pair(9)}, 1,
     reason="the Laplace noise is sized for the change of all eigenvalues, 2, and one of them moves by 1",
 )  # fmt: skip
-_replay("analyze_gauss_gap", baselines.analyze_gauss_gap, {"tilted either way": moment_pairs(2_000)["tilted either way"]}, 1)
+_replay(
+    "analyze_gauss_gap",
+    baselines.analyze_gauss_gap,
+    {"tilted either way": moment_pairs(2_000)["tilted either way"]},
+    1,
+)
 _replay(
     "smooth_sensitivity", baselines.smooth_sensitivity, {"tilted either way": moment_pairs(2_000)["tilted either way"]}, 1,
     reason="the bound on the movement of a basis is that of its projector, √2 times what a basis can move, and a part "
@@ -115,7 +109,9 @@ register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, _chosen, kind="replaye
 # So few movers that the record on the ramp costs a step of the margin, where the test is neither sure of yes nor of no.
 _EDGE = {**SLOPE, "movers": 16}
 _ON_TEST = {"split": {"test": 20.0}}
-_NOISE = "the noise is for the worst table that the test lets pass; records of a table that is near a line move it less"
+_NOISE = (
+    "the noise is for the worst table that the test lets pass; records of a table that is near a line move it less"
+)
 _LONG = {"long row, row on the ramp": ramp_pair(0.5, 8.0)}
 _replay("stable_subspace", stable_subspace, _LONG, 1, delta=_LARGE, reason=_NOISE, **_EDGE)
 _AXIS = {"row on the axis, row on the ramp": ramp_pair()}
@@ -124,4 +120,11 @@ _replay("stable_subspace (budget on the test)", stable_subspace, _SHORT, 1, delt
 _BLOCKS: dict[str, Any] = {"delta": _LARGE, "block_size": 1, **_EDGE}
 _replay("approximate_subspace (stable)", approximate_subspace, _AXIS, 1, reason=_NOISE, **_BLOCKS)
 _replay("approximate_subspace (budget on the test)", approximate_subspace, _AXIS, 1, **_BLOCKS, **_ON_TEST)
-_replay("approximate_subspace (histogram)", by_histogram, {"lead of a vote": vote_pair(4, 10)}, 1, delta=_LARGE, gamma=1e-4)
+_replay(
+    "approximate_subspace (histogram)",
+    by_histogram,
+    {"lead of a vote": vote_pair(4, 10)},
+    1,
+    delta=_LARGE,
+    gamma=1e-4,
+)

@@ -156,7 +156,9 @@ def vote_pair(votes: int, others: int) -> Pair:
     """Return a pair (n, 2): so many records on the first axis, others on lines of their own, one that joins either."""
     angles = np.linspace(0.35, 2.8, others)
     lines = np.column_stack([np.cos(angles), np.sin(angles)])
-    return last_replaced(np.vstack([np.tile([[1.0, 0.0]], (votes, 1)), lines, np.zeros((1, 2))]), (1.0, 0.0), (0.0, 1.0))
+    return last_replaced(
+        np.vstack([np.tile([[1.0, 0.0]], (votes, 1)), lines, np.zeros((1, 2))]), (1.0, 0.0), (0.0, 1.0)
+    )
 
 
 def ramp_pair(length: float = 1.0, far: float = 1.0, copies: int = 1) -> Pair:
