@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.approximate import Aggregate, BlockSettings, block_step
 from privspan.blocks import plan as planner_blocks
@@ -43,6 +44,7 @@ def boosted_subspace(
     options: Mapping[str, object] | None = None,
     groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
@@ -68,6 +70,8 @@ def boosted_subspace(
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

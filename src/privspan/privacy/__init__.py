@@ -10,6 +10,7 @@ from privspan.privacy.cost import (
     Part,
     PrivacyCost,
     Release,
+    TransformedRowsWarning,
 )
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
@@ -23,6 +24,7 @@ __all__ = [
     "Part",
     "PrivacyCost",
     "Release",
+    "TransformedRowsWarning",
     "WeakPrivacyWarning",
     "compose_mu",
     "delta_from_mu",

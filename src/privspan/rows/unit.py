@@ -3,7 +3,8 @@
 Every record is divided by its own length, so no bound on the data is asked of anybody and the subspace the rows
 span stays what it was.  That the result is no longer than 1 is a theorem about float64, not a hope: the length is
 computed from values that can neither overflow nor underflow, and inflated by more than its rounding error before it
-divides (docs/explanation/everyday-pca.md, lemma 1).  A row with a non-finite entry becomes the zero row.
+divides (docs/explanation/everyday-pca.md, lemma 1).  An entry that is not finite is a gap and counts as 0: rows about
+a released centre have it filled with that centre (docs/explanation/gaps.md).
 
 Rows are cut by row number alone: into chunks of 4096, whose sums are the unit of exact adding (`sums.grid`), and
 these into pieces that fit in memory.  Replacing a record touches one chunk, and every row is cleaned from its own
@@ -128,10 +129,10 @@ class Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> rows = Rows(np.array([[3.0, 4.0], [np.nan, 1.0], [1e-200, 0.0]]))
+    >>> rows = Rows(np.array([[3.0, 4.0], [np.nan, 2.0], [1e-200, 0.0]]))
     >>> next(rows.pieces())[1].round(6)
     array([[0.6, 0.8],
-           [0. , 0. ],
+           [0. , 1. ],
            [1. , 0. ]])
     """
 
@@ -279,9 +280,10 @@ def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = No
 
 
 def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
-    """Scale again, with care, the rows of these numbers."""
+    """Scale again, with care, the rows of these numbers, which may have gaps."""
     taken = np.asarray(source[numbers], dtype=np.float64)
-    exponents = _exponents(np.abs(taken).max(axis=1))  # NaN if any entry is
+    taken = np.where(np.isfinite(taken), taken, 0.0)
+    exponents = _exponents(np.abs(taken).max(axis=1))
     taken[exponents == _HOPELESS] = 0.0
     near_one = np.ldexp(taken, -exponents[:, None])
     # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
@@ -319,10 +321,11 @@ def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[
 
 
 def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
-    """Scale the stored entries of sparse rows with care."""
+    """Scale the stored entries of sparse rows with care; gaps become zeros."""
     n, d = shape
+    entries = np.where(np.isfinite(entries), entries, 0.0)
     largest = np.zeros(n)
-    np.maximum.at(largest, owner, np.abs(entries))  # NaN if any entry is
+    np.maximum.at(largest, owner, np.abs(entries))
     exponents = _exponents(largest)
     near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
     squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
@@ -330,8 +333,8 @@ def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, i
 
 
 def _exponents(largest: Array) -> NDArray[np.intc]:
-    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows that are zero or not finite."""
-    usable = np.isfinite(largest) & (largest > 0.0)
+    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows of zeros."""
+    usable = largest > 0.0
     return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
 
 

@@ -20,8 +20,9 @@ from scipy import sparse
 from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
-from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.compressed import entry_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
+from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable, PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
@@ -53,7 +54,7 @@ def lengths_about(source: Any, centre: Array | None) -> PerRow:
     if isinstance(source, PersonTable):
         return PersonValues(lengths_about(source.rows, centre), source.width)
     starts = range(0, source.shape[0], CHUNK_ROWS)
-    squares = [_squares_about(summed_rows(source[start : start + CHUNK_ROWS]), centre)[0] for start in starts]
+    squares = [_squares_about(filled(source[start : start + CHUNK_ROWS], centre), centre)[0] for start in starts]
     return np.minimum(np.sqrt(np.concatenate(squares)), LONGEST)
 
 
@@ -99,7 +100,8 @@ def in_units(source: Any, units: Array) -> Any:
 def with_constant(source: Any, centre: Array, constant: float) -> Any:
     """Return the rows of a dense table less a released centre, each with the same last entry; (n, d + 1).
 
-    A row that is not finite stays so: as a unit row it counts as zero, its constant too.
+    A gap stays one: it counts as 0, as if the record lay at the centre there.  A record that is all gaps counts as a
+    row of zeros, its constant too.
     """
     if isinstance(source, PersonTable):
         return source.then(partial(with_constant, centre=centre, constant=constant))
@@ -133,13 +135,13 @@ class CentredSparseRows(Rows):
         self._centre = centre
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
-        rows = summed_rows(self._source[numbers])
+        rows = filled(self._source[numbers], self._centre)
         _, bounds = _squares_about(rows, self._centre)
         with np.errstate(all="ignore"):
             divisors = np.maximum(np.sqrt(bounds), 0.0 if self._clip is None else self._clip) * _INFLATION
             weights = np.where(bounds > 0.0, 1.0 / divisors, 0.0)
             rows.data *= weights[entry_rows(rows.indptr)]
-        # An entry that is not finite makes its whole row zero: 0 times infinity is not.
+        # Nothing is left of a row that is out of range: 0 times infinity would be.
         rows.data[(weights == 0.0)[entry_rows(rows.indptr)]] = 0.0
         return CentredPiece(rows, weights, self._centre)
 

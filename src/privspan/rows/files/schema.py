@@ -149,8 +149,8 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Parameters
     ----------
     path : str or path
-        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines``, ``width``, ``person``, and a
-        table ``columns`` with a type, or a table with ``type`` and ``width``, for each column (see `Column`).
+        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines``, ``width`` and ``person``, and
+        a table ``columns`` with a type, or a table with ``type`` and more, for each column (see `Column`).
 
     Returns
     -------
