@@ -55,7 +55,7 @@ COURSES = {
     "two looks": (1500, 6, {}),
     "two looks, scale": (1500, 6, {"scale": True}),
     "two looks, sparse": (1500, 6, {"kind": sparse.csr_array}),
-    "two looks, wide": (3300, 300, {"most": 2}),
+    "two looks, wide": (3300, 300, {"most": 2, "uneven": 0.8}),
     "pairs, wide": (500, 300, {"most": 2}),
 }
 
@@ -64,16 +64,16 @@ COURSES = {
 @pytest.mark.parametrize("name", [quick_or_slow(name, ("pairs", "two looks")) for name in COURSES])
 def test_replacing_a_person_costs_no_more_than_mu_on_any_course_of_pca(name):
     n, d, options = COURSES[name]
-    kind, most, offset = options.get("kind", np.asarray), options.get("most", 5), options.get("offset", 3.0)
+    shape = {name: options[name] for name in ("most", "offset", "uneven") if name in options}
     budget = {**BUDGET, "epsilon": options.get("epsilon", 1.0)}
 
     def run(rows, ids):
-        scale = options.get("scale", False)
+        scale, kind = options.get("scale", False), options.get("kind", np.asarray)
         return private_pca(kind(rows), 2, groups=ids, max_rows=4, scale=scale, **budget, rng=SEED)
 
     costs = []
     for which in STRANGERS[1:2] if "wide" in name else STRANGERS:
-        spent, one, other = spent_between(run, neighbours(n, d, which, offset=offset, most=most))
+        spent, one, other = spent_between(run, neighbours(n, d, which, **shape))
         assert one.parameters["course"] == name.partition(",")[0]
         assert same(one, other), "something that is released depends on more than the released sums"
         costs.append(spent / mu_from_budget(**budget) ** 2)

@@ -59,11 +59,14 @@ def crowd(of_persons: list[NDArray[Any]], *, last_id: object = None, ends: bool 
     return Crowd(np.concatenate(of_persons)[order], ids[order], owners[order])
 
 
-def people_of(n: int, d: int, *, offset: float = 3.0, seed: int = 0, most: int = 5) -> list[NDArray[np.float64]]:
+def people_of(
+    n: int, d: int, *, offset: float = 3.0, seed: int = 0, most: int = 5, uneven: float = 0.0
+) -> list[NDArray[np.float64]]:
     """Return the rows of n persons, one to `most` each, spread about a point of the person's own."""
     rng = np.random.default_rng(seed)
     spread = np.linspace(3.0, 0.5, d)
-    counts, middles = rng.integers(1, most + 1, n), rng.standard_normal((n, d)) * spread + offset
+    counts, middles = rng.integers(1, most + 1, n), rng.standard_normal((n, d)) * spread
+    middles = offset + middles * np.exp(uneven * np.random.default_rng(seed + 1).standard_normal((n, 1)))
     return [middle + 0.3 * spread * rng.standard_normal((m, d)) for middle, m in zip(middles, counts, strict=True)]
 
 
