@@ -1166,7 +1166,8 @@ def replay_refuted(run: Callable[..., Any], pair: Any) -> bool:
         spent, one, other = spent_between(run, pair)
     except ReplayError:
         return True
-    return spent > mu_from_budget(1.0, 1e-6) ** 2 * (1 + 1e-9) or repr(one) != repr(other)
+    told = [repr((made, getattr(made, "parameters", None))) for made in (one, other)]
+    return spent > mu_from_budget(1.0, 1e-6) ** 2 * (1 + 1e-9) or told[0] != told[1]
 
 
 def mean_of_persons(rows, ids):
