@@ -86,6 +86,10 @@ class Reading(TextForm):
             "FILE",
         ),
     ] = None
+    person: Annotated[
+        str | None,
+        _reading("--person", "Where people have several rows: the column that says whose each row is.", "COLUMN"),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,9 @@ class Learning:
     ] = False
     gamma: Gamma = None
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
+    max_rows: Annotated[
+        int, whole("--max-rows", "8", "With --person: rows of a person that are looked at, at most.", panel=_WHAT)
+    ] = 8
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
     decimals: Annotated[
         int | None, whole("--decimals", "2", "Decimals that the table is written with.", least=0, panel=_EXACT)

@@ -18,8 +18,9 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
+    from privspan.rows.persons import PersonTable
 
-_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
+_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines|person)`")
 
 
 @contextmanager
@@ -115,6 +116,7 @@ def table_name(file: Path) -> str:
     return "standard input" if file == STDIN else file.name
 
 
-def table_in_words(file: Path, source: RowSource) -> str:
+def table_in_words(file: Path, table: RowSource | PersonTable) -> str:
     """Return the name and the size, which is public."""
-    return f"{table_name(file)}, {source.shape[0]:,} rows, {source.shape[1]:,} columns"
+    what = "rows" if hasattr(table, "person") else "persons"
+    return f"{table_name(file)}, {table.shape[0]:,} {what}, {table.shape[1]:,} columns"

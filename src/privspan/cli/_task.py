@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
 from privspan.blocks.plan import rank_block_size
@@ -22,10 +22,16 @@ from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release
+from privspan.privacy.persons import by_person, for_persons
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import RowSource
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import is_sparse
 
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
+
+
+Table: TypeAlias = RowSource | PersonTable
 
 
 class Task(Learning):
@@ -64,7 +70,11 @@ class Task(Learning):
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
-    def check(self, source: RowSource) -> None:
+    def table(self, source: RowSource) -> Table:
+        """Return the table, by persons if a column says whose each row is; their number is public, as any n."""
+        return source if source.person is None else by_person(source, source.person, self.max_rows, self.seed)
+
+    def check(self, source: Table) -> None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
         n, d = source.shape
         weak = weakness(n, **self._budget())
@@ -72,9 +82,10 @@ class Task(Learning):
             _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
         if self.k != "auto" and self.k > min(usable, d):
-            limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
+            what = "persons" if isinstance(source, PersonTable) else "rows"
+            limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} {what}"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
-        if source.is_sparse and (self.exact or not takes_sparse(self.method)):
+        if is_sparse(source) and (self.exact or not takes_sparse(self.method)):
             known = ", ".join(filter(takes_sparse, PCA_METHODS))
             raise Complaint(f"a sparse table takes --method {known}; no --exact.")
         if self.exact:
@@ -102,20 +113,22 @@ class Task(Learning):
         if usable < rank_block_size(most):
             raise Complaint(f"--k auto needs more rows for up to {most} dimensions; add --max-k 2, or --k 1.")
 
-    def rows_to_see(self, source: RowSource) -> float | None:
+    def rows_to_see(self, source: Table) -> float | None:
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
         if self.exact:
             return None
         # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
         named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
         passes = (EVERYDAY if self._settings(source).everyday else named).passes
-        return None if passes is None else passes * source.shape[0]
+        width = source.width if isinstance(source, PersonTable) else 1
+        return None if passes is None else passes * source.shape[0] * width
 
-    def run(self, source: RowSource) -> tuple[Release, Plan | None]:
+    def run(self, source: Table) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             release, plan = self._exact(source) if self.exact else self._settings(source).learn(source, self.seed)
+        release = for_persons(release, source) if isinstance(source, PersonTable) else release
         told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
         for warning in caught:
             if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
@@ -127,13 +140,13 @@ class Task(Learning):
     def _budget(self) -> dict[str, float]:
         return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}
 
-    def _exact(self, source: RowSource) -> tuple[Release, None]:
+    def _exact(self, source: Table) -> tuple[Release, None]:
         options: dict[str, Any] = {"method": self.method, "affine": self.affine, "decimals": self.decimals}
         names = None if source.names is None else list(source.names)
         release = exact_subspace(source, int(self.k), **self._budget(), **options, names=names, rng=self.seed)  # type: ignore[arg-type]
         return release, None
 
-    def _settings(self, source: RowSource) -> PCASettings:
+    def _settings(self, source: Table) -> PCASettings:
         """Return the choices as the library takes them, public numbers by the positions of columns."""
         options: dict[str, Any] = {"center": self.center, "scale": self.scale, "robust": self.robust}
         declared = {"center": self.around, "scale": self.units, "bounds": self.bounds}
