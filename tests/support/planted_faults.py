@@ -40,6 +40,7 @@ from stable_attacks import hidden_rows
 import privspan.audit.domains as domains
 from privspan import Subspace, approximate, baselines, exact_subspace, private_mean, private_scales, private_score_map
 from privspan._lib import entry, frames, strict_json
+from privspan._lib.charge import Charge
 from privspan.approximate import approximate_subspace
 from privspan.audit import Task, run_task, scalar_audit, tasks
 from privspan.audit.releases import released_numbers
@@ -54,7 +55,7 @@ from privspan.ledger import DamagedLedgerError, Ledger
 from privspan.privacy import Budget, compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, selection
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
-from privspan.rows import UnreadableFileError, open_rows
+from privspan.rows import RowSource, UnreadableFileError, open_rows
 from privspan.rows import arrays as array_files
 from privspan.rows import unit as unit_rows
 from privspan.rows.files import parquet as parquet_files
@@ -958,6 +959,34 @@ def last_key_wins(patch):
 @fault("a ledger with two names", lambda: overspends(under_a_second_name))
 def two_names(patch):
     patch.setattr(Ledger, "_refuse_second_name", lambda ledger, descriptor: None)
+
+
+class Struck(RowSource):
+    """Rows whose first reader is struck down."""
+
+    shape, dtype = (400, 2), np.dtype(float)
+
+    def _take(self, numbers):
+        raise SystemExit
+
+
+def runs_for_nothing() -> bool:
+    """Tell whether a call that has begun to look at the data, and then dies, has spent nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/budget.json")
+        with contextlib.suppress(SystemExit):
+            private_mean(Struck(), epsilon=EPSILON, delta=SMALL_DELTA, ledger=ledger)
+        return ledger.account("people").spent.epsilon == 0.0
+
+
+@fault("a charge written after the run", runs_for_nothing)
+def charged_late(patch):
+    def finished(self, result):
+        begin(self)
+
+    begin = Charge.begin
+    patch.setattr(Charge, "begin", lambda self: None)
+    patch.setattr(Charge, "finished", finished)
 
 
 # ---- Files -----------------------------------------------------------------------------------------------------
