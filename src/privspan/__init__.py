@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privspan import baselines as baselines
     from privspan import datasets as datasets
     from privspan import ledger as ledger
+    from privspan import plot as plot
     from privspan import report as report
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
@@ -87,7 +88,7 @@ _HOMES = {
     "stable_subspace": "privspan.stable.records",
 }
 
-_MODULES = ("audit", "baselines", "datasets", "ledger", "report", "rows")
+_MODULES = ("audit", "baselines", "datasets", "ledger", "plot", "report", "rows")
 
 sys.meta_path.append(_moved.finder)  # asked last; after a reload, twice, to the same end
 

@@ -23,6 +23,7 @@ from privspan.blocks.histogram import histogram_step
 from privspan.blocks.plan import HistogramPlan
 from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.privacy import Budget, Part, Release
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, Table, block_count, dealt
@@ -44,6 +45,7 @@ _Outcome = tuple[Subspace | None, dict[str, object], tuple[Part, ...]]
 
 
 @entry
+@people
 def approximate_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int | Literal["auto"],
@@ -56,6 +58,8 @@ def approximate_subspace(
     block_size: int | None = None,
     shuffle: bool = True,
     options: Mapping[str, object] | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -94,6 +98,11 @@ def approximate_subspace(
         Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
         For "stable" those of :func:`privspan.stable_subspace`, where ``split`` knows the steps ``tail``, ``test`` and
         ``noise``; for "histogram" ``references`` (int), the number of reference points, above k.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional
@@ -121,7 +130,7 @@ def approximate_subspace(
     True
     """
     budget = Budget(epsilon, delta)
-    table = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    table = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     if k == "auto":
         return _with_chosen_dimension(table, max_components, budget, chosen, rng, shuffle)

@@ -28,6 +28,7 @@ from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.planner import Plan, plan_pca, plan_within
 from privspan.privacy import Budget, Part, PrivacyCost, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
 from privspan.rows import PartitionedTable
@@ -39,6 +40,7 @@ from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
+from privspan.sums.loadings import errors_after_turning
 from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.share import cut_to_share
@@ -67,6 +69,7 @@ _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than mos
 
 
 @entry
+@people
 def private_pca(
     X: object,
     k: int | float | Literal["auto"],
@@ -80,6 +83,8 @@ def private_pca(
     method: PrivateMethod = "auto",
     gamma: float | None = None,
     max_components: int | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> Release:
@@ -122,6 +127,11 @@ def private_pca(
     max_components : int, optional
         Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
         has fewer columns.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -134,7 +144,8 @@ def private_pca(
         centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
         "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
-        that is known; NaN, or an infinite deviation, marks what the table was too small to measure.  With the
+        that is known; NaN, or an infinite deviation, marks what the table was too small to measure;
+        ``components_std`` (k, d) are the standard errors of the loadings, due to noise alone.  With the
         everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
         best components these hold, as estimated from this very release), ``found`` (how many components stand out of
         the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
@@ -283,7 +294,8 @@ class PCASettings:
 
     def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
-        source = as_rows_input(X, min_rows=2, accept_sparse=takes_sparse(self.method), accept_partitions=True)
+        accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
+        source = as_rows_input(X, min_rows=2, **accepted)
         names = names or column_names(source if column_names(X) is None else X)
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
@@ -520,6 +532,7 @@ class _Looked:
             extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
         if math.isfinite(look.mean_std):
             extras["mean_std"] = np.full(d, look.mean_std)
+        extras["components_std"] = look.basis_std
         extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
         extras["found"] = look.found
         if look.clip is not None:
@@ -563,6 +576,10 @@ class _Found:
         if self.course.centring == "pair differences":  # whose variances are twice those of the rows
             halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
             extras |= {name: extras[name] / 2.0 for name in halved}
+        error = self.subspace.parameters.get("expected_error")
+        if isinstance(error, float) and not self.subspace.abstained:
+            std = float(extras["explained_variance_std"][0])
+            extras["components_std"] = errors_after_turning(turned.basis, extras["explained_variance"], std, error)
         parameters = {**self.subspace.parameters, "centring": self.course.centring}
         label = _label(self.subspace.method)
         found = None if self.subspace.abstained else turned.basis
@@ -584,12 +601,13 @@ class _Numbers:
     def release(self, cost: PrivacyCost, units: ColumnScales | None, table: _Table) -> Release:
         """Put it together: each component with its largest entry positive, the mean in the units of the table."""
         (d, k), kept = self.basis.shape, None if units is None else units.found
-        basis = self.basis
+        basis, extras, parameters = self.basis, dict(self.extras), dict(self.parameters)
         if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
             basis = np.linalg.qr(basis * kept[:, None])[0]
+            if "components_std" in extras:
+                extras["components_std"] = np.where(kept, extras["components_std"], 0.0)
         largest = np.abs(basis).argmax(axis=0)
         basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
-        extras, parameters = dict(self.extras), dict(self.parameters)
         scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
         mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:

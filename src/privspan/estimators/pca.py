@@ -13,6 +13,8 @@ from privspan.estimators._base import SubspaceEstimator, parameters_named_as_her
 from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
+from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.sums.scales import NoSpreadWarning
@@ -33,7 +35,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         chooses it privately, at a part of epsilon. See :func:`privspan.private_pca`.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components
+    center, scale, bounds, robust, method, gamma, max_components, max_rows
         As for :func:`privspan.private_pca`.
     whiten : bool, default=False
         Whether ``transform`` divides scores by their released standard deviations.
@@ -54,6 +56,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         How many components stand out of the noise; those after are guesses.
     components_ : (n_components, n_features) array
         Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
+    components_std_ : (n_components, n_features) array
+        Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
+        counted. Infinite for components that cannot be told from noise, NaN where the method does not tell.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components and the standard deviation of their noise; NaN where the table is too
         small to measure them.
@@ -117,6 +122,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     method: PrivateMethod = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    max_rows: int = MOST_ROWS
     whiten: bool = False
 
     def _takes_sparse(self) -> bool:
@@ -125,6 +131,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     def _settings(self) -> PCASettings:
         options = self._options()
         return PCASettings(**{one.name: options[one.name] for one in fields(PCASettings)})
+
+    def _rows_of_a_person(self) -> int:
+        return self.max_rows
 
     @entry
     def check_table(self, X: Any) -> None:
@@ -154,6 +163,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
         left = self.total_variance_ - self.explained_variance_.sum()
         self.noise_variance_ = max(0.0, float(left)) / (d - k) if d > k else 0.0
+        noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
+        told: Any = release.extras.get("components_std", np.full((k, d), np.nan))
+        self.components_std_ = np.where(noise, np.inf, told)
         self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
         return release
 

@@ -25,6 +25,7 @@ from privspan.exact.plan import DEFAULT_MAX_BITS, DEFAULT_MAX_WORK, ExactMethod,
 from privspan.exact.search import majority_winner
 from privspan.exact.votes import vote_winner
 from privspan.privacy import Budget, Part, Release
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
 from privspan.privacy.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.rows import PartitionedTable, RowSource
@@ -44,6 +45,7 @@ _DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
 
 
 @entry
+@people
 def exact_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -58,6 +60,7 @@ def exact_subspace(
     block_size: int | None = None,
     names: Sequence[str] | None = None,
     options: Mapping[str, object] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -102,6 +105,10 @@ def exact_subspace(
         ``max_work`` (int, 10**8 by default): refuse gap-max before any data is touched when it would look at more
         points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
         need more bits counts as zero.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional

@@ -3,6 +3,7 @@
 from privspan._lib.entry import WeakPrivacyWarning
 from privspan.privacy.cost import (
     NEIGHBOURS,
+    PERSONS,
     AbstentionWarning,
     Budget,
     NotPrivateWarning,
@@ -16,6 +17,7 @@ from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [
     "NEIGHBOURS",
+    "PERSONS",
     "AbstentionWarning",
     "Budget",
     "NotPrivateWarning",

@@ -25,12 +25,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privspan._lib import checks
+from privspan._lib.card import card
 from privspan._lib.frozen import FrozenMapping, plain
 from privspan._lib.rounding import down, up
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget
+from privspan.privacy.release_card import release_pieces
 from privspan.subspace import Subspace
 
 NEIGHBOURS = "replace-one"
+PERSONS = "replace-one-person"
 
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
 
@@ -358,7 +361,7 @@ class Release:
         said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
         said += " of the variance that the best components would"
         found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
-        return said if found == k else f"{said}; {found} of {k} components stand out of the noise"
+        return said if found == k else f"{said}; {found} of {k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.
@@ -426,6 +429,10 @@ class Release:
         extras = f", extras: {', '.join(self.extras)}" if self.extras else ""
         said = f"{self.headline}, " if self.headline else ""
         return f"<Release {self.method!r}: {said}{found}, {self.cost}, private={self.private}{extras}>"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return card("Release", *release_pieces(self))
 
     def __str__(self) -> str:
         found = "nothing (abstained)" if self.subspace is None else str(self.subspace)

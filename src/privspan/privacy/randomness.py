@@ -29,6 +29,7 @@ RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.rand
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
 _SPAWN_DOMAIN = 0x70726976  # "priv"
+_COURSE, _ORDER = 3, 4  # children of a seed beside the three streams: of a course's own steps, of an order of persons
 
 # Each round of `BitSource.below` succeeds with probability at least 1/2.
 _MAX_ROUNDS = 1000
@@ -166,6 +167,19 @@ def open_streams(rng: RandomLike = None) -> Streams:
     """
     root = None if rng is None else _seed_sequence(rng)
     about_to_look()  # what is private needs randomness, so the budget is charged before there is any
+    return _opened(root)
+
+
+def order_bits(rng: RandomLike) -> BitSource:
+    """Return bits for a secret order of persons, apart from those of `open_streams`.
+
+    An order releases nothing, and is drawn before the checks of a call that counts persons: nothing is charged yet.
+    """
+    apart = set_apart(rng, _ORDER)
+    return _opened(None if apart is None else _seed_sequence(apart)).noise
+
+
+def _opened(root: np.random.SeedSequence | None) -> Streams:
     if root is None:
         public = np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return Streams(noise=BitSource(), public=public, charged=BitSource(), private=True)
@@ -175,15 +189,16 @@ def open_streams(rng: RandomLike = None) -> Streams:
     return Streams(noise, np.random.Generator(np.random.PCG64DXSM(seeds[1])), charged, private=False)
 
 
-def set_apart(rng: RandomLike) -> RandomLike:
+def set_apart(rng: RandomLike, number: int = _COURSE) -> RandomLike:
     """Return a seed for some steps of a call, whose draws then leave those of the other steps as they are.
 
-    None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived.
+    None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived,
+    for each number another one.
     """
     if rng is None or isinstance(rng, np.random.Generator | np.random.RandomState):
         return rng
     root = _seed_sequence(rng)
-    key = (*root.spawn_key, _SPAWN_DOMAIN, 3)  # beside the three of `open_streams`
+    key = (*root.spawn_key, _SPAWN_DOMAIN, number)  # 0 to 2 are those of `open_streams`
     return np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size)
 
 
