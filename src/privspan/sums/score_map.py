@@ -168,7 +168,8 @@ def private_score_map(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
-        One person per row.  A row without a finite score, and one off the grid, is counted as `outside`.
+        One person per row.  A gap counts as the released centre, or as 0 without one, as it does in ``transform``.  A
+        row off the grid, or with a score that is not finite, is counted as `outside`.
     subspace : Release, Subspace or fitted estimator
         Public, or released at its own cost.  Units and centre of a `Release` are respected, so that the scores are
         those of ``PrivatePCA.transform``.
