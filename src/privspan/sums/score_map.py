@@ -190,7 +190,7 @@ def private_score_map(
     groups : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
         that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
-        these: docs/explanation/several-rows.md.
+        these.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
