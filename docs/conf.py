@@ -19,6 +19,7 @@ extensions = [
     "numpydoc",
     "guarantee_section",
     "remaining_modules",
+    "tutorial_notebook",
     "sphinxcontrib.katex",
 ]
 exclude_patterns = ["_build", "howto/audit-results.md"]  # the latter is part of another page
