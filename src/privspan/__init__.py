@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Part,
         PrivacyCost,
         Release,
+        TransformedRowsWarning,
         WeakPrivacyWarning,
     )
     from privspan.private import UselessPlanWarning, private_subspace
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
     from privspan.sums.scales import NoSpreadWarning
+    from privspan.sums.score_map import ScoreMap, private_score_map
     from privspan.sums.standardise import PrivateScales, private_scales
 
 _HOMES = {
@@ -68,7 +70,9 @@ _HOMES = {
     "PrivateStandardScaler": "privspan.estimators",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
+    "ScoreMap": "privspan.sums.score_map",
     "Subspace": "privspan.subspace",
+    "TransformedRowsWarning": "privspan.privacy",
     "UselessPlanWarning": "privspan.private",
     "WeakPrivacyWarning": "privspan.privacy",
     "approximate_subspace": "privspan.approximate",
@@ -79,6 +83,7 @@ _HOMES = {
     "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
     "private_scales": "privspan.sums.standardise",
+    "private_score_map": "privspan.sums.score_map",
     "private_subspace": "privspan.private",
     "stable_subspace": "privspan.stable.records",
 }
@@ -106,7 +111,9 @@ __all__ = [
     "PrivateStandardScaler",
     "Relation",
     "Release",
+    "ScoreMap",
     "Subspace",
+    "TransformedRowsWarning",
     "UselessPlanWarning",
     "WeakPrivacyWarning",
     "__version__",
@@ -118,6 +125,7 @@ __all__ = [
     "private_pca",
     "private_regression",
     "private_scales",
+    "private_score_map",
     "private_subspace",
     "stable_subspace",
 ]

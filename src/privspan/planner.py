@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri
 
@@ -129,6 +129,18 @@ class Plan:
     def useful(self) -> bool:
         """Whether the predicted error is below ``USELESS``."""
         return self.error < USELESS
+
+    def again(self, **changed: Any) -> Plan | None:
+        """Return the plan with another number of rows, epsilon, …; None where column scales cannot be afforded."""
+        names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
+        try:
+            return plan(**({name: getattr(self, name) for name in names} | changed))
+        except ValueError:
+            return None
+
+    def of(self, method: str) -> Plan:
+        """Return what is expected of that method: one of the alternatives, or this one."""
+        return next((one for one in self.alternatives if one.method == method), self)
 
     def needed_n(self, error: float) -> int | None:
         """Return about the smallest number of rows for which the predicted error is at most `error`.

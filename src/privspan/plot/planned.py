@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.in_words import number
-from privspan.planner import METHODS, USELESS, Plan, plan
+from privspan.planner import METHODS, USELESS, Plan
 from privspan.plot._drawing import Colours, axes, colours, plainly, plan_of
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ def error_against_rows(
     found = plan_of(source)
     first = max(found.k + 1.0, found.n / _SPAN)
     sizes = np.unique(np.geomspace(first, max(found.n * _SPAN, 10 * first), _POINTS).astype(int))  # (points,)
-    plans = [_planned(found, n=int(n)) for n in sizes]
+    plans = [found.again(n=int(n)) for n in sizes]
     ax = axes(ax, (7.2, 4.4))
     _draw(ax, found, sizes.astype(float), plans, wanted, alternatives)
     ax.set(xlabel="rows (people)")
@@ -77,7 +77,7 @@ def error_against_epsilon(
     """
     found = plan_of(source)
     epsilons = np.geomspace(found.epsilon / _EPSILON_SPAN, found.epsilon * _EPSILON_SPAN, _POINTS)
-    plans = [_planned(found, epsilon=float(epsilon)) for epsilon in epsilons]
+    plans = [found.again(epsilon=float(epsilon)) for epsilon in epsilons]
     ax = axes(ax, (7.2, 4.4))
     _draw(ax, found, epsilons, plans, wanted, alternatives)
     title = f"{number(found.n)} rows, {_public(found)}, δ = {number(found.delta)}"
@@ -85,15 +85,6 @@ def error_against_epsilon(
     ax.set_title(title, fontsize="medium")
     _mark(ax, found.epsilon, f"ε = {number(found.epsilon)}")
     return ax
-
-
-def _planned(found: Plan, **changed: Any) -> Plan | None:
-    """Return the plan with another number of rows or epsilon; None where column scales cannot be afforded."""
-    numbers = {name: getattr(found, name) for name in ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")}
-    try:
-        return plan(**(numbers | changed))
-    except ValueError:
-        return None
 
 
 def _draw(

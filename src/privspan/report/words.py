@@ -100,7 +100,8 @@ def program(release: Release, k: int | None) -> str | None:
     method = about_method(release.method)
     if method.call is None:
         return None
-    chosen = '"auto"' if "n_components" in release.extras else "k" if k is None else str(k)
+    asked = release.parameters.get("share", "auto" if "n_components" in release.extras else k)
+    chosen = "k" if asked is None else _quoted(asked)
     options = {"method": method.name} if method.options is None else method.options
     arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
     if release.parameters.get("centring") == "none":
@@ -116,7 +117,10 @@ def command(release: Release, k: int | None) -> str | None:
     method = about_method(release.method)
     if method.command is None:
         return None
-    chosen = "auto" if "n_components" in release.extras else "K" if k is None else str(k)
+    by_vote = (
+        "n_components" in release.extras and "share" not in release.parameters
+    )  # which the command does not take
+    chosen = "auto" if by_vote else "K" if k is None else str(k)
     budget = f"--epsilon {release.cost.epsilon:.12g} --delta {release.cost.delta:.12g}"
     options = [
         f"--{name}" if value is True else f"--{name} {value}" for name, value in _given(release, method).items()
