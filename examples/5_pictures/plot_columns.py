@@ -18,8 +18,8 @@ model = ps.PrivatePCA(2, epsilon=3.0, delta=1e-6, scale=True).fit(couples)
 ps.plot.correlation_circle(model)
 
 # %%
-# Ellipses are one standard error of the noise. Without measured deviations the same arrows are drawn in the units that
-# were given, and there is no circle.
+# Ellipses are one standard error of the noise. Without measured deviations the same arrows are drawn in the units
+# that were given, and there is no circle.
 ps.plot.biplot(ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, scale=units).fit(couples))
 
 # %%

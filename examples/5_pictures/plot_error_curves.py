@@ -2,8 +2,8 @@
 What would more people, or a larger ε, do?
 ==========================================
 
-A plan predicts the error from public numbers alone, before any budget is spent. Its curves answer the two questions that
-everybody asks.
+A plan predicts the error from public numbers alone, before any budget is spent. Its curves answer the two questions
+that everybody asks.
 """
 
 # %%

