@@ -10,7 +10,7 @@ import numpy as np
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 
-_ALONG = ("explained_variance", "explained_variance_std", "explained_variance_ratio")
+_ALONG = ("explained_variance", "explained_variance_std", "explained_variance_ratio", "components_std")
 _OF_ALL = ("captured_variance", "captured_variance_std")  # speak of all components that were looked for
 
 
