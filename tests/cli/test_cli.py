@@ -822,7 +822,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert "captured   about 100 %" in said
     assert "of the variance (private estimate)" in said
     (first,) = [line for line in said.splitlines() if line.startswith("1 ")]
-    assert first.count("+") + first.count("-") == 2
+    assert first.count("±") == 3  # of the variance, and of two loadings
     assert main(["show", str(fitted / "a.npz"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["subspace"]["dimension"] == 2
@@ -830,6 +830,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert shown["release"]["extras"]["captured_variance"] > 0.9
     assert len(shown["release"]["extras"]["mean_std"]) == len(shown["mean"]) == 4
     assert len(shown["components"][0]["loadings"]) == 4
+    assert all(0.0 < one["std"] < 0.2 for one in shown["components"][0]["loadings"])
 
 
 def test_show_of_a_bare_subspace(folder: Path, capsys) -> None:
