@@ -167,7 +167,9 @@ def scalar_audit(
         column, sign, cut = _best_threshold(likely[:half], rare[:half], bounds, error)
         counts = [int(np.count_nonzero(sign * side[half:, column] >= cut)) for side in (likely, rare)]
         bound = float(bounds(*counts, runs=runs - half, error=error))
-        least_epsilon = max(least_epsilon, float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error)))
+        least_epsilon = max(
+            least_epsilon, float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
+        )
         least_mu = max(least_mu, float(_mu_bounds(*counts, runs=runs - half, error=error)))
         if bound > best:
             best, best_event = bound, f"{names[column]} {'>=' if sign > 0 else '<='} {sign * cut:.4g}"
