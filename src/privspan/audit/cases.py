@@ -39,11 +39,13 @@ from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.score_map import private_score_map
 from privspan.sums.standardise import PrivateScales, private_scales
 from privspan.sums.variance import explained_variance
 
 _EXACT_DELTA = 0.2
 FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
+PLANE = Subspace(np.eye(2))
 
 
 # ---- Baselines -------------------------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EX
 # ---- Close to a subspace ---------------------------------------------------------------------------------------
 
 # A plan whose ramp holds the twelve records of `slope_pairs` that have longer tails.
-SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
+SLOPE: dict[str, Any] = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
 
 add("stable_subspace", stable_subspace, near_axis_pairs(60), 1, share=0.5)
 # So few movers that a record on the ramp costs a step of the margin, where the coin of the test is near one half.
@@ -123,13 +125,16 @@ add("explained_variance (bound chosen)", explained_variance, moment_pairs(), FIR
 add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
 add("private_mean (bound chosen)", private_mean, mean_pairs())
 add("private_mean (in a subspace)", private_mean, mean_pairs(), FIRST_AXIS, norm_bound=1.0)
+add("private_score_map", private_score_map, mean_pairs(), PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
+add("private_score_map (spreads measured)", private_score_map, mean_pairs(), PLANE, bins=3)
 
 
 def scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
     """Fit the scaler, and return what it has released."""
     from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
 
-    return PrivateStandardScaler(random_state=rng, **options).fit(table).release_
+    release: PrivateScales = PrivateStandardScaler(random_state=rng, **options).fit(table).release_
+    return release
 
 
 add("private_scales", private_scales, scale_pairs(), share=0.25)

@@ -20,7 +20,9 @@ _Result: TypeAlias = Mapping[str, Any]
 _TEXT = """\
 The whole set has been run ({{download}}`all results as JSON <../_static/audit.json>`): {audits} audits
 ({kinds}), **{refuted} refuted**. The chance that any of them refutes a true claim, or that any lower bound below is
-wrong, is at most {false_alarm:.2g}. It took {minutes:.0f} minutes of processor time{made_with}. The largest δ found enumeration was {delta:.4g}, where {claimed:.4g} is claimed; the smallest p-value of a sampler was {p_value:.2g}.
+wrong, is at most {false_alarm:.2g}. It took {minutes:.0f} minutes of processor time{made_with}.
+The largest δ found by enumeration was {delta:.4g}, where {claimed:.4g} is claimed; the smallest p-value of a sampler
+was {p_value:.2g}.
 
 How much of each claim is certified, on the pair of neighbours on which that is most: by replay, which needs no
 sampling, and by runs. {reached}

@@ -1,4 +1,4 @@
-"""Replay: what does replacing one record cost along the transcript of one run?
+"""Replay: what replacing one record costs along the transcript of one run.
 
 The real code runs once on a table, and every private step is kept: its exact value before the noise, the standard
 deviation, and what came out. It runs again on a neighbour with the same outcomes handed back, so that every decision
@@ -240,16 +240,16 @@ class Transcript(AbstractContextManager["Transcript"]):
         before = self._kept("wishart", root, drawn)
         if before is not None:
             known, drawn = before
-            scales = known @ known.T, root @ root.T
-            self._laws += covariance_cells(*(scales[::-1] if inverse else scales), degrees)
+            first, second = (root, known) if inverse else (known, root)
+            self._laws += covariance_cells(first @ first.T, second @ second.T, degrees)
         return np.array(drawn)
 
     def _direction(self, matrix: Array, weight: float, tries: int, generator: Any) -> Array | None:
-        if len(matrix) == 1:  # there is but one
-            return self._genuine["drawn_direction"](matrix, weight, tries, generator)
-        drawn = None
-        if not self._replaying:
+        drawn: Array | None = None
+        if not self._replaying or len(matrix) == 1:
             drawn = self._genuine["drawn_direction"](matrix, weight, tries, generator)
+        if len(matrix) == 1:  # there is but one direction
+            return drawn
         before = self._kept("direction", matrix, drawn)
         if before is not None:
             known, drawn = before

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.cases import EDGE, FIRST_AXIS, ON_TEST, by_histogram, regressed, scaled
+from privspan.audit.cases import EDGE, FIRST_AXIS, ON_TEST, PLANE, by_histogram, regressed, scaled
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.tables import (
     affine_line_pairs,
@@ -42,6 +42,7 @@ from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import private_mean
+from privspan.sums.score_map import private_score_map
 from privspan.sums.standardise import private_scales
 from privspan.sums.variance import explained_variance
 
@@ -66,7 +67,7 @@ _CLEAR = {"tilted either way": moment_pairs(2_000)["tilted either way"]}
 _replay("analyze_gauss_gap", baselines.analyze_gauss_gap, _CLEAR, 1)
 _replay(
     "smooth_sensitivity", baselines.smooth_sensitivity, _CLEAR, 1,
-    reason="the bound on the movement of a basis is that of its projector, √2 times what a basis can move, and a part "
+    reason="the bound on the movement of a basis is that of its projector, √2 times what a basis can move, and some "
     "of the budget pays for a noise level that changes with the gap, which it does not on this pair",
 )  # fmt: skip
 _replay(
@@ -75,8 +76,8 @@ _replay(
 )  # fmt: skip
 _replay(
     "noisy_range_finder", baselines.noisy_range_finder, _TIE, 1,
-    reason="sized for sketches that may point anywhere; with the default number of columns they follow their rows, and "
-    "√2 in place of 2 would be nearly enough",
+    reason="sized for sketches that may point anywhere; with the default number of columns they follow their rows, "
+    "and √2 in place of 2 would be nearly enough",
 )  # fmt: skip
 
 
@@ -91,12 +92,13 @@ _replay("noisy_range_finder (one column)", _sketched, {"sketched to opposites": 
 # ---- Exact: integers and laws ------------------------------------------------------------------------------------
 
 _THRESHOLD = {"threshold": line_pairs()["threshold"]}
-for _variant, _options in {
+_VARIANTS: dict[str, dict[str, Any]] = {
     "majority": {"method": "gap-max"},
     "gap": {"method": "gap-max", "rule": "gap"},
     "votes": {"method": "votes", "block_size": 1},
     "truncated Laplace": {"method": "gap-max", "release": "truncated-laplace"},
-}.items():
+}
+for _variant, _options in _VARIANTS.items():
     _replay(f"exact_subspace ({_variant})", exact_subspace, _THRESHOLD, 1, delta=0.2, **_options)
 _RAMP = {"middle of the ramp": affine_line_pairs()["middle of the ramp"]}
 _replay("exact_subspace (affine)", exact_subspace, _RAMP, 1, delta=0.2, affine=True)
@@ -114,7 +116,7 @@ register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, _chosen, kind="replaye
 
 _EDGE: dict[str, Any] = {"delta": _LARGE, **EDGE}
 _BLOCKS: dict[str, Any] = {"block_size": 1, **_EDGE}
-_ON_TEST = {"split": {"test": 8.0}}
+_ON_TEST: dict[str, Any] = {"split": {"test": 8.0}}
 _NOISE = (
     "the noise is for the worst table that the test lets pass; records of a table that is near a line move it less"
 )
@@ -150,7 +152,8 @@ _replay(
 _LINE = np.tile([[1.0, 0.0, 0.0, 0.0]], (60, 1))
 _OFF = {"row off the line": last_replaced(_LINE, (1.0, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 1.0))}
 _replay(
-    "approximate_subspace (k chosen)", approximate_subspace, _OFF, "auto", epsilon=4.0, block_size=2, max_components=2,
+    "approximate_subspace (k chosen)", approximate_subspace, _OFF, "auto", epsilon=4.0, block_size=2,
+    max_components=2,
     reason="the vote has a part of epsilon; for what follows it see the variants with a given k",
 )  # fmt: skip
 
@@ -167,13 +170,18 @@ _replay("explained_variance (bound chosen)", explained_variance, _ACROSS, FIRST_
 _replay("private_mean", private_mean, _OPPOSITE, norm_bound=1.0)
 _replay("private_mean (in a subspace)", private_mean, _OPPOSITE, FIRST_AXIS, norm_bound=1.0)
 _replay("private_mean (bound chosen)", private_mean, {"far rows": last_replaced(_UNIT, (1e3, 0.0), (-16.0, 0.0))})
+_RANGES = ((-1, 1), (-1, 1))
+_replay("private_score_map", private_score_map, _OPPOSITE, PLANE, bins=3, ranges=_RANGES)
+_ONE_WAY = {"far row, row like others": last_replaced(_UNIT, (1e3, 1e3), (0.5, 0.0))}
+_replay("private_score_map (spreads measured)", private_score_map, _ONE_WAY, PLANE, bins=3)
 _replay("private_regression", regressed, {"opposite targets": regression_pairs()["opposite targets"]})
 _TARGET = {"target turned round": regression_pairs()["target turned round"]}
 _replay("private_regression (in a subspace)", regressed, _TARGET, FIRST_AXIS)
 _APART = scale_pairs()["tiny row, long row"]
 _replay("PrivateStandardScaler", scaled, {"tiny row, long row": _APART}, with_mean=False, epsilon=8.0)
+_FAR_OFF = {"short row, far row": last_replaced(_APART[0], (3.0, 0.5), (-1e3, 1e3))}
 _replay(
-    "private_scales", private_scales, {"short row, far row": last_replaced(_APART[0], (3.0, 0.5), (-1e3, 1e3))}, epsilon=8.0,
+    "private_scales", private_scales, _FAR_OFF, epsilon=8.0,
     reason="no pair is known that moves the second moments of all units at once",
 )  # fmt: skip
 _TABLE = np.repeat([[0.0, 0.0], [1.0, 1.0]], 200, axis=0)
@@ -190,9 +198,9 @@ _replay("private_pca (robust)", private_pca, _FAR, 1, delta=_LARGE, robust=True)
 _replay("private_pca (public centre)", private_pca, _TIE, 1, center=(0.0, 0.0))
 _replay("private_pca (not centred)", private_pca, _TILTED, 1, center=False)
 _CLOUD = np.clip(0.3 * np.random.default_rng(0).standard_normal((600, 2)), -1.0, 1.0)
+_CORNERS = {"corner to corner": last_replaced(_CLOUD, (1.0, 1.0), (1.0, -1.0))}
 _replay(
-    "private_pca (scaled, bounds)", private_pca, {"corner to corner": last_replaced(_CLOUD, (1.0, 1.0), (1.0, -1.0))}, 1,
-    scale=True, bounds=(-1, 1),
+    "private_pca (scaled, bounds)", private_pca, _CORNERS, 1, scale=True, bounds=(-1, 1),
     reason="a record that uses up both looks has the same length in both tables, and moves no count of lengths",
 )  # fmt: skip
 _ONLY = {"only ballot": rank_pairs("only ballot", _FLAT[:6])["only ballot"]}

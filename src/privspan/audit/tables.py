@@ -148,7 +148,7 @@ def axis_pair(n: int) -> Pair:
 
 
 def halves_pair(n: int) -> Pair:
-    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that goes from one to the other."""
+    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that is on either."""
     return last_replaced(np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0), (1.0, 0.0), (0.0, 1.0))
 
 
