@@ -267,6 +267,12 @@ class _Overheard:
         return False
 
 
+def spent_by(run: Run, table: Any, neighbour: Any, *, answer: bool | None = None) -> float:
+    """Return what replacing one record costs along one run: `Transcript.spent_by`, opened and closed."""
+    with Transcript(answer=answer) as transcript:
+        return transcript.spent_by(run, table, neighbour)
+
+
 def replayed_epsilon(paths: Sequence[Path], delta: float) -> float:
     """Return the epsilon at delta of whoever sees all outcomes of a run, from either table to the other."""
     parts = [
