@@ -33,7 +33,9 @@ regions = {"AFR": "Africa", "AMR": "Americas", "EAS": "East Asia", "EUR": "Europ
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.3), layout="constrained")
 maps = {"ordinary PCA": PCA(2).fit_transform(people.values), "private, ε = 3": model.transform(people.values)}
 for axes, (title, scores) in zip(panels, maps.items(), strict=True):
-    flipped = scores * np.sign(np.median(scores[people.labels == "AFR"], axis=0))  # the sign of a component means nothing
+    flipped = scores * np.sign(
+        np.median(scores[people.labels == "AFR"], axis=0)
+    )  # the sign of a component means nothing
     for label, region in regions.items():
         axes.scatter(*flipped[people.labels == label].T, s=5, alpha=0.6, label=region)
     axes.set(title=title, xlabel="component 1", ylabel="component 2")

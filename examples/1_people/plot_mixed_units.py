@@ -45,7 +45,5 @@ plt.show()
 # The units that ``scale=True`` measured, with the standard deviation of their noise, beside the true ones. That of the
 # savings is smaller than the truth: a few very rich households make most of that, and a private unit does not follow few.
 scaled = models["scale=True"]
-for name, unit, noise, true in zip(
-    columns.values(), scaled.scale_, scaled.scale_std_, households.std(), strict=True
-):
+for name, unit, noise, true in zip(columns.values(), scaled.scale_, scaled.scale_std_, households.std(), strict=True):
     print(f"{name:<12} {unit:6.1f} ± {noise:.1f}   (without privacy {true:.1f})")

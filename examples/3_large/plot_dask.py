@@ -43,7 +43,14 @@ figure, axes = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
 picture = axes.imshow(angles, cmap="Blues", vmin=0)
 for i, row in enumerate(angles):
     for j, angle in enumerate(row):
-        axes.text(j, i, f"{angle:.0e}°" if angle < 1e-3 else f"{angle:.2g}°", ha="center", va="center", color="white" if angle > angles.max() / 2 else "0.1")
+        axes.text(
+            j,
+            i,
+            f"{angle:.0e}°" if angle < 1e-3 else f"{angle:.2g}°",
+            ha="center",
+            va="center",
+            color="white" if angle > angles.max() / 2 else "0.1",
+        )
 axes.set(xticks=range(len(names)), yticks=range(len(names)), yticklabels=names)
 axes.set_xticklabels(names, rotation=25, ha="right")
 figure.colorbar(picture, label="largest angle, degrees")

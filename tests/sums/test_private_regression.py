@@ -96,10 +96,10 @@ def test_a_subspace_saves_noise_and_an_offset_gives_an_intercept():
     assert np.sqrt(np.mean(((X - offset) @ plain.coefficients - y) ** 2)) > 3 * np.sqrt(np.mean(errors**2))
 
 
-def test_a_record_that_is_not_finite_counts_as_zero():
+def test_a_gap_counts_as_zero_and_a_record_without_a_target_does():
     X, y = np.ones((10, 2)), np.ones(10)
-    zero = X.copy()
-    zero[3] = 0.0
+    zero, gap = X.copy(), X.copy()
+    zero[3], gap[3, 0] = 0.0, 0.0
     wanted = private_regression(zero, y, **BUDGET, **BOUNDS, rng=0).coefficients
     for value in (np.nan, np.inf, -np.inf):
         bad_target, bad_row = y.copy(), X.copy()
@@ -107,7 +107,12 @@ def test_a_record_that_is_not_finite_counts_as_zero():
         np.testing.assert_array_equal(
             private_regression(X, bad_target, **BUDGET, **BOUNDS, rng=0).coefficients, wanted
         )
-        np.testing.assert_array_equal(private_regression(bad_row, y, **BUDGET, **BOUNDS, rng=0).coefficients, wanted)
+        np.testing.assert_array_equal(
+            private_regression(bad_row, y, **BUDGET, **BOUNDS, rng=0).coefficients,
+            private_regression(gap, y, **BUDGET, **BOUNDS, rng=0).coefficients,
+        )
+        spoiled = private_regression(bad_row, y, **BUDGET, **BOUNDS, missing="zero-row", rng=0)
+        np.testing.assert_array_equal(spoiled.coefficients, wanted)
 
 
 class Secretive:

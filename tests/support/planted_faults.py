@@ -38,7 +38,7 @@ from scipy import sparse
 from stable_attacks import hidden_rows
 
 import privspan.audit.domains as domains
-from privspan import approximate, baselines, exact_subspace, private_mean, private_scales
+from privspan import Subspace, approximate, baselines, exact_subspace, private_mean, private_scales, private_score_map
 from privspan._lib import entry, frames, strict_json
 from privspan.approximate import approximate_subspace
 from privspan.audit import Task, run_task, scalar_audit, tasks
@@ -79,6 +79,7 @@ from privspan.sums import (
     looks,
     mean,
     scales,
+    score_map,
     standardise,
 )
 from privspan.sums import grid as sums
@@ -481,6 +482,20 @@ def voted(table, rng):
 @fault("votes with sensitivity one", lambda: refuted(voted, ONE_PAIR, runs=MANY // 4))
 def quiet_votes(patch):
     patch.setattr(scales, "vote_sensitivity", lambda columns: 1.0)
+
+
+PLANE = Subspace(np.eye(2))
+
+
+@fault(
+    "a grid laid around the scores",
+    lambda: algorithm_refuted(private_score_map, ZERO_OR_LONG, PLANE, bins=2, runs=FEW),
+)
+def grid_around_the_scores(patch):
+    def half_widths(scores, *_):
+        return (1.0 + np.abs(scores).max(axis=0)).tolist()
+
+    patch.setattr(score_map, "_half_widths", half_widths)
 
 
 # ---- Localised rounds ------------------------------------------------------------------------------------------

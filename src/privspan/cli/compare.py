@@ -104,10 +104,10 @@ def _print_sides(both: tuple[SavedRelease, SavedRelease], heads: tuple[str, str]
 
 
 def _facts(saved: SavedRelease) -> dict[str, str | None]:
-    from privspan.report.words import captured
+    from privspan.privacy.reading import Reading
 
     release: Any = saved.release
-    quality = None if release is None else captured(release)
+    quality = None if release is None else Reading(release).captured
     facts = {
         "dimensions": str(saved.subspace.dimension),
         "captured": None,

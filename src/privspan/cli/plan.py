@@ -90,12 +90,11 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
-    from privspan.report.words import planned_name
 
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (planned_name(one), f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
+        (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
@@ -109,10 +108,9 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
 
 def _print_more_rows(found: Plan) -> None:
     """Draw what fewer and more rows would bring, by the method that is advised."""
-    from privspan.cli._plan_picture import error_curves
-
     sizes = [size for size in (round(found.n * factor) for factor in _ROWS) if size > max(found.k, 1)]
-    errors = error_curves(found, sizes)[found.method][0].tolist()
+    plans = [found.again(n=size) for size in sizes]
+    errors = [1.0 if at is None else at.of(found.method).error for at in plans]
     rows = [(f"{size:,}", f"{error:.2g}") for size, error in zip(sizes, errors, strict=True)]
     here = {sizes.index(found.n): "bold"} if found.n in sizes else {}
     _console.print_bars((">rows", ">error"), rows, errors, "0 to 1", styles=here)

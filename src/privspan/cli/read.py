@@ -1,4 +1,4 @@
-"""``show`` and ``relations``: reading what a fit has written."""
+"""``show``, ``report`` and ``relations``: reading what a fit has written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, option, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli._progress import activity
 from privspan.cli.exits import Complaint, ExitCode
 
@@ -42,6 +42,23 @@ def show(
         _console.print_json(_describe.as_json(saved, loadings))
     else:
         _describe.print_saved(saved, subspace, loadings)
+
+
+def report(
+    subspace: SubspaceFile,
+    output: Annotated[Path | None, output_to("The .html file to write; by default the name of the subspace.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the report on a saved release: one page for people, to be read offline or in print.
+
+    Example:
+
+    privspan report subspace.npz -o subspace.html
+    """
+    page = subspace.with_suffix(".html") if output is None else output
+    check_target(page, "-o", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
+    with activity(f"Writing {page}"):
+        _write_report(load(subspace), page, overwrite)
 
 
 def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:

@@ -135,7 +135,9 @@ class HeldRows(RowSource):
 
 def as_source(table: RowSource | NDArray[Any]) -> RowSource:
     """Return a source of rows as it is, and one that lends the rows of an array in memory."""
-    return table if isinstance(table, RowSource) else HeldRows(table.shape, table.dtype, lambda: table)
+    if isinstance(table, RowSource):
+        return table
+    return HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
 
 
 def open_npy(path: Path) -> RowSource:

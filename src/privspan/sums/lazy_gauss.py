@@ -28,8 +28,9 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
-from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
+from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,9 @@ class GramSource(Protocol):
 
     shape: tuple[int, int]
     size: float
-    """Bound on ||y||²."""
+    """Bound on the Frobenius norm of what one record adds: ||y||², if it has one y."""
+    largest: float
+    """Bound on every entry of that."""
     moments: int
     """How many second moments there are."""
 
@@ -66,20 +69,23 @@ class GramSource(Protocol):
 
 
 class UnitGram:
-    """The second moment of unit rows."""
+    """The second moment of unit rows; those of persons may be lifted."""
 
     size = 1.0
     moments = 1
 
-    def __init__(self, rows: AnyRows) -> None:
-        self._rows = rows
-        self.shape = rows.shape
+    def __init__(self, rows: AnyRows, lift: Lift | None = None) -> None:
+        self._rows, self._lifts = rows, () if lift is None else (lift.factors,)
+        self.shape, self.largest = rows.shape, 1.0 if lift is None else lift.most
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
-        if block is not None:
-            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block), finish=finish)
-        return self._rows.map_chunks(lambda piece: as_dense(piece.T @ piece), finish=finish)
+
+        def part(piece: Piece, *lifts: Array) -> Array:
+            lifted = piece * lifts[0][:, None] if lifts else piece
+            return as_dense(lifted.T @ lifted) if block is None else np.asarray(lifted.T @ (lifted @ block))
+
+        return self._rows.map_chunks(part, *self._lifts, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products: inner ones of length d, then sums over the chunk."""
@@ -139,7 +145,7 @@ class Asked:
             sensitivity=size * (1.0 + 9.0 * math.sqrt(passes) * self._allowed_defect),
             chunk_error=math.sqrt(passes) * chunk_error,
             entries=2 * m * (d + m),
-            largest=1.02 * n * size,
+            largest=1.02 * n * self._source.largest,
         )
 
     def _asked(self, block: Array) -> Array | None:

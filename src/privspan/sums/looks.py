@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
+from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
 
@@ -40,14 +42,23 @@ class AugmentedGram:
         f, each from its own record and released values, between 0 and 1; None for 1.
     constant : float
         a; 0 for rows that need no mean.
+    lift : Lift, optional
+        Of persons with several rows: all of (f u, a) is multiplied by the factor of the person.
     """
 
-    def __init__(self, rows: AnyRows, factors: Sequence[PerRow | None] = (None,), constant: float = CONSTANT) -> None:
+    def __init__(
+        self,
+        rows: AnyRows,
+        factors: Sequence[PerRow | None] = (None,),
+        constant: float = CONSTANT,
+        lift: Lift | None = None,
+    ) -> None:
         self._rows, self._constant = rows, constant
-        self._is_known = [known is not None for known in factors]
-        self._known = [known for known in factors if known is not None]
+        self._is_known = [lift is not None, *(known is not None for known in factors)]
+        self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
         self.size = 1.0 + constant * constant
+        self.largest = self.size if lift is None else self.size * lift.most
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
@@ -55,12 +66,13 @@ class AugmentedGram:
 
         def part(piece: Piece, *known: Array) -> Array:
             arrays = iter(known)
-            factors = [next(arrays)[:, None] if given else None for given in is_known]
+            lift, *factors = [next(arrays)[:, None] if given else None for given in is_known]
             if block is None:
-                return np.hstack([_gram(piece if f is None else piece * f, a) for f in factors])
+                return np.hstack([_gram(_times(_times(piece, f), lift), a, lift) for f in factors])
             inner = piece @ block[:-1]  # (rows, b)
-            sums = [(inner if f is None else inner * f) + a * block[-1] for f in factors]
-            own = np.hstack([each if f is None else each * f for each, f in zip(sums, factors, strict=True)])
+            weights = None if lift is None else lift * lift
+            sums = [_times(_times(inner, f) + a * block[-1], weights) for f in factors]
+            own = np.hstack([_times(each, f) for each, f in zip(sums, factors, strict=True)])
             return np.vstack([_combined(piece, own), a * np.hstack(sums).sum(axis=0)])
 
         return self._rows.map_chunks(part, *self._known, finish=finish)
@@ -79,13 +91,18 @@ def _combined(piece: Piece, coefficients: Array) -> Array:
     return piece.combined(coefficients) if isinstance(piece, CentredPiece) else np.asarray(piece.T @ coefficients)
 
 
-def _gram(rows: Piece, a: float) -> Array:
-    """Return the sum of outer products of the rows with the constant appended, (d + 1, d + 1)."""
+def _times(rows: Any, factors: Array | None) -> Any:
+    """Multiply every row by its own number, given as a column (rows, 1)."""
+    return rows if factors is None else rows * factors
+
+
+def _gram(rows: Piece, a: float, lift: Array | None) -> Array:
+    """Return the sum of outer products of the rows with the constant, times a lift, appended; (d + 1, d + 1)."""
     d = rows.shape[1]
     gram = np.empty((d + 1, d + 1))
     gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
-    gram[:d, d] = gram[d, :d] = a * np.asarray(rows.sum(axis=0)).ravel()
-    gram[d, d] = a * a * rows.shape[0]
+    gram[:d, d] = gram[d, :d] = a * np.asarray(_times(rows, lift).sum(axis=0)).ravel()
+    gram[d, d] = a * a * (rows.shape[0] if lift is None else float((lift * lift).sum()))
     return gram
 
 
@@ -118,6 +135,8 @@ def whole_looks(
     bits: BitSource,
     *,
     constant: float = CONSTANT,
+    lift: Lift | None = None,
+    count: float | None = None,
 ) -> list[Look]:
     """Release one look for each of the factors, all from one pass over the rows.
 
@@ -133,18 +152,23 @@ def whole_looks(
         Private noise.
     constant : float
         a; 0 for rows whose mean is known to be zero.
+    lift : Lift, optional
+        Of persons with several rows.
+    count : float, optional
+        Sum of the squares of its factors, released; without it the number of rows.
 
     Guarantee
     ---------
-    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3.
+    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
+    docs/explanation/several-rows.md, lemma 3.
     """
     n, d = rows.shape
-    gram = AugmentedGram(rows, factors, constant)
-    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.size)
+    gram = AugmentedGram(rows, factors, constant, lift)
+    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest)
     levels = shared_levels(bounds, mus)
     total = grid_total(gram.products(None), (d + 1, len(mus) * (d + 1)), levels[0].grid)
     return [
-        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n, constant)
+        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n if count is None else count, constant)
         for part, level in zip(np.hsplit(total, len(mus)), levels, strict=True)
     ]
 
@@ -155,7 +179,7 @@ def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
     return [noise_level(bounds, mu, grid=grid) for mu in mus]
 
 
-def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Array, float, Array]:
+def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[Array, float, Array]:
     """Return the shrunk mean of the rows, its noise, and the vector b whose b bᵀ the mean adds to the sum.
 
     Parameters
@@ -164,7 +188,7 @@ def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Arr
         Last column of the augmented sum, without the corner.
     noise : float
         Of its entries.
-    n : int
+    n : float
         Number of rows.
     constant : float
         a.
@@ -178,7 +202,7 @@ def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Arr
     return shrink * total / n, sigma / n, np.sqrt(shrink / n) * total
 
 
-def _about_mean(augmented: Array, noise: float, n: int, constant: float) -> Look:
+def _about_mean(augmented: Array, noise: float, n: float, constant: float) -> Look:
     d = len(augmented) - 1
     mean, mean_noise, added = mean_part(augmented[:d, d], noise, n, constant)
     return Look(augmented[:d, :d] - np.outer(added, added), noise, mean, mean_noise)
