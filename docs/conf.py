@@ -48,6 +48,7 @@ html_title = "privspan"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system says
 html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
