@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.registry import EPSILON, Case, Outcome, add, register
+from privspan.audit.registry import EPSILON, Case, add, register
+from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
     line_pairs,
@@ -166,10 +167,10 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 # ---- Several rows a person ---------------------------------------------------------------------------------------
 
 
-def of_persons(algorithm: Callable[..., Outcome]) -> Callable[..., Outcome]:
+def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column says whose each row is."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Outcome:
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
         return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
 
     return run
