@@ -21,6 +21,7 @@ extensions = [
     "numpydoc",
     "guarantee_section",
     "remaining_modules",
+    "tutorial_notebook",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",

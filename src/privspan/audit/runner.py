@@ -14,16 +14,18 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.registry import Case, registered
-from privspan.audit.releases import released_numbers
+from privspan.audit.releases import Released, released_numbers
 from privspan.audit.replay import ReplayError, Transcript, is_gaussian, replayed_epsilon
 from privspan.audit.results import AuditResult, Kind, Measure
 from privspan.audit.sampled import scalar_audit
@@ -193,6 +195,10 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
+def _repeatable(case: Case, number: int, table: NDArray[Any]) -> Released:
+    return case.run(table.copy(), number)
+
+
 def _spends_mu(case: Case, task: Task) -> bool:
     """Tell whether a release says that all it has spent is Gaussian, so that the claim is one about mu."""
     cost = getattr(case.run(case.pairs[task.case][0].copy(), 0), "cost", None)
@@ -210,7 +216,7 @@ def _run_replay(task: Task, runs: int, seed: int | None) -> _Seen:
         # The test of stable leverage is to say yes, after which more is spent than after no.
         with Transcript(answer=True) as transcript:
             try:
-                paths = transcript.paths(lambda table, number=number: case.run(table.copy(), number), first, second)
+                paths = transcript.paths(partial(_repeatable, case, number), first, second)
             except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
                 found.append(math.inf)
                 continue
