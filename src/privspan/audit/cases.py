@@ -58,7 +58,7 @@ for _name in baselines.__all__:
     if _name not in _OTHERWISE:
         add(_name, getattr(baselines, _name), moment_pairs(), 1)
 # Its claim is an epsilon, of which runs see most at a large delta; it has no other audit, so there are many.
-add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=15.0)
+add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=20.0)
 # The next abstains where the gap is below 2 plus noise.
 add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
 add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
