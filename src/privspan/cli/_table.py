@@ -117,6 +117,8 @@ def table_name(file: Path) -> str:
 
 
 def table_in_words(file: Path, table: RowSource | PersonTable) -> str:
-    """Return the name and the size, which is public."""
-    what = "rows" if hasattr(table, "person") else "persons"
+    """Return the name and the size, which is public: of persons with several rows, how many persons there are."""
+    from privspan.rows.persons import PersonTable
+
+    what = "persons" if isinstance(table, PersonTable) else "rows"
     return f"{table_name(file)}, {table.shape[0]:,} {what}, {table.shape[1]:,} columns"
