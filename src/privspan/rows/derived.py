@@ -20,6 +20,7 @@ class _Derived(RowSource):
         self._source = source
         self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
+        self.cheap = source.cheap
 
     @abstractmethod
     def _made(self, rows: Any) -> Any:

@@ -68,6 +68,8 @@ class RowSource(ABC):
     edges : (windows + 1,) int array, or None
         Where rows are cheap to read only together with their neighbours: the row numbers at which such windows
         begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
+    cheap : bool
+        Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
     """
 
     shape: tuple[int, int]
@@ -77,6 +79,7 @@ class RowSource(ABC):
     left_out: tuple[LeftOut, ...] = ()
     is_sparse: bool = False
     edges: NDArray[np.intp] | None = None
+    cheap: bool = False
 
     @abstractmethod
     def _take(self, numbers: NDArray[np.intp]) -> Any:

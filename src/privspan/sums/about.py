@@ -23,8 +23,8 @@ from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows, summed_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
 from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
-from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
-from privspan.sums.lengths import LONGEST, row_lengths
+from privspan.rows.unit import Rows, is_sparse
+from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean
 
 Array = NDArray[np.float64]
@@ -45,13 +45,7 @@ def lengths_about(source: Any, centre: Array | None) -> PerRow:
     centre : (d,) array or None
         None for zero.
     """
-    if centre is None:
-        return row_lengths(source)
-    if not is_sparse(source):
-        return row_lengths(less_mean(source, centre))
-    starts = range(0, source.shape[0], CHUNK_ROWS)
-    squares = [_squares_about(summed_rows(source[start : start + CHUNK_ROWS]), centre)[0] for start in starts]
-    return np.minimum(np.sqrt(np.concatenate(squares)), LONGEST)
+    return lengths_of(rows_about(source, centre, keep=False))
 
 
 def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, keep: bool = True) -> AnyRows:
@@ -118,6 +112,9 @@ class CentredSparseRows(Rows):
     def __init__(self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True) -> None:
         super().__init__(X, clip=clip, keep=keep)
         self._centre = centre
+
+    def _lengths(self, index: int, stored: Any) -> Array:
+        return np.asarray(np.sqrt(_squares_about(summed_rows(stored), self._centre)[0]))
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
         rows = summed_rows(self._source[numbers])

@@ -273,7 +273,8 @@ class _Course:
         return max(float(noisy[0]), sigma), sigma
 
     def _rows_about(self, centre: Centre) -> AnyRows:
-        return rows_about(self._source, centre.centre, keep=self._wide)
+        rows = rows_about(self._source, centre.centre, keep=False) if centre.rows is None else centre.rows
+        return rows.kept() if self._wide else rows
 
     def _looked(
         self,

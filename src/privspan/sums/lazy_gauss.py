@@ -28,7 +28,7 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
-from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
 
 Array = NDArray[np.float64]
@@ -77,14 +77,20 @@ class UnitGram:
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
-        if block is not None:
-            return self._rows.map_chunks(lambda piece: piece.T @ (piece @ block), finish=finish)
-        return self._rows.map_chunks(lambda piece: as_dense(piece.T @ piece), finish=finish)
+
+        def part(piece: Piece, scales: Array) -> Array:
+            factors = scales[:, None]
+            if block is not None:
+                return combined(piece, (piece @ block) * factors**2)
+            rows = piece * factors if isinstance(piece, np.ndarray) else piece  # sparse ones come with factors of 1
+            return as_dense(rows.T @ rows)
+
+        return self._rows.map_folded(part, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the error of two products: inner ones of length d, then sums over the chunk."""
-        inner = math.sqrt(columns) * relative_error(self.shape[1])
-        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS))
+        """Bound the error of two products: inner ones of length d and a factor, then sums over the chunk."""
+        inner = math.sqrt(columns) * relative_error(self.shape[1] + 4)
+        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS + 4))
 
 
 def as_dense(gram: Any) -> Array:

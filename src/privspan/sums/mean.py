@@ -27,7 +27,7 @@ from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRo
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input, combined, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.variance import typical_length
@@ -227,7 +227,7 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
 
 def row_sums(rows: AnyRows) -> ChunkSums:
     """Return the sum of the rows of each chunk, (columns,)."""
-    return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
+    return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None]).ravel())
 
 
 def coordinates_in(source: Any, subspace: Subspace) -> Any:
