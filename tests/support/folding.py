@@ -1,4 +1,4 @@
-"""Looks at rows whose factors are multiplied into thin products, against exact arithmetic on the rows they stand for."""
+"""Looks whose factors are multiplied into thin products, against exact arithmetic on the rows they stand for."""
 
 from fractions import Fraction
 
@@ -37,12 +37,12 @@ def exact_moment(vectors):
 
 def distance(computed, exact):
     """Return the Frobenius norm of the difference of an array and a matrix of fractions, in float64."""
-    off = [[Fraction(float(value)) - truth for value, truth in zip(*both)] for both in zip(computed, exact)]
-    return float(sum(entry * entry for row in off for entry in row)) ** 0.5
+    exactly = np.array([[Fraction(float(value)) for value in row] for row in computed])
+    return float(((exactly - np.array(exact)) ** 2).sum()) ** 0.5
 
 
 def errors_over_charges(seed, n=24, d=4, b=2):
-    """Return the largest error of a chunk of a look, whole or in a block of directions, over what is charged for it."""
+    """Return the largest error of a look, whole or in a block of directions, over what is charged for it."""
     rng = np.random.default_rng(seed)
     rows, f, a = Rows(adversarial_table(rng, n, d)), rng.random(n), 13.0 / 64.0
     vectors = folded_rows(rows)
@@ -53,12 +53,15 @@ def errors_over_charges(seed, n=24, d=4, b=2):
         (AugmentedGram(rows, [None]), [[*vector, Fraction(a)] for vector in vectors]),
         (
             AugmentedGram(rows, [f]),
-            [[*(Fraction(own) * x for x in vector), Fraction(a)] for own, vector in zip(f.tolist(), vectors)],
+            [
+                [*(Fraction(own) * x for x in vector), Fraction(a)]
+                for own, vector in zip(f.tolist(), vectors, strict=True)
+            ],
         ),
     ):
         moment, directions = exact_moment(lifted), block[: len(lifted[0])]
         columns = [[Fraction(float(entry)) for entry in column] for column in directions.T]
-        image = [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in moment]
+        image = np.array(moment) @ np.array(columns).T
         for products, exact, asked in ((source.products(None), moment, 0), (source.products(directions), image, b)):
             (chunk,) = products
             charge = source.chunk_error(asked)

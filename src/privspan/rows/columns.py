@@ -141,7 +141,7 @@ def _declared_booleans(X: Any, d: int) -> Bools:
     elif hasattr(type(X), "schema"):
         kinds = list(X.schema.types)
     else:
-        kinds = [getattr(X, "dtype", None)] * d
+        return np.full(d, str(getattr(X, "dtype", None)).startswith("bool"))  # one type for all columns
     found = np.array([str(kind).lower().startswith("bool") for kind in kinds], dtype=bool)
     return found if len(found) == d else np.zeros(d, dtype=bool)
 

@@ -196,11 +196,11 @@ class Rows:
         The function turns a piece (rows, d), and the same rows of the arrays `per_row` (n, ...) of what else is known
         of them, into a fresh array that is a sum over these rows.
         """
-        parts = (
-            (numbers.stop, function(piece, *(known[numbers] for known in per_row)))
-            for numbers, piece in self.pieces()
-        )
-        return self._chunk_sums(parts, finish)
+
+        def part(piece: Piece, numbers: slice) -> Array:
+            return function(piece, *(known[numbers] for known in per_row))
+
+        return self._chunk_sums(((numbers.stop, part(piece, numbers)) for numbers, piece in self.pieces()), finish)
 
     def map_folded(
         self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
@@ -267,7 +267,7 @@ class Rows:
         return found
 
     def clipped(self, clip: float) -> Rows:
-        """Return the same rows clipped to another length; what has been measured of dense ones is not measured again."""
+        """Return the same rows clipped to another length; what was measured of dense ones is not measured again."""
         other = copy(self)
         other._clip, other._squares, other._factors = clip, None, {}
         other._keep, other._kept, other._kept_bytes = False, {}, 0
@@ -332,7 +332,7 @@ def combined(piece: Piece, coefficients: Array) -> Array:
     """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
     if isinstance(piece, np.ndarray):
         return np.asarray(coefficients.T @ piece).T  # faster than the other way round
-    return np.asarray(piece.T @ coefficients if sparse.issparse(piece) else piece.combined(coefficients))
+    return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
 
 
 def piece_rows(d: int) -> int:

@@ -240,8 +240,8 @@ def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
         read = table[some.ravel()]
-        rows = np.hstack(list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices()))
-        rows = rows.reshape(*some.shape, d)
+        slices = list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices())
+        rows = (slices[0] if len(slices) == 1 else np.hstack(slices)).reshape(*some.shape, d)
         yield rows @ rows.transpose(0, 2, 1)
 
 

@@ -57,9 +57,10 @@ def leading_pairs(
 
     Up to `passes` blocks of `block_size` >= k directions are added to what is known already, the first at random.  It
     stops early when what another pass could change is small against the noise and against the gap; or, if `small` is
-    given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.  Returns k + 1
-    values, largest first, the last NaN where only k directions exist, and the vectors (d, k), orthonormal to working
-    precision.
+    given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.
+
+    Returns k + 1 values, largest first, the last NaN where only k directions exist, and the vectors (d, k),
+    orthonormal to working precision.
     """
     d = lazy.basis.shape[0]
     if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:

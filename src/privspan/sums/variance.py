@@ -178,5 +178,4 @@ def _octave_counts(lengths: Array) -> Array:
 def _row_lengths(source: object) -> PerRow:
     """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
     low, high = (2.0**octave for octave in _OCTAVES)
-    squares = open_unit_rows(source, clip=high).squared_lengths()
-    return per_row(lambda known: np.clip(np.sqrt(known) * high, low, high), squares)
+    return per_row(lambda lengths: np.clip(lengths, low, high), open_unit_rows(source, keep=False).lengths())
