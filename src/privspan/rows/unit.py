@@ -53,6 +53,7 @@ _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the su
 _SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
+_LONG_ROW = 4096  # columns
 _LONGEST_SPARSE = 2.0**64
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
@@ -330,8 +331,8 @@ class Rows:
 
 def combined(piece: Piece, coefficients: Array) -> Array:
     """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
-    if isinstance(piece, np.ndarray):
-        return np.asarray(coefficients.T @ piece).T  # faster than the other way round
+    if isinstance(piece, np.ndarray) and piece.shape[1] > _LONG_ROW:
+        return np.asarray(coefficients.T @ piece).T  # faster, for long rows, than the other way round
     return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
 
 
