@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.approximate import Aggregate, BlockSettings, block_step
 from privspan.blocks import plan as planner_blocks
 from privspan.privacy import Budget, Part, Release
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import dealt
@@ -27,6 +29,7 @@ from privspan.subspace import Subspace
 
 
 @entry
+@people
 def boosted_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -39,7 +42,9 @@ def boosted_subspace(
     aggregate: Aggregate = "stable",
     block_size: int | None = None,
     options: Mapping[str, object] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
@@ -59,8 +64,14 @@ def boosted_subspace(
         Wanted probability of failure.
     gamma, aggregate, block_size, options
         As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside
 from privspan.approximate import approximate_subspace
 from privspan.boosted import boosted_subspace
@@ -19,8 +20,10 @@ from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.planner import METHODS, plan_within
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable
+from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable.course import LABELS, course_within, delta_share
 from privspan.stable.records import stable_subspace
@@ -90,7 +93,7 @@ def _one_algorithm(
     X: object, k: int, *, epsilon: float, delta: float, gamma: float | None = None, rng: RandomLike = None
 ) -> Release:
     """Run the course that looks, chooses and never abstains; see docs/explanation/one-algorithm.md."""
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
     budget = Budget(epsilon, delta)
     ledger = MuLedger(budget, test_share=delta_share(source, k, budget, gamma=gamma))
@@ -201,6 +204,7 @@ class UselessPlanWarning(UserWarning):
 
 
 @entry
+@people
 def private_subspace(
     X: object,
     k: int,
@@ -209,7 +213,11 @@ def private_subspace(
     delta: float,
     method: PrivateMethod = "auto",
     gamma: float | None = None,
+    missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **options: Any,
 ) -> Release:
     """Learn the k-dimensional subspace that the rows of X lie near, by the course that suits the data.
@@ -234,8 +242,18 @@ def private_subspace(
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
         knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
         read off the data.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
+        zeros, as it always does with "exact".
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
     **options
         Further keyword arguments of the method that is named; refused with "auto".
 
@@ -267,6 +285,8 @@ def private_subspace(
     ('adaptive', True)
     """
     checks.one_of(PRIVATE_METHODS, method=method)
+    check_missing(missing)
+    X = X if missing == "fill" else with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
     if method != "auto":
         if gamma is not None:
             checks.probability(gamma=gamma)
@@ -274,7 +294,7 @@ def private_subspace(
         return ALGORITHMS[method].function(X, k, epsilon=epsilon, delta=delta, rng=rng, **options)
     if options:
         raise TypeError(f'`{next(iter(options))}` must be given only with a method that takes it, not with "auto".')
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))

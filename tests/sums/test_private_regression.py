@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows import partition_rows
 from privspan.rows.unit import Rows
@@ -55,8 +55,8 @@ def split_run(table):
     return private_regression(table[:, :-1], table[:, -1], **BUDGET, **BOUNDS, rng=3)
 
 
-def test_a_whole_run_spends_no_more_than_mu(monkeypatch):
-    spent = Transcript(monkeypatch).spent_by(split_run, *opposite_targets())
+def test_a_whole_run_spends_no_more_than_mu():
+    spent = spent_by(split_run, *opposite_targets())
     mu = Budget(**BUDGET).mu
     assert 0.99 * mu**2 <= spent <= mu**2
 
@@ -64,7 +64,7 @@ def test_a_whole_run_spends_no_more_than_mu(monkeypatch):
 def test_a_planted_fault_is_seen(monkeypatch):
     """The sensitivity of the second moments alone, as if targets were public."""
     monkeypatch.setattr(regression, "moment_bounds", lambda n, k: SumBounds(1.0, 0.0, k * k, 2.0 * n))
-    spent = Transcript(monkeypatch).spent_by(split_run, *opposite_targets())
+    spent = spent_by(split_run, *opposite_targets())
     assert spent > 2 * Budget(**BUDGET).mu ** 2
 
 
@@ -96,10 +96,10 @@ def test_a_subspace_saves_noise_and_an_offset_gives_an_intercept():
     assert np.sqrt(np.mean(((X - offset) @ plain.coefficients - y) ** 2)) > 3 * np.sqrt(np.mean(errors**2))
 
 
-def test_a_record_that_is_not_finite_counts_as_zero():
+def test_a_gap_counts_as_zero_and_a_record_without_a_target_does():
     X, y = np.ones((10, 2)), np.ones(10)
-    zero = X.copy()
-    zero[3] = 0.0
+    zero, gap = X.copy(), X.copy()
+    zero[3], gap[3, 0] = 0.0, 0.0
     wanted = private_regression(zero, y, **BUDGET, **BOUNDS, rng=0).coefficients
     for value in (np.nan, np.inf, -np.inf):
         bad_target, bad_row = y.copy(), X.copy()
@@ -107,7 +107,12 @@ def test_a_record_that_is_not_finite_counts_as_zero():
         np.testing.assert_array_equal(
             private_regression(X, bad_target, **BUDGET, **BOUNDS, rng=0).coefficients, wanted
         )
-        np.testing.assert_array_equal(private_regression(bad_row, y, **BUDGET, **BOUNDS, rng=0).coefficients, wanted)
+        np.testing.assert_array_equal(
+            private_regression(bad_row, y, **BUDGET, **BOUNDS, rng=0).coefficients,
+            private_regression(gap, y, **BUDGET, **BOUNDS, rng=0).coefficients,
+        )
+        spoiled = private_regression(bad_row, y, **BUDGET, **BOUNDS, missing="zero-row", rng=0)
+        np.testing.assert_array_equal(spoiled.coefficients, wanted)
 
 
 class Secretive:

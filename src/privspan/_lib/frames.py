@@ -48,11 +48,25 @@ def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
     """
     if isinstance(X, list | tuple):
         return _listed(X)
+    openers = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}
+    package = frame_package(X)
+    return None if package is None else openers[package](as_frame(X), name)
+
+
+def frame_package(X: object) -> str | None:
+    """Return whose way of reading a table or a column is taken: "pandas", "polars" or "pyarrow"; None for none."""
     packages = {base.__module__.partition(".")[0] for base in type(X).__mro__}
-    for package, opener in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
-        if package in packages:
-            return opener(X, name)
-    return _arrow(_from_stream(X), name) if hasattr(X, "__arrow_c_stream__") else None
+    known = next((package for package in ("pandas", "polars", "pyarrow") if package in packages), None)
+    return "pyarrow" if known is None and hasattr(X, "__arrow_c_stream__") else known
+
+
+def as_frame(X: Any) -> Any:
+    """Return what offers an Arrow stream as an Arrow table or column, and all else as it is."""
+    return _from_stream(X) if frame_package(X) == "pyarrow" and _is_foreign(X) else X
+
+
+def _is_foreign(X: object) -> bool:
+    return all(base.__module__.partition(".")[0] != "pyarrow" for base in type(X).__mro__)
 
 
 def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:

@@ -91,6 +91,11 @@ class Bingham:
         return vectors, envelope_variances(self.weight * (values[0] - values))
 
 
+def drawn_direction(matrix: Array, weight: float, tries: int, generator: np.random.Generator) -> Array | None:
+    """Draw from the exponential mechanism on the sphere, or return None when the tries are used up."""
+    return Bingham(matrix, weight).draw(tries, generator)
+
+
 def deflated_vectors(
     matrix: Array, k: int, weight: float, tries: int, generator: np.random.Generator
 ) -> Array | None:
@@ -99,7 +104,7 @@ def deflated_vectors(
     found = np.zeros((d, 0))
     for _ in range(k):
         rest = np.linalg.qr(found, mode="complete")[0][:, found.shape[1] :] if found.size else np.eye(d)
-        direction = Bingham(rest.T @ matrix @ rest, weight).draw(tries, generator)
+        direction = drawn_direction(rest.T @ matrix @ rest, weight, tries, generator)
         if direction is None:
             return None
         found = np.column_stack([found, rest @ direction])

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from privspan._lib import checks
 from privspan._lib.entry import entry
@@ -206,6 +207,20 @@ def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Arr
     factor = np.tril(generator.standard_normal((d, d)), -1)
     factor[np.diag_indices(d)] = np.sqrt(generator.chisquare(degrees - np.arange(d)))
     return factor
+
+
+def wishart_root(root: Array, degrees: int, generator: np.random.Generator, *, inverse: bool = False) -> Array:
+    """Return a (d, d) root of a Wishart draw, or of an inverse one, with scale R Rᵀ and at least d degrees."""
+    factor = bartlett_factor(len(root), degrees, generator)
+    if not inverse:
+        return np.asarray(root @ factor)
+    # (T Tᵀ)^-1 = T^-ᵀ T^-1, so R T^-ᵀ is a root of the inverse draw.
+    return np.asarray(solve_triangular(factor, root.T, lower=True).T)
+
+
+def add_laplace(values: Array, scale: float, generator: np.random.Generator) -> Array:
+    """Add Laplace noise to each of the values."""
+    return values + generator.laplace(scale=scale, size=values.shape)
 
 
 def haar_rotation(k: int, generator: np.random.Generator) -> Array:

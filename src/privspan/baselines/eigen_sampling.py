@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from privspan.baselines._bingham import deflated_vectors, plan_draws
-from privspan.baselines._common import baseline, open_table, second_moment, spectrum
+from privspan.baselines._common import add_laplace, baseline, open_table, second_moment, spectrum
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
@@ -43,8 +43,8 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     step, tries, parts = plan_draws(table, what, laplace_steps=1)
     generator = table.generator()
     matrix = second_moment(table).matrix
-    noise = generator.laplace(scale=_EIGENVALUE_CHANGE / step, size=table.k)
-    eigenvalues = np.sort(spectrum(matrix)[0][: table.k] + noise)[::-1]  # (k,)
+    eigenvalues = add_laplace(spectrum(matrix)[0][: table.k], _EIGENVALUE_CHANGE / step, generator)
+    eigenvalues = np.sort(eigenvalues)[::-1]  # (k,)
     vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, generator)
     found = None if vectors is None else Subspace(vectors)
     extras = {"eigenvalues": tuple(eigenvalues.tolist())}

@@ -8,10 +8,9 @@ two tables exchanged.  So ψ is calibrated as w² there.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from privspan._lib import checks
-from privspan.baselines._common import bartlett_factor, baseline, leading_subspace, open_table, shifted_root
+from privspan.baselines._common import baseline, leading_subspace, open_table, shifted_root, wishart_root
 from privspan.baselines._renyi import covariance_ridge
 from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Release
@@ -46,9 +45,7 @@ def inverse_wishart(
     checks.integer_at_least(table.d, degrees=degrees)
     ridge = covariance_ridge(degrees, table.budget)
     root = shifted_root(table, ridge)  # of A + ψ I
-    factor = bartlett_factor(table.d, degrees, table.generator())
-    # (T Tᵀ)^-1 = T^-ᵀ T^-1, so root T^-ᵀ is a root of the inverse Wishart draw.
-    sample = solve_triangular(factor, root.T, lower=True).T * np.sqrt(degrees)
+    sample = wishart_root(root, degrees, table.generator(), inverse=True) * np.sqrt(degrees)
     found = leading_subspace(sample @ sample.T, table.k)
     part = table.whole("inverse Wishart draw")
     return table.release("inverse_wishart", found, part, degrees=int(degrees), ridge=ridge)

@@ -9,7 +9,7 @@ costs nothing.
 from __future__ import annotations
 
 from privspan._lib import checks
-from privspan.baselines._common import Table, bartlett_factor, baseline, leading_subspace, open_table, shifted_root
+from privspan.baselines._common import Table, baseline, leading_subspace, open_table, shifted_root, wishart_root
 from privspan.baselines._renyi import covariance_ridge
 from privspan.privacy import Release, rho_from_budget
 from privspan.privacy.randomness import RandomLike
@@ -44,7 +44,7 @@ def johnson_lindenstrauss(
     draws = public_draws(table) if draws is None else draws
     checks.integer_at_least(table.d, draws=draws)
     ridge = covariance_ridge(draws, table.budget)
-    sample = shifted_root(table, ridge) @ bartlett_factor(table.d, draws, table.generator())
+    sample = wishart_root(shifted_root(table, ridge), draws, table.generator())
     found = leading_subspace(sample @ sample.T / draws, table.k)
     part = table.whole("normal vectors with the noisy covariance")
     return table.release("johnson_lindenstrauss", found, part, draws=int(draws), ridge=ridge)

@@ -27,6 +27,7 @@ from privspan._lib.watch import rows_seen
 from privspan.blocks.kernels import Array, Votes, bases_of, spectra_of
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, PartitionOrders, RowOrder, Table, public_order
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse
 
 _CHUNK_BYTES = 2**23
@@ -70,6 +71,9 @@ def _of_blocks(
         values, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return values, votes
     assert not isinstance(order, PartitionOrders)
+    if isinstance(X, PersonTable):  # a block of persons is the block of all their rows
+        order = X.slots(np.arange(len(X)) if order is None else order)
+        return _of_blocks(X.rows, block_size * X.width, order, kernel, shape)
     t = X.shape[0] // block_size
     values, votes = np.zeros((t, *shape)), np.zeros(t, dtype=bool)
     chunks = _narrowed_blocks if is_sparse(X) else _chunks

@@ -59,9 +59,8 @@ def _with_care(blocks: Array, kernel: Kernel) -> tuple[Array, Votes]:
 
 
 def _cleaned(block: Array) -> Array:
-    """Turn non-finite rows into zero rows and scale by a power of two so that the largest entry is about 1."""
-    finite = np.asarray(np.isfinite(block).all(axis=1))  # (m,)
-    clean = np.where(finite[:, None], block, 0.0)  # (m, d)
+    """Turn gaps into zeros and scale by a power of two so that the largest entry is about 1."""
+    clean = np.where(np.isfinite(block), block, 0.0)  # (m, d)
     exponent = int(np.frexp(np.abs(clean).max())[1])
     return np.ldexp(clean, -exponent)
 

@@ -15,6 +15,7 @@ from privspan._lib import checks
 from privspan._lib.entry import outside
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy import Budget
+from privspan.privacy.persons import MOST_ROWS
 from privspan.rows import RowSource
 from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
 from privspan.rows.compressed import compressed_rows
@@ -41,8 +42,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         Columns of booleans have them by themselves.
     scale : mapping or (n_features,) array, optional
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    max_rows : int, default=8
+        How many rows of a person are looked at, at most, where ``fit`` is told `groups`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
@@ -92,6 +98,10 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     with_mean: bool = True
     bounds: PublicBounds | None = None
     scale: PublicNumbers | None = None
+    max_rows: int = MOST_ROWS
+
+    def _rows_of_a_person(self) -> int:
+        return self.max_rows
 
     def _takes_sparse(self) -> bool:
         return not self.with_mean

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, spendable
 from privspan._lib.watch import rows_seen
 from privspan.exact.arithmetic import IntegerRows, integer_rows
@@ -24,6 +25,7 @@ from privspan.exact.plan import DEFAULT_MAX_BITS, DEFAULT_MAX_WORK, ExactMethod,
 from privspan.exact.search import majority_winner
 from privspan.exact.votes import vote_winner
 from privspan.privacy import Budget, Part, Release
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
 from privspan.privacy.selection import RELEASE_RULES, ReleaseRule, releases
 from privspan.rows import PartitionedTable, RowSource
@@ -43,6 +45,7 @@ _DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
 
 
 @entry
+@people
 def exact_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -57,7 +60,9 @@ def exact_subspace(
     block_size: int | None = None,
     names: Sequence[str] | None = None,
     options: Mapping[str, object] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Find the k-dimensional subspace that holds most records exactly, privately, or abstain.
@@ -100,8 +105,14 @@ def exact_subspace(
         ``max_work`` (int, 10**8 by default): refuse gap-max before any data is touched when it would look at more
         points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
         need more bits counts as zero.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -135,17 +146,17 @@ def exact_subspace(
     expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
     source = as_rows_input(X, accept_sparse=False)
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
-    table = np.asarray(source)  # a file is read as a whole
-    rows_seen(len(table))
-    names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
+    names = _column_names(X, source) if names is None else _checked_names(names, source.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
     wish: dict[str, Any] = {"method": method, "rule": rule, "release": release}
     plan = plan_exact(
-        len(table), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
+        len(source), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
     )
     streams = open_streams(rng)
+    table = np.asarray(source)  # a file is read as a whole
+    rows_seen(len(table))
     rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
     budget = Budget(epsilon, delta)
     decision, search = budget.reserve_delta(plan.search_share)

@@ -20,7 +20,7 @@ from privspan._lib.frozen import plain
 from privspan._lib.strict_json import Kind, fields, flag, listed, mapping, number, one_of, optional, text, whole
 from privspan.pca import BY_PCA
 from privspan.planner import METHODS, Plan
-from privspan.privacy import NEIGHBOURS, PrivacyCost, Release
+from privspan.privacy import NEIGHBOURS, PERSONS, PrivacyCost, Release
 from privspan.private import ALGORITHMS, BESIDES, Method
 from privspan.subspace import Subspace
 from privspan.subspace import file as _subspace_file
@@ -68,10 +68,13 @@ _PARAMETERS: dict[str, Kind] = {
     "n": whole(1),
     "d": whole(1),
     "k": whole(1),
+    "max_rows": whole(1),
     "centring": one_of(("none", "pair differences", "private mean", "public centre", "localised rounds")),
     "course": text,
     "rounds": whole(0),
     "typical_length": optional(number(0)),
+    "share": number(0, 1),
+    "considered": whole(1),
     "left_out": listed(_column),
     "robust": flag,
     "affine": flag,
@@ -206,6 +209,7 @@ def _release(subspace: Subspace, values: object) -> Release:
         "captured_variance": number(0),
         "captured_variance_std": noise,
         "found": whole(0),
+        "components_std": listed(by_column, k),
         "explained_variance": along,
         "explained_variance_std": along,
         "explained_variance_ratio": along,
@@ -227,7 +231,7 @@ def _release(subspace: Subspace, values: object) -> Release:
 
 def _cost(values: object) -> PrivacyCost:
     budget = {"epsilon": number(0), "delta": number(0, 1)}
-    found = fields(values, **budget, neighbours=one_of((NEIGHBOURS,)), parts=listed(mapping))
+    found = fields(values, **budget, neighbours=one_of((NEIGHBOURS, PERSONS)), parts=listed(mapping))
     for part in found["parts"]:
         fields(part, name=text, **budget, mu=optional(number(0)))
     return PrivacyCost.from_dict(found)
@@ -245,5 +249,7 @@ def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
 
 
 def _array_or_value(value: object) -> object:
-    numbers = isinstance(value, list) and all(isinstance(entry, int | float) for entry in value)
-    return np.asarray(value, dtype=np.float64) if numbers else value
+    rows = value if isinstance(value, list) and value and all(isinstance(row, list) for row in value) else [value]
+    numbers = all(isinstance(row, list) and all(isinstance(entry, int | float) for entry in row) for row in rows)
+    even = numbers and len({len(row) for row in rows}) == 1  # type: ignore[arg-type]
+    return np.asarray(value, dtype=np.float64) if even else value

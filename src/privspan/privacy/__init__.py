@@ -3,24 +3,28 @@
 from privspan._lib.entry import WeakPrivacyWarning
 from privspan.privacy.cost import (
     NEIGHBOURS,
+    PERSONS,
     AbstentionWarning,
     Budget,
     NotPrivateWarning,
     Part,
     PrivacyCost,
     Release,
+    TransformedRowsWarning,
 )
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [
     "NEIGHBOURS",
+    "PERSONS",
     "AbstentionWarning",
     "Budget",
     "NotPrivateWarning",
     "Part",
     "PrivacyCost",
     "Release",
+    "TransformedRowsWarning",
     "WeakPrivacyWarning",
     "compose_mu",
     "delta_from_mu",

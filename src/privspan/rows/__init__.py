@@ -21,6 +21,7 @@ from privspan.rows.files.draft import draft_schema
 from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
 from privspan.rows.gathered import GatheredRows
+from privspan.rows.ids import id_codes, split_ids
 from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
 from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 
@@ -40,10 +41,12 @@ __all__ = [
     "UnreadableFileError",
     "WindowedSource",
     "draft_schema",
+    "id_codes",
     "mapped_rows",
     "open_rows",
     "partition_rows",
     "partitioned",
     "partitioned_column",
     "read_schema",
+    "split_ids",
 ]

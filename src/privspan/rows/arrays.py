@@ -137,7 +137,9 @@ class HeldRows(RowSource):
 
 def as_source(table: RowSource | NDArray[Any]) -> RowSource:
     """Return a source of rows as it is, and one that lends the rows of an array in memory."""
-    return table if isinstance(table, RowSource) else HeldRows(table.shape, table.dtype, lambda: table)
+    if isinstance(table, RowSource):
+        return table
+    return HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
 
 
 def open_npy(path: Path) -> RowSource:
@@ -145,7 +147,7 @@ def open_npy(path: Path) -> RowSource:
     with damage_told(
         f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
     ):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")  # `np.load` would leave a damaged archive open
     check_numbers(path.name, array.shape, array.dtype)
     source = mapped_rows(array)
     assert isinstance(source, RowSource)

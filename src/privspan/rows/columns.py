@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan.rows.persons import PersonTable
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -136,6 +137,8 @@ def column_names(X: Any) -> list[str] | None:
 
 def _declared_booleans(X: Any, d: int) -> Bools:
     """Tell which columns a table declares as booleans; (d,)."""
+    if isinstance(X, PersonTable):
+        return _declared_booleans(X.declared, d)
     if hasattr(type(X), "dtypes"):
         kinds = list(X.dtypes)
     elif hasattr(type(X), "schema"):

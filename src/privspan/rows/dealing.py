@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.persons import PersonTable
 
-Table: TypeAlias = NDArray[np.generic] | RowSource | PartitionedTable
+Table: TypeAlias = NDArray[np.generic] | RowSource | PartitionedTable | PersonTable
 
 
 @dataclass(frozen=True)

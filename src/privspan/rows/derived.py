@@ -13,7 +13,7 @@ from scipy import sparse
 from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
 
 
-class _Derived(RowSource):
+class Derived(RowSource):
     """A source whose row i is made of rows of another source."""
 
     def __init__(self, source: RowSource) -> None:
@@ -21,6 +21,7 @@ class _Derived(RowSource):
         self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.cheap = source.cheap
+        self.person, self.read_ids = source.person, source.read_ids
 
     @abstractmethod
     def _made(self, rows: Any) -> Any:
@@ -37,7 +38,7 @@ class _Derived(RowSource):
         return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
-class ShiftedRows(_Derived):
+class ShiftedRows(Derived):
     """Every row of a dense source less one vector, in float64.
 
     Parameters
@@ -55,7 +56,7 @@ class ShiftedRows(_Derived):
         return less(rows, self._shift)
 
 
-class RowsWithConstant(_Derived):
+class RowsWithConstant(Derived):
     """Every row of a dense source less one vector, with a constant as its last entry, in float64."""
 
     def __init__(self, source: RowSource, shift: NDArray[np.float64], constant: float) -> None:
@@ -67,7 +68,7 @@ class RowsWithConstant(_Derived):
         return less_with_constant(rows, self._shift, self._constant)
 
 
-class ScaledColumns(_Derived):
+class ScaledColumns(Derived):
     """Every column of a source times a number of its own, in float64.
 
     Parameters
@@ -85,7 +86,7 @@ class ScaledColumns(_Derived):
         return times(rows, self._factors)
 
 
-class SelectedColumns(_Derived):
+class SelectedColumns(Derived):
     """Some columns of a source.
 
     Parameters
@@ -174,10 +175,10 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
 
 
 def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
-    """Return rows less a vector, with a constant as their last entry."""
+    """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
     made = np.empty((rows.shape[0], rows.shape[1] + 1))
     less(rows, subtrahend, out=made[:, :-1])
-    made[:, -1] = constant
+    made[:, -1] = np.where(np.isfinite(made[:, :-1]).any(axis=1), constant, np.nan)
     return made
 
 

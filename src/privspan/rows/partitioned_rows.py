@@ -4,7 +4,7 @@
 where the partition lives.  So chunks are cut inside partitions: at most 4096 rows each, by row number and the public
 lengths of the partitions, which is all that lemma 3 of docs/explanation/everyday-pca.md asks of them.  What is known
 of single rows stays there as `RowValues`; sums over chunks are rounded to their grid there, added exactly, and only
-the total travels.
+the total travels.  `PersonRows` has the same methods too and averages over the rows of a person.
 
 An algorithm that opens its rows by `open_unit_rows` and looks at them through `map_rows`, `per_row`, `map_chunks`,
 `map_folded` and `known_chunks` alone runs wherever its rows are.
@@ -21,9 +21,11 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows import PartitionedTable
 from privspan.rows.partitions import Part, Place
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows
+from privspan.rows.persons import PersonTable, PersonValues
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -101,15 +103,17 @@ class RowValues:
 
 
 PerRow: TypeAlias = Any
-"""One entry per row: an array (n, ...), or `RowValues`."""
+"""One entry per row: an array (n, ...), `RowValues` or `PersonValues`."""
 
 
 def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
     """Return what a function makes of things known of every row, entry i from entries i.
 
-    These are arrays (n, ...), or all of them `RowValues` of one table.
+    These are arrays (n, ...), or all of them `RowValues` or `PersonValues` of one table.
     """
     first = known[0]
+    if isinstance(first, PersonValues):
+        return PersonValues(function(*(values.slots for values in known)), first.width)
     if not isinstance(first, RowValues):
         return function(*known)
     parts = first.place.map(function, *(values.parts for values in known))
@@ -119,18 +123,27 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
 def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = False) -> ChunkSums:
     """Return one sum per chunk of rows, of things known of every row (as for `per_row`).
 
-    The function turns arrays (rows, ...) into a fresh array that is a sum over these rows.  Where it is `exact`, as
-    counts are, chunks may have any number of rows, and there are few.
+    The function turns arrays (rows, ...) into a fresh array that is a sum over these rows; it is averaged over those
+    of a person.  Where it is `exact`, as counts are, chunks of rows may have any length, and there are few.
     """
-    first, chunks = known[0], partial(_chunks_of, function, _MANY_ROWS if exact else CHUNK_ROWS)
+    first, chunks = known[0], partial(_chunks_of, function, step=_MANY_ROWS if exact else CHUNK_ROWS)
+    if isinstance(first, PersonValues):
+        step = whole_persons(CHUNK_ROWS, first.width)
+        slots = [values.slots for values in known]
+        return (part / first.width for part in _chunks_of(function, *slots, step=step))
     if not isinstance(first, RowValues):
         return chunks(*known)
     return PartitionedSums(first.place, first.lengths, chunks, tuple(values.parts for values in known))
 
 
-def _chunks_of(function: Callable[..., Array], size: int, *known: NDArray[Any]) -> Iterator[Array]:
-    for start in range(0, len(known[0]), size):
-        yield function(*(values[start : start + size] for values in known))
+def _chunks_of(function: Callable[..., Array], *known: NDArray[Any], step: int = CHUNK_ROWS) -> Iterator[Array]:
+    for start in range(0, len(known[0]), step):
+        yield function(*(values[start : start + step] for values in known))
+
+
+def count_error(values: PerRow) -> float:
+    """Bound the float64 error of a count over one chunk: none for rows, one rounding for averages over persons."""
+    return CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(values, PersonValues) else 0.0
 
 
 class PartitionedRows:
@@ -218,10 +231,68 @@ def _piece_sums(
     return method(rows, function, *known, finish=finish)
 
 
-AnyRows: TypeAlias = Rows | PartitionedRows
+class PersonRows:
+    """The rows of persons, each scaled as by `Rows`; what is summed over rows is averaged over those of a person.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of all slots, with `width` as its grain.
+    width : int
+        Rows of a person.
+    """
+
+    def __init__(self, rows: Rows, width: int) -> None:
+        self.slots, self.width, self.dense = rows, width, not rows.is_sparse
+        self.shape = (rows.shape[0] // width, rows.shape[1])
+
+    def map_chunks(
+        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
+    ) -> Iterator[Any]:
+        """Yield one sum per chunk, over persons; see `privspan.rows.unit.Rows.map_chunks`."""
+
+        def averaged(piece: Piece, *slots: NDArray[Any]) -> Array:
+            return np.asarray(function(piece, *slots) / self.width)
+
+        return self.slots.map_chunks(averaged, *(values.slots for values in known), finish=finish)
+
+    def map_folded(
+        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
+    ) -> Iterator[Any]:
+        """Yield one sum per chunk of scaled rows, whose factors are 1: lifts of persons are proven for these."""
+
+        def scaled(piece: Piece, *slots: NDArray[Any]) -> Array:
+            return function(piece, np.ones(piece.shape[0]), *slots)
+
+        return self.map_chunks(scaled, *known, finish=finish)
+
+    def clipped(self, clip: float) -> PersonRows:
+        """Return the same rows clipped to another length."""
+        return PersonRows(self.slots.clipped(clip), self.width)
+
+    def kept(self) -> PersonRows:
+        """Return the same rows, kept between passes if there are few enough."""
+        return PersonRows(self.slots.kept(), self.width)
+
+    def lengths(self) -> PersonValues:
+        """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
+        return PersonValues(self.slots.lengths(), self.width)
+
+    def map_rows(self, function: Callable[[Piece], Any]) -> PersonValues:
+        """Return one result per row; see `privspan.rows.unit.Rows.map_rows`."""
+        return PersonValues(self.slots.map_rows(function), self.width)
+
+    def squared_lengths(self) -> PersonValues:
+        """Return the computed squared length of every cleaned row."""
+        return PersonValues(self.slots.squared_lengths(), self.width)
+
+
+AnyRows: TypeAlias = Rows | PartitionedRows | PersonRows
 
 
 def open_unit_rows(X: Any, *, clip: float | None = None, keep: bool = True) -> AnyRows:
     """Return the rows of a table that `as_rows_input` has let in, wherever they are."""
+    if isinstance(X, PersonTable):
+        return PersonRows(Rows(X.rows, clip=clip, keep=keep, grain=X.width), X.width)
     kind = PartitionedRows if isinstance(X, PartitionedTable) else Rows
     return kind(X, clip=clip, keep=keep)

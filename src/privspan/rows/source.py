@@ -70,6 +70,8 @@ class RowSource(ABC):
         begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
     cheap : bool
         Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
+    person : str or None
+        The column of the file that says whose each row is, where one was named; it is not among the d.
     """
 
     shape: tuple[int, int]
@@ -80,6 +82,14 @@ class RowSource(ABC):
     is_sparse: bool = False
     edges: NDArray[np.intp] | None = None
     cheap: bool = False
+    person: str | None = None
+    read_ids: Callable[[], NDArray[np.intp]] | None = None  # set by whoever opens a file with such a column
+
+    def ids(self) -> NDArray[np.intp]:
+        """Return a code per row, equal where rows are of one `person`, and -1 for a row without an id; (n,)."""
+        if self.read_ids is None:
+            raise ValueError("No column says whose each row is; name one when the file is opened.")
+        return self.read_ids()
 
     @abstractmethod
     def _take(self, numbers: NDArray[np.intp]) -> Any:

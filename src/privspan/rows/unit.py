@@ -3,7 +3,8 @@
 Every record is divided by its own length, so no bound on the data is asked of anybody and the subspace the rows
 span stays what it was.  That the result is no longer than 1 is a theorem about float64, not a hope: the length is
 computed from values that can neither overflow nor underflow, and inflated by more than its rounding error before it
-divides (docs/explanation/everyday-pca.md, lemma 1).  A row with a non-finite entry becomes the zero row.
+divides (docs/explanation/everyday-pca.md, lemma 1).  An entry that is not finite is a gap and counts as 0: rows about
+a released centre have it filled with that centre (docs/explanation/gaps.md).
 
 Rows are cut by row number alone: into chunks of 4096, whose sums are the unit of exact adding (`sums.grid`), and
 these into pieces that fit in memory.  Replacing a record touches one chunk, and every row is cleaned from its own
@@ -34,6 +35,7 @@ from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
+from privspan.rows.persons import PersonTable
 
 Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
@@ -59,24 +61,41 @@ _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
 def as_rows_input(
-    X: object, *, min_rows: int = 1, accept_sparse: bool = True, accept_partitions: bool = False
+    X: object,
+    *,
+    min_rows: int = 1,
+    accept_sparse: bool = True,
+    accept_partitions: bool = False,
+    accept_persons: bool = False,
 ) -> Any:
-    """Return `X` as an array, a CSR array, a RowSource or a PartitionedTable (n, d), by type, dtype and shape alone.
+    """Return `X` as an array, CSR array, RowSource, PartitionedTable or PersonTable (n, d), by type and shape alone.
 
     It takes anything NumPy can view as numbers, memory maps (which become sources that are read in pieces), SciPy's
     sparse tables, sources, and Dask tables.  The dtype follows from the declared types of `X`: arrays, sparse tables
     and sources keep theirs, all else is float32 or float64.  Without `accept_partitions`, a table in partitions
-    becomes a source that brings its rows here, one partition at a time.
+    becomes a source that brings its rows here, one partition at a time; without `accept_persons`, persons with
+    several rows become one row each.
     """
     table: Any = partitioned(X)
+    if isinstance(table, RowSource) and table.person is not None:  # whose rows would count as persons each
+        raise TypeError(
+            f"`X` was opened with persons of several rows, in column {table.person!r}, which this does not take. "
+            "Make one row per person of the file, or open it without `person`."
+        )
     if isinstance(table, PartitionedTable) and not accept_partitions:
         table = GatheredRows(table)
-    if isinstance(table, RowSource | PartitionedTable) or (accept_sparse and sparse.issparse(table)):
-        table = _checked_table(table, min_rows, accept_sparse)
-    else:
-        table = mapped_rows(checks.matrix(table, min_rows=min_rows))
+    if isinstance(table, PersonTable) and not accept_persons:
+        table = table.one_each()
+    table = as_table(table, min_rows=min_rows, accept_sparse=accept_sparse)
     rows_known(int(table.shape[0]))
     return table
+
+
+def as_table(table: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Any:
+    """Do the same with a table that is no longer another package's; how many rows it has is told to nobody."""
+    if isinstance(table, RowSource | PartitionedTable | PersonTable) or (accept_sparse and sparse.issparse(table)):
+        return _checked_table(table, min_rows, accept_sparse)
+    return mapped_rows(checks.matrix(table, min_rows=min_rows))
 
 
 def _checked_table(table: Any, min_rows: int, accept_sparse: bool) -> Any:
@@ -88,11 +107,13 @@ def _checked_table(table: Any, min_rows: int, accept_sparse: bool) -> Any:
         raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
     if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
         raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
-    return table if isinstance(table, RowSource | PartitionedTable) else compressed_rows(table)
+    return table if isinstance(table, RowSource | PartitionedTable | PersonTable) else compressed_rows(table)
 
 
 def is_sparse(X: object) -> bool:
     """Tell whether a table, or a source of rows, is sparse."""
+    if isinstance(X, PersonTable):
+        X = X.rows
     return X.is_sparse if isinstance(X, RowSource) else bool(sparse.issparse(X))
 
 
@@ -108,22 +129,26 @@ class Rows:
         divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
     keep : bool, default=True
         Whether cleaned rows may be kept between passes, if there are few enough.
+    grain : int, default=1
+        So many consecutive rows belong together: no border of a piece or a chunk is between them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rows = Rows(np.array([[3.0, 4.0], [np.nan, 1.0], [1e-200, 0.0]]))
+    >>> rows = Rows(np.array([[3.0, 4.0], [np.nan, 2.0], [1e-200, 0.0]]))
     >>> next(rows.pieces())[1].round(6)
     array([[0.6, 0.8],
-           [0. , 0. ],
+           [0. , 1. ],
            [1. , 0. ]])
     """
 
-    def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True) -> None:
+    def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True, grain: int = 1) -> None:
         self._source = X
         self._clip = clip
+        self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self._piece_rows = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1])
+        self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
+        self._piece_rows = whole_persons(CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]), grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._few = stored <= _KEPT_BYTES
@@ -232,7 +257,7 @@ class Rows:
                 total = part
             else:
                 total += part
-            if stop % CHUNK_ROWS == 0 or stop == self.shape[0]:
+            if stop % self._chunk_rows == 0 or stop == self.shape[0]:
                 yield total if finish is None else finish(total)
                 total = None
 
@@ -342,6 +367,11 @@ def piece_rows(d: int) -> int:
     return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, most.bit_length() - 1)))
 
 
+def whole_persons(rows: int, grain: int) -> int:
+    """Return the largest of grain, 2 grain, 4 grain, … that is at most so many rows, and at least one grain."""
+    return grain << max(0, (rows // grain).bit_length() - 1)
+
+
 def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
     """Return a fresh copy of rows, dense or CSR, of length at most 1 (see `Rows`), each from its own entries."""
     return _scaled_sparse(source, clip) if sparse.issparse(source) else _scaled_dense(source, clip)[0]
@@ -367,7 +397,7 @@ def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = No
 
 
 def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
-    """Scale again, with care, the rows of these numbers."""
+    """Scale again, with care, the rows of these numbers, which may have gaps."""
     near_one, exponents = _near_one(source, numbers)
     # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
     squares = np.add.reduce(near_one * near_one, axis=1)
@@ -376,9 +406,10 @@ def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: fl
 
 
 def _near_one(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
-    """Return rows of these numbers divided by 2^e so that the largest entry is in [1/2, 1), or zero rows, and e."""
+    """Return rows of these numbers, gaps zero, divided by 2^e so that the largest entry is in [1/2, 1), and e."""
     taken = np.asarray(source[numbers], dtype=np.float64)
-    exponents = _exponents(np.abs(taken).max(axis=1))  # NaN if any entry is
+    taken = np.where(np.isfinite(taken), taken, 0.0)
+    exponents = _exponents(np.abs(taken).max(axis=1))
     taken[exponents == _HOPELESS] = 0.0
     return np.ldexp(taken, -exponents[:, None]), exponents
 
@@ -417,10 +448,11 @@ def _delicate(squares: Array) -> NDArray[np.bool_]:
 
 
 def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
-    """Scale the stored entries of sparse rows with care."""
+    """Scale the stored entries of sparse rows with care; gaps become zeros."""
     n, d = shape
+    entries = np.where(np.isfinite(entries), entries, 0.0)
     largest = np.zeros(n)
-    np.maximum.at(largest, owner, np.abs(entries))  # NaN if any entry is
+    np.maximum.at(largest, owner, np.abs(entries))
     exponents = _exponents(largest)
     near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
     squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
@@ -428,8 +460,8 @@ def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, i
 
 
 def _exponents(largest: Array) -> NDArray[np.intc]:
-    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows that are zero or not finite."""
-    usable = np.isfinite(largest) & (largest > 0.0)
+    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows of zeros."""
+    usable = largest > 0.0
     return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
 
 

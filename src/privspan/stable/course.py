@@ -26,6 +26,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, Streams, open_streams, set_apart
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import choice
 from privspan.stable.plan import allowance_for, certified_plan
@@ -72,7 +73,7 @@ def course_within(
     ledger; n, d and all parameters are public. Assumed: what `adaptive_subspace` and `stable_subspace` assume.
     Proof: docs/explanation/one-algorithm.md.
     """
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     public = _public(source, int(k), ledger.mu, ledger.set_aside)
@@ -183,7 +184,9 @@ class _Look:
 
 
 def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generator) -> Any:
-    """Return the rows that the public stream draws, dense: a record outside the draw is not even read."""
+    """Return the rows that the public stream draws, dense, one of each person: others are not even read."""
+    if isinstance(source, PersonTable):
+        source = source.one_each()
     if public.rows == public.n and not _is_copied(source):
         return source
     numbers = np.sort(generator.permutation(public.n)[: public.rows])

@@ -21,6 +21,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, RandomLike, Streams
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse
 from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import group_grams, public_groups
@@ -31,6 +32,7 @@ from privspan.sums.everyday import EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
+from privspan.sums.loadings import errors_after_turning
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -140,6 +142,7 @@ class NearCourse:
             weight=1.0,
             passes=None,
             shares=self.ledger.shares,
+            basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, error),
         )
 
 
@@ -153,6 +156,7 @@ def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -
     """
     size = _ROWS * (k + 2)
     numbers = np.sort(streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
+    rows = rows.one_each() if isinstance(rows, PersonTable) else rows
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
     near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, dealt)])

@@ -9,6 +9,7 @@ Proofs: ``docs/explanation/stable-leverage.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -18,10 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
 from privspan.privacy.noise import add_gaussian
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.unit import as_rows_input, is_sparse
@@ -42,6 +45,7 @@ _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
 @entry
+@people
 def stable_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -50,7 +54,9 @@ def stable_subspace(
     delta: float,
     preset: stable_plan.StablePreset = "auto",
     options: Mapping[str, object] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
@@ -80,8 +86,14 @@ def stable_subspace(
         abstention. ``split`` (mapping): how the budget is shared out, by the names of
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
         ``noise``, and ``delta_test``, ``norm_quantile``.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -115,9 +127,9 @@ def stable_subspace(
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
     k = int(k)
-    streams = open_streams(rng)
     planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
     shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
+    streams = open_streams(rng)
     records = StableRecords(table, k, streams)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
@@ -134,7 +146,9 @@ def stable_subspace(
         released |= asdict(plan)
         passed = records.certified(plan, shares.mu_test, shares.delta_test)  # (5), (6)
         if passed is not None:
-            subspace = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation).subspace  # (7)
+            noisy = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)  # (7)
+            subspace = noisy.subspace
+            released["expected_error"] = min(1.0, noisy.std * (math.sqrt(d) + math.sqrt(k)))
     return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
 
 
@@ -257,17 +271,17 @@ class _ScaledRows:
         self._table = table
         self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
-        self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros or with a NaN
+        self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
         step = max(1, _SLAB_BYTES // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
         self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
-        rows = np.abs(self._table[part].astype(np.float64))  # (step, d)
+        rows = np.abs(_without_gaps(self._table[part]))  # (step, d)
         rows_seen(len(rows))
         largest = rows.max(axis=1)
-        usable = np.isfinite(largest) & (largest > 0)
+        usable = largest > 0
         exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
         rows[~usable] = 0.0
         steps = np.ceil(_shifted(rows, self._bits - exponent), out=rows)
@@ -295,8 +309,7 @@ class _ScaledRows:
     def column_slices(self) -> Iterator[Array]:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
         for stored in self._stored_slices():
-            part = stored.astype(np.float64)
-            part[self.length == 0] = 0.0
+            part = _without_gaps(stored)
             for start in range(0, len(part), step := max(1, _SLAB_BYTES // (8 * part.shape[1]))):
                 slab = slice(start, start + step)
                 rows = _shifted(part[slab], -self.exponent[slab])
@@ -327,6 +340,11 @@ def _shifted(rows: Array, exponents: NDArray[np.int64]) -> Array:
     rows *= np.ldexp(1.0, half)[:, None]
     rows *= np.ldexp(1.0, exponents - half)[:, None]
     return rows
+
+
+def _without_gaps(cells: NDArray[np.generic]) -> Array:
+    numbers = cells.astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, 0.0)
 
 
 def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:

@@ -6,12 +6,13 @@ count by one, or one item from one bin to another. Proofs: ``docs/explanation/st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.noise import rounded_normal
+from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 
 Array = NDArray[np.float64]
@@ -41,7 +42,7 @@ def smallest_squares(grams: Array) -> Array:
     return each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], grams)
 
 
-def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> NDArray[np.int64]:
+def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> Array:
     """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
 
     Guarantee
@@ -50,7 +51,7 @@ def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSour
     Proof: ``docs/explanation/stable-leverage.md``.
     """
     counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
-    return counts + rounded_normal(size, np.sqrt(2.0) / mu * (1 + 1e-12), bits)
+    return add_gaussian(counts.astype(np.float64), math.sqrt(2.0) / mu * (1 + 1e-12), bits, grid=1.0)
 
 
 def log_bins(squares: Array) -> NDArray[np.int64]:
@@ -89,4 +90,5 @@ def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
     Proof: ``docs/explanation/stable-leverage.md``.
     """
     sigma = (1 + 1e-12) / mu
-    return float(long + rounded_normal(1, sigma, bits)[0] - sigma) / max(groups, 1)
+    noisy = add_gaussian(np.array([float(long)]), sigma, bits, grid=1.0)
+    return float(noisy[0] - sigma) / max(groups, 1)

@@ -20,9 +20,11 @@ from scipy import sparse
 from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
-from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.compressed import entry_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
-from privspan.rows.partitioned_rows import AnyRows, PerRow, open_unit_rows
+from privspan.rows.gaps import filled
+from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import Rows, is_sparse
 from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean
@@ -60,6 +62,9 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     """
     if centre is None:
         return open_unit_rows(source, clip=clip, keep=keep)
+    if is_sparse(source) and isinstance(source, PersonTable):
+        slots = CentredSparseRows(source.rows, centre, clip=clip, keep=keep, grain=source.width)
+        return PersonRows(slots, source.width)
     if is_sparse(source):
         return CentredSparseRows(source, centre, clip=clip, keep=keep)
     return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
@@ -75,6 +80,8 @@ def in_units(source: Any, units: Array) -> Any:
         Positive.
     """
     factors = 1.0 / units
+    if isinstance(source, PersonTable):
+        return source.then(partial(in_units, units=units))
     if isinstance(source, PartitionedTable):
         return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
     if is_sparse(source) and not isinstance(source, RowSource):
@@ -85,8 +92,11 @@ def in_units(source: Any, units: Array) -> Any:
 def with_constant(source: Any, centre: Array, constant: float) -> Any:
     """Return the rows of a dense table less a released centre, each with the same last entry; (n, d + 1).
 
-    A row that is not finite stays so: as a unit row it counts as zero, its constant too.
+    A gap stays one: it counts as 0, as if the record lay at the centre there.  A record that is all gaps counts as a
+    row of zeros, its constant too.
     """
+    if isinstance(source, PersonTable):
+        return source.then(partial(with_constant, centre=centre, constant=constant))
     if isinstance(source, PartitionedTable):
         made = partial(less_with_constant, subtrahend=centre, constant=constant)
         return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
@@ -95,7 +105,8 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
 
 def spread_of(rows: AnyRows) -> float:
     """Return how many times larger than those of ordinary rows the rounding errors of these may be."""
-    return SPREAD if isinstance(rows, CentredSparseRows) else 1.0
+    slots = rows.slots if isinstance(rows, PersonRows) else rows
+    return SPREAD if isinstance(slots, CentredSparseRows) else 1.0
 
 
 class CentredSparseRows(Rows):
@@ -105,25 +116,27 @@ class CentredSparseRows(Rows):
     ----------
     X : CSR matrix or sparse RowSource
     centre : (d,) array
-    clip, keep
+    clip, keep, grain
         As for `privspan.rows.unit.Rows`.
     """
 
-    def __init__(self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True) -> None:
-        super().__init__(X, clip=clip, keep=keep)
+    def __init__(
+        self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
+    ) -> None:
+        super().__init__(X, clip=clip, keep=keep, grain=grain)
         self._centre = centre
 
     def _lengths(self, index: int, stored: Any) -> Array:
-        return np.asarray(np.sqrt(_squares_about(summed_rows(stored), self._centre)[0]))
+        return np.asarray(np.sqrt(_squares_about(filled(stored, self._centre), self._centre)[0]))
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
-        rows = summed_rows(self._source[numbers])
+        rows = filled(self._source[numbers], self._centre)
         _, bounds = _squares_about(rows, self._centre)
         with np.errstate(all="ignore"):
             divisors = np.maximum(np.sqrt(bounds), 0.0 if self._clip is None else self._clip) * _INFLATION
             weights = np.where(bounds > 0.0, 1.0 / divisors, 0.0)
             rows.data *= weights[entry_rows(rows.indptr)]
-        # An entry that is not finite makes its whole row zero: 0 times infinity is not.
+        # Nothing is left of a row that is out of range: 0 times infinity would be.
         rows.data[(weights == 0.0)[entry_rows(rows.indptr)]] = 0.0
         return CentredPiece(rows, weights, self._centre)
 

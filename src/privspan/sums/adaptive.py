@@ -143,7 +143,7 @@ def adaptive_within(
     if not isinstance(robust, bool):
         raise TypeError("`robust` must be True or False.")
     expert = checks.options(_OPTIONS, options, keywords)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)

@@ -17,8 +17,9 @@ from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums.krylov import leading_pairs
+from privspan.sums.krylov import leading_pairs, separation_errors
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
+from privspan.sums.lifts import person_lift
 
 _WIDEST_MATRIX = 1024  # up to this d the noisy matrix is formed as the paper says; beyond, only looked at
 _PASSES = 24
@@ -66,17 +67,21 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
 
 def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
     """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     checks.dimension(k=k, d=d, n=n)
     streams = open_streams(rng)
     mu = ledger.spend("noisy second moment", 1.0)
     block = min(int(k) + _OVERSAMPLING, d)
     columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
-    gram = UnitGram(open_unit_rows(source))
+    rows = open_unit_rows(source)
+    gram = UnitGram(rows, person_lift(rows, 0.0))
     lazy = LazyGauss(gram, mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
     if d <= _WIDEST_MATRIX:
         lazy.reveal_all()
-    _, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
+    values, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
     parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": d <= _WIDEST_MATRIX}
+    if k < d:
+        error = float(separation_errors(values, lazy.noise, float(n), d).max())
+        parameters["expected_error"] = min(1.0, error)
     return Release(Subspace.from_spanning(vectors), ledger.cost(), "analyze-gauss", parameters, streams.private)

@@ -3,7 +3,8 @@
 Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are public, and on whether a centre is found:
 
 * *pairs*: little data, or a centre that was not found.  Differences of pairs of rows need none; one look at them.
-* *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little.
+* *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little, and where the clip
+  turns out so short that clipped rows would be unit rows once more.
 * *two looks*: at unit rows, where weak directions show, and at rows clipped where noise and bias balance, where long
   rows count as they do in PCA; mixed as the judge finds best.  As n mu grows this becomes PCA.
 
@@ -41,6 +42,7 @@ from privspan.sums.judge import Captured, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
+from privspan.sums.lifts import Lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, whole_looks
 from privspan.sums.mean import pair_differences
 from privspan.sums.variance import typical_length
@@ -51,9 +53,11 @@ _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
+_ALIKE = 1.2  # typical lengths; up to here a clip leaves little but unit rows
 _UNIT = 0.4  # of what is left, for the unit look where there are two
 _TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
+_WEIGHT = 0.01  # of mu², for the weight of persons with several rows
 _MEAN = 0.04  # of mu², for a mean where there was no search
 _SCALE = 40.0  # share (this / n mu)² of the typical length of differences
 _LEAST_SCALE = 150.0  # n mu
@@ -100,6 +104,8 @@ class EverydayLook:
         Steps and their shares of mu².
     passes : int or None
         Over the rows of the table.
+    basis_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
     """
 
     basis: Array
@@ -121,6 +127,7 @@ class EverydayLook:
     weight: float
     shares: tuple[tuple[str, float], ...]
     passes: int | None
+    basis_std: Array
 
 
 Instead = Callable[[Centre], EverydayLook | None]
@@ -194,6 +201,15 @@ def expected_share(n: int, d: int, mu: float, about: bool = False) -> tuple[str,
     return "two looks", 1.0 - min(search, 0.3) - min(_MOST_CLIP, 45.0 / (_KAPPA**2 * d))
 
 
+@dataclass(frozen=True)
+class _LiftedRows:
+    """Unit rows, the lift of persons where there is one, and what stands for the number of rows in a look."""
+
+    rows: AnyRows
+    lift: Lift | None
+    count: float
+
+
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
@@ -228,23 +244,27 @@ class _Course:
         return self._two_looks(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
 
     def _two_looks(self, centre: Centre) -> EverydayLook:
-        """Look at unit and at clipped rows."""
+        """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
         clip = self._clip(centre)
+        if clip.radius <= _ALIKE * centre.length:
+            return self._one_look(centre)
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
-        total = self._sum_of_squares(factors) if self._wide else None
+        rows = self._lifted(self._rows_about(centre), CONSTANT)
+        total = self._sum_of_squares(factors, rows.lift) if self._wide else None
         mu_unit = self._ledger.spend("unit look", _UNIT * self._ledger.left)
         mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
         mus, kinds = [mu_unit, mu_clipped], [None, factors]
-        seen = self._looked(self._rows_about(centre), mus, kinds, total, shortened=clip.longer)
+        seen = self._looked(rows, mus, kinds, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
-        std, scale = seen.mean_noise * clip.radius, clip.radius**2 / self._n
+        std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
         return self._outcome("two looks", seen, scale, mean, std, centre, clip)
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
         mean_square = self._mean_square(centre) if centre.measured else math.nan
+        rows = self._lifted(self._rows_about(centre), CONSTANT)
         mu = self._ledger.spend("unit look", self._ledger.left)
-        seen = self._looked(self._rows_about(centre), [mu])
+        seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
         mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
@@ -265,8 +285,23 @@ class _Course:
         total, _ = self._sum_of_squares(per_row(lambda lengths: np.minimum(lengths / radius, 1.0), centre.lengths))
         return total * radius**2 / self._n
 
-    def _sum_of_squares(self, factors: PerRow) -> tuple[float, float]:
+    def _lifted(self, rows: AnyRows, constant: float) -> _LiftedRows:
+        """Find the lift of persons with several rows, and release what stands for the number of rows then."""
+        lift = person_lift(rows, constant)
+        if lift is None:
+            return _LiftedRows(rows, None, float(rows.shape[0]))
+        if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
+            return _LiftedRows(rows, lift, float(rows.shape[0]))
+        mu = self._ledger.spend("weight of persons", _WEIGHT)
+        return _LiftedRows(rows, lift, released_weight(lift, rows.shape[0], mu, self._streams.noise)[0])
+
+    def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None) -> tuple[float, float]:
         """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that."""
+        if lift is not None:
+            root = math.sqrt(lift.most)
+            lifted = per_row(lambda f, s: np.minimum(f * (s / root), 1.0), factors, lift.factors)
+            total, std = self._sum_of_squares(lifted)
+            return total * lift.most, std * lift.most
         mu = self._ledger.spend("mean square", min(_TOTAL, (_TOTAL_DATA / self._data) ** 2))
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
         noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._streams.noise)
@@ -278,7 +313,7 @@ class _Course:
 
     def _looked(
         self,
-        rows: AnyRows,
+        lifted: _LiftedRows,
         mus: list[float],
         factors: Sequence[PerRow | None] = (None,),
         total: tuple[float, float] | None = None,
@@ -286,11 +321,13 @@ class _Course:
         constant: float = CONSTANT,
     ) -> LookedAt:
         """Look at unit rows, and at shortened ones if there are factors: at whole matrices, or where it matters."""
+        rows = lifted.rows
+        numbers: dict[str, Any] = {"constant": constant, "lift": lifted.lift, "count": lifted.count}
         if self._wide:
-            size, std = (float(rows.shape[0]), 0.0) if total is None else total
-            numbers: Any = {"total": size, "total_std": std, "shortened": shortened, "constant": constant}
+            size, std = (lifted.count, 0.0) if total is None else total
+            numbers |= {"total": size, "total_std": std, "shortened": shortened}
             return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
-        looks = whole_looks(rows, factors, mus, self._streams.noise, constant=constant)
+        looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
         clipped, public = looks[1] if len(looks) == 2 else None, self._streams.public
         verdict = judged_mixture(looks[0], clipped, self._k, public, shortened=shortened)
         return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise)
@@ -302,8 +339,9 @@ class _Course:
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
         pairs = pair_differences(self._source, self._streams.public)
         total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
+        rows = self._lifted(open_unit_rows(pairs, keep=self._wide), 0.0)
         mu = self._ledger.spend("unit look", self._ledger.left)
-        seen = self._looked(open_unit_rows(pairs, keep=self._wide), [mu], constant=0.0)
+        seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
         return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre)
 
@@ -358,6 +396,7 @@ class _Course:
             weight=verdict.weight,
             shares=self._ledger.shares,
             passes=centre.passes + seen.passes + int(lengths_of_pairs),
+            basis_std=verdict.loadings_std,
         )
 
 

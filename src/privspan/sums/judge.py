@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from privspan.sums.krylov import separation_errors
+from privspan.sums.krylov import above_the_rest, separation_errors
+from privspan.sums.loadings import loading_errors, turned_off, turns
 from privspan.sums.looks import Look
 
 Array = NDArray[np.float64]
@@ -74,6 +75,8 @@ class Verdict:
         Columns that stand out of the noise and of what is left out.
     weight : float
         Of the unit look.
+    loadings_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
     """
 
     basis: Array
@@ -84,6 +87,7 @@ class Verdict:
     captured: Captured
     found: int
     weight: float
+    loadings_std: Array
 
 
 def judged_mixture(
@@ -111,14 +115,15 @@ def judged_mixture(
     splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
     judged = _judged(unit, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
     own, chosen = judged[0], judged[-1]  # (k,)
-    values, basis = _leading(_mixed(unit.moment, first.moment, weight), k)
+    values, vectors = _leading(_mixed(unit.moment, first.moment, weight), k)
+    basis, turn, along = _turned(vectors[:, :k], first.moment)
     total = _trace(first.moment)
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * unit.noise / _trace(unit.moment))
     best = float(_leading(first.moment, k)[0][:k].sum())
     unseen = 0.0 if clipped is None else unseen_variance(_top_share(unit, k), _top_share(clipped, k), shortened)
     deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
     return Verdict(
-        _turned(basis, first.moment),
+        basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
@@ -126,6 +131,7 @@ def judged_mixture(
         captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen),
         steady(values, noise, d),
         weight,
+        loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
     )
 
 
@@ -177,12 +183,38 @@ def steady(values: Array, noise: float, d: int) -> int:
     return k if d == k else int((separation_errors(values, noise, 1.0, d) < _FOUND).sum())
 
 
+def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn: Array, beside: Array) -> Array:
+    """Return the standard errors of the entries of a basis, (k, d), which a mixture of trace 1 and a turn made.
+
+    Parameters
+    ----------
+    basis : (d, k) array
+    within : (k, k) array
+        Mean square sines of the turns of the columns towards one another.
+    values : (k + 1,) array
+        Largest eigenvalues of the mixture.
+    noise : float
+        Of the mixture.
+    turn : (k, k) array
+        What made the basis of the leading eigenvectors.
+    beside : (d, 1) array, or (d, 0)
+        The next eigenvector.
+    """
+    d, k = basis.shape
+    if d == k:
+        return loading_errors(basis, within, np.zeros(k))
+    above = above_the_rest(values, noise, 1.0, d)
+    off = noise**2 / (above**2 + noise**2)
+    towards = np.maximum(turns(values[:k], values[k:], noise)[:, 0], off)
+    return loading_errors(basis, within, turned_off(off, turn), (beside[:, 0], turned_off(towards, turn)))
+
+
 def _leading(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and k eigenvectors."""
+    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and their eigenvectors, where they exist."""
     d = len(matrix)
     first = max(d - k - 1, 0)
     values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
-    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1][:, :k]
+    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1]
 
 
 def _judged(
@@ -195,7 +227,7 @@ def _judged(
     judged = []
     for weight in weights:
         bases = _leading_bases([_mixed(unit.moment, maker, weight) for maker in makers], k)
-        turned = _turned(bases, np.array(makers))  # (draws, d, k)
+        turned = _turned(bases, np.array(makers))[0]  # (draws, d, k)
         judged.append(np.einsum("tij,tij->j", turned, np.array(measures) @ turned) / splitting.draws)
     return judged
 
@@ -204,7 +236,7 @@ def _leading_bases(matrices: list[Array], k: int) -> Array:
     """Return k leading eigenvectors of each matrix, (matrices, d, k); small ones all at once, which is faster."""
     if len(matrices[0]) <= _SMALL:
         return np.asarray(np.linalg.eigh(np.array(matrices))[1][:, :, ::-1][:, :, :k])
-    return np.array([_leading(matrix, k)[1] for matrix in matrices])
+    return np.array([_leading(matrix, k)[1][:, :k] for matrix in matrices])
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
@@ -221,7 +253,12 @@ def _trace(matrix: Array) -> float:
     return max(float(np.trace(matrix)), _SMALLEST_TRACE)
 
 
-def _turned(basis: Array, moment: Array) -> Array:
-    """Turn bases (..., d, k) within their spans to the principal directions of second moments, largest first."""
+def _turned(basis: Array, moment: Array) -> tuple[Array, Array, Array]:
+    """Turn bases within their spans to the principal directions of second moments there, largest first.
+
+    Returns the bases (..., d, k), the turns (..., k, k) and the eigenvalues (..., k).
+    """
     within = basis.mT @ moment @ basis
-    return np.asarray(basis @ np.linalg.eigh(0.5 * (within + within.mT))[1][..., ::-1])
+    values, axes = np.linalg.eigh(0.5 * (within + within.mT))
+    turn = axes[..., ::-1]
+    return np.asarray(basis @ turn), turn, values[..., ::-1]

@@ -30,6 +30,7 @@ from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
+from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,9 @@ class GramSource(Protocol):
 
     shape: tuple[int, int]
     size: float
-    """Bound on ||y||²."""
+    """Bound on the Frobenius norm of what one record adds: ||y||², if it has one y."""
+    largest: float
+    """Bound on every entry of that."""
     moments: int
     """How many second moments there are."""
 
@@ -66,26 +69,26 @@ class GramSource(Protocol):
 
 
 class UnitGram:
-    """The second moment of unit rows."""
+    """The second moment of unit rows; those of persons may be lifted."""
 
     size = 1.0
     moments = 1
 
-    def __init__(self, rows: AnyRows) -> None:
-        self._rows = rows
-        self.shape = rows.shape
+    def __init__(self, rows: AnyRows, lift: Lift | None = None) -> None:
+        self._rows, self._lifts = rows, () if lift is None else (lift.factors,)
+        self.shape, self.largest = rows.shape, 1.0 if lift is None else lift.most
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
 
-        def part(piece: Piece, scales: Array) -> Array:
-            factors = scales[:, None]
+        def part(piece: Piece, scales: Array, *lifts: Array) -> Array:
+            factors = (scales * lifts[0] if lifts else scales)[:, None]
             if block is not None:
                 return combined(piece, (piece @ block) * factors**2)
-            rows = piece * factors if isinstance(piece, np.ndarray) else piece  # sparse ones come with factors of 1
+            rows = piece * factors
             return as_dense(rows.T @ rows)
 
-        return self._rows.map_folded(part, finish=finish)
+        return self._rows.map_folded(part, *self._lifts, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products: inner ones of length d and a factor, then sums over the chunk."""
@@ -145,7 +148,7 @@ class Asked:
             sensitivity=size * (1.0 + 9.0 * math.sqrt(passes) * self._allowed_defect),
             chunk_error=math.sqrt(passes) * chunk_error,
             entries=2 * m * (d + m),
-            largest=1.02 * n * size,
+            largest=1.02 * n * self._source.largest,
         )
 
     def _asked(self, block: Array) -> Array | None:

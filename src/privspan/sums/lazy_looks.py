@@ -12,15 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady, unseen_variance
+from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, loadings_std, steady, unseen_variance
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import Asked, UnitGram, within_memory
+from privspan.sums.lifts import Lift
+from privspan.sums.loadings import turns
 from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part, shared_levels
 
 Array = NDArray[np.float64]
@@ -60,6 +63,8 @@ class CentredGauss(Asked):
         First directions, public.
     columns, passes : int
         Most directions, and most passes over the rows.
+    lift, count
+        As for `whole_looks`.
 
     Attributes
     ----------
@@ -91,10 +96,12 @@ class CentredGauss(Asked):
         first: Array,
         columns: int,
         passes: int,
+        lift: Lift | None = None,
+        count: float | None = None,
     ) -> None:
-        n, self._d = rows.shape
+        self._d, n = rows.shape[1], rows.shape[0] if count is None else count
         self._own = 1 if constant else 0  # directions that are for the mean
-        source = AugmentedGram(rows, factors, constant) if constant else UnitGram(rows)
+        source = AugmentedGram(rows, factors, constant, lift) if constant else UnitGram(rows, lift)
         super().__init__(source, most_columns=columns + self._own, most_passes=passes)
         self._bits, self._levels = bits, shared_levels(self._bounds, mus)
         self._images = [self._room_for_columns() for _ in mus]
@@ -201,6 +208,8 @@ def lazy_looks(
     total_std: float = 0.0,
     shortened: float = 0.0,
     constant: float = CONSTANT,
+    lift: Lift | None = None,
+    count: float | None = None,
 ) -> LookedAt:
     """Look once or twice at rows with factors, in as few directions as it takes.
 
@@ -219,19 +228,20 @@ def lazy_looks(
         Sum of the squared lengths of the rows of the last look, public or released, and its noise.
     shortened : float
         As for `judged_mixture`.
-    constant : float
+    constant, lift, count
         As for `whole_looks`.
 
     Guarantee
     ---------
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemmas 3 and 4.
     """
-    n, d = rows.shape
+    d, n = rows.shape[1], rows.shape[0] if count is None else count
     block = min(k + _OVERSAMPLING, d)
     columns = within_memory((_PASSES + _FINISH_PASSES + 1) * block, d)
     first = streams.public.standard_normal((d, block))
     passes = _PASSES + _FINISH_PASSES + 1
-    looks = CentredGauss(rows, factors, constant, mus, streams.noise, first=first, columns=columns, passes=passes)
+    numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
+    looks = CentredGauss(rows, factors, constant, mus, streams.noise, **numbers)
     sizes = (float(n), total)[-len(mus) :]
     traces = [max(size - float(added @ added), 1.0) for added, size in zip(looks.added, sizes, strict=True)]
     split = _PublicNoise(looks.noises[-1], streams.public)
@@ -251,6 +261,7 @@ def lazy_looks(
     unseen = unseen_variance(shares[0], shares[-1], shortened)
     final = _Mixture(looks, _shares(weight, traces), split, 0.0)
     values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public, small=_FINISH_SMALL)
+    beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, [-k - 1]]  # (d, 1)
     noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
     kept, own = judged[chosen], judged[0]
     verdict = Verdict(
@@ -262,6 +273,7 @@ def lazy_looks(
         captured(float(kept.sum()), float(own.sum()), tops[-1], math.sqrt(k) * noise, unseen),
         steady(values, final.noise, d),
         weight,
+        loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside),
     )
     return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy import share_mu
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, PerRow, count_error, known_chunks, open_unit_rows, per_row
 from privspan.sums.grid import SumBounds, gaussian_sum
 
 Array = NDArray[np.float64]
@@ -73,7 +73,7 @@ def bisected_radius(
 
     Parameters
     ----------
-    lengths : (n,) array or RowValues
+    lengths : (n,) array, RowValues or PersonValues
         One number per record, each from its own record and released values.
     wanted, low : float
         Public or released.
@@ -96,7 +96,7 @@ def bisected_radius(
     mu-GDP for replace-one neighbours, whatever the lengths are.
     Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
-    bounds = SumBounds(1.0, 0.0, 1, 1.1 * len(lengths))
+    bounds = SumBounds(1.0, count_error(lengths), 1, 1.1 * len(lengths))
     first, last, seen, sigma = 0, 2**steps - 1, {}, math.inf
     for share in share_mu(mu, *[1.0] * steps):
         middle = (first + last + 1) // 2

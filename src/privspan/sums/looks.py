@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
+from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
 
@@ -40,14 +42,23 @@ class AugmentedGram:
         f, each from its own record and released values, between 0 and 1; None for 1.
     constant : float
         a; 0 for rows that need no mean.
+    lift : Lift, optional
+        Of persons with several rows: all of (f u, a) is multiplied by the factor of the person.
     """
 
-    def __init__(self, rows: AnyRows, factors: Sequence[PerRow | None] = (None,), constant: float = CONSTANT) -> None:
+    def __init__(
+        self,
+        rows: AnyRows,
+        factors: Sequence[PerRow | None] = (None,),
+        constant: float = CONSTANT,
+        lift: Lift | None = None,
+    ) -> None:
         self._rows, self._constant = rows, constant
-        self._is_known = [known is not None for known in factors]
-        self._known = [known for known in factors if known is not None]
+        self._is_known = [lift is not None, *(known is not None for known in factors)]
+        self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
         self.size = 1.0 + constant * constant
+        self.largest = self.size if lift is None else self.size * lift.most
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
@@ -55,17 +66,19 @@ class AugmentedGram:
 
         def part(piece: Piece, scales: Array, *known: Array) -> Array:
             arrays = iter(known)
-            factors = [(scales * next(arrays) if given else scales)[:, None] for given in is_known]
+            lift, *given = [next(arrays)[:, None] if given else None for given in is_known]
+            factors = [_times(scales[:, None], f) for f in given]
             if block is None:
-                return np.hstack([_gram(piece, f, a) for f in factors])
+                return np.hstack([_gram(piece, _times(f, lift), a, lift) for f in factors])
             inner = piece @ block[:-1]  # (rows, b)
+            weights = None if lift is None else lift * lift
             b, last = inner.shape[1], a * block[-1]
             own, sums = np.empty((len(inner), len(factors) * b)), np.empty(len(factors) * b)
             for i, f in enumerate(factors):
                 of_moment = slice(i * b, (i + 1) * b)
-                times_constant = inner * f + last
-                sums[of_moment] = times_constant.sum(axis=0)
-                np.multiply(times_constant, f, out=own[:, of_moment])
+                products = _times(inner * f + last, weights)
+                sums[of_moment] = products.sum(axis=0)
+                np.multiply(products, f, out=own[:, of_moment])
             return np.vstack([combined(piece, own), a * sums])
 
         return self._rows.map_folded(part, *self._known, finish=finish)
@@ -77,13 +90,18 @@ class AugmentedGram:
         return float(1.01 * CHUNK_ROWS * self.size * spread * (inner + spread * relative_error(CHUNK_ROWS + 8)))
 
 
-def _gram(piece: Piece, factors: Array, a: float) -> Array:
-    """Return the sum of outer products of the rows times their factors with the constant appended, (d + 1, d + 1)."""
+def _times(rows: Any, factors: Array | None) -> Any:
+    """Multiply every row by its own number, given as a column (rows, 1)."""
+    return rows if factors is None else rows * factors
+
+
+def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
+    """Return the sum of outer products of rows times factors, the constant times a lift appended; (d + 1, d + 1)."""
     rows, d = piece * factors, piece.shape[1]
     gram = np.empty((d + 1, d + 1))
     gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
-    gram[:d, d] = gram[d, :d] = a * combined(piece, factors)[:, 0]
-    gram[d, d] = a * a * rows.shape[0]
+    gram[:d, d] = gram[d, :d] = a * combined(piece, _times(factors, lift))[:, 0]
+    gram[d, d] = a * a * (rows.shape[0] if lift is None else float((lift * lift).sum()))
     return gram
 
 
@@ -116,6 +134,8 @@ def whole_looks(
     bits: BitSource,
     *,
     constant: float = CONSTANT,
+    lift: Lift | None = None,
+    count: float | None = None,
 ) -> list[Look]:
     """Release one look for each of the factors, all from one pass over the rows.
 
@@ -131,18 +151,23 @@ def whole_looks(
         Private noise.
     constant : float
         a; 0 for rows whose mean is known to be zero.
+    lift : Lift, optional
+        Of persons with several rows.
+    count : float, optional
+        Sum of the squares of its factors, released; without it the number of rows.
 
     Guarantee
     ---------
-    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3.
+    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
+    docs/explanation/several-rows.md, lemma 3.
     """
     n, d = rows.shape
-    gram = AugmentedGram(rows, factors, constant)
-    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.size)
+    gram = AugmentedGram(rows, factors, constant, lift)
+    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest)
     levels = shared_levels(bounds, mus)
     total = grid_total(gram.products(None), (d + 1, len(mus) * (d + 1)), levels[0].grid)
     return [
-        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n, constant)
+        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n if count is None else count, constant)
         for part, level in zip(np.hsplit(total, len(mus)), levels, strict=True)
     ]
 
@@ -153,7 +178,7 @@ def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
     return [noise_level(bounds, mu, grid=grid) for mu in mus]
 
 
-def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Array, float, Array]:
+def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[Array, float, Array]:
     """Return the shrunk mean of the rows, its noise, and the vector b whose b bᵀ the mean adds to the sum.
 
     Parameters
@@ -162,7 +187,7 @@ def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Arr
         Last column of the augmented sum, without the corner.
     noise : float
         Of its entries.
-    n : int
+    n : float
         Number of rows.
     constant : float
         a.
@@ -176,7 +201,7 @@ def mean_part(column: Array, noise: float, n: int, constant: float) -> tuple[Arr
     return shrink * total / n, sigma / n, np.sqrt(shrink / n) * total
 
 
-def _about_mean(augmented: Array, noise: float, n: int, constant: float) -> Look:
+def _about_mean(augmented: Array, noise: float, n: float, constant: float) -> Look:
     d = len(augmented) - 1
     mean, mean_noise, added = mean_part(augmented[:d, d], noise, n, constant)
     return Look(augmented[:d, :d] - np.outer(added, added), noise, mean, mean_noise)

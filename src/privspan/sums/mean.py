@@ -18,15 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.card import card, facts
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
+from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input, combined, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -38,7 +44,7 @@ _LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateMean:
     """A released mean and what it cost.
 
@@ -61,8 +67,20 @@ class PrivateMean:
     cost: PrivacyCost
     private: bool
 
+    def __repr__(self) -> str:
+        shown = np.array2string(self.mean, precision=4, threshold=8)
+        return f"PrivateMean({shown}, each ± {self.noise:.2g} (noise), {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        shown = column_table(None, {"mean": (self.mean, np.full(len(self.mean), self.noise))})
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("noise of each", f"{self.noise:.2g}")]
+        known.append(("rows shortened to", f"{self.norm_bound:.4g}"))
+        return card("PrivateMean", *warnings_of(self.private), facts(known), *shown)
+
 
 @entry
+@people
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -70,14 +88,18 @@ def private_mean(
     epsilon: float,
     delta: float,
     norm_bound: float | None = None,
+    missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateMean:
     """Release the mean of the rows, of all of it or of its projection onto a released subspace.
 
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row.  A row with a non-finite entry counts as zero.
+        One person per row.
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
         projected rows, so what the mean has outside is lost.
@@ -87,8 +109,18 @@ def private_mean(
         Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
         offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
         the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
+        without one; or it makes its whole record a row of zeros.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -107,7 +139,8 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    return mean_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+    source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
+    return mean_within(MuLedger(Budget(epsilon, delta)), source, subspace, norm_bound, rng)
 
 
 def mean_within(
@@ -116,10 +149,11 @@ def mean_within(
     """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
     if norm_bound is not None:
         checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+    check_columns(source, subspace)
+    streams = open_streams(rng)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    streams = open_streams(rng)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
@@ -159,8 +193,12 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
     public = open_streams(rng).public
+    if isinstance(source, PersonTable):
+        pairs = public.permutation(len(source))[: len(source) // 2 * 2].reshape(-1, 2)  # of persons
+        first, second = (source.slots(pairs[:, side]) for side in (0, 1))
+        return source.then(lambda rows: RowDifferences(as_source(rows), np.column_stack([first, second])))
     if isinstance(source, PartitionedTable):
         halves = [length // 2 for length in source.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
@@ -212,7 +250,9 @@ def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
 
 def less_mean(X: object, mean: Array) -> Any:
     """Return the rows of a dense table less a released vector, formed when they are read: nothing is copied."""
-    source = as_rows_input(X, accept_sparse=False, accept_partitions=True)
+    source = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    if isinstance(source, PersonTable):
+        return source.then(partial(less_mean, mean=mean))
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
     return ShiftedRows(as_source(source), mean)
@@ -230,19 +270,28 @@ def row_sums(rows: AnyRows) -> ChunkSums:
     return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None]).ravel())
 
 
-def coordinates_in(source: Any, subspace: Subspace) -> Any:
-    """Return the coordinates of every row in the subspace, each from its own row; (n, k)."""
-    n, d = source.shape
-    if d != subspace.ambient_dimension:
+def check_columns(source: Any, subspace: Subspace | None) -> None:
+    """Refuse a table with another number of columns than the subspace, if there is one."""
+    d = int(source.shape[1])
+    if subspace is not None and d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+
+
+def coordinates_in(source: Any, subspace: Subspace) -> Any:
+    """Return the coordinates of every row in the subspace, each from its own row; (n, k).
+
+    Gaps are filled with the offset of the subspace, or with 0.
+    """
+    check_columns(source, subspace)
+    n, d = source.shape
+    if isinstance(source, PersonTable):
+        return source.then(partial(coordinates_in, subspace=subspace))
     if isinstance(source, PartitionedTable):
         among = partial(coordinates_in, subspace=subspace)
         return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))
     step = piece_rows(int(d))
     with np.errstate(all="ignore"):
-        pieces = [
-            np.asarray(source[start : start + step].astype(np.float64) @ subspace.basis)
-            for start in range(0, n, step)
-        ]
-        shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
-        return np.concatenate(pieces) - shift
+        centre = np.zeros(d) if subspace.offset is None else subspace.offset
+        starts = range(0, n, step)
+        pieces = [np.asarray(filled(source[at : at + step], centre) @ subspace.basis) for at in starts]
+        return np.concatenate(pieces) - centre @ subspace.basis

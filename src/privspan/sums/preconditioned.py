@@ -50,7 +50,8 @@ class PreconditionedGram:
             lambda lengths: np.minimum(1.0, clip / (lengths * _INWARDS)) ** 2, shrunk_lengths(view, factors)
         )  # (n,)
         self.shape = rows.shape
-        self.size, self.moments = clip * clip, 1
+        self.size = self.largest = clip * clip
+        self.moments = 1
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""

@@ -17,18 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows import PartitionedTable, partitioned_column
+from privspan.rows.gaps import Missing, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
+from privspan.rows.persons import PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
-from privspan.sums.mean import coordinates_in
+from privspan.sums.mean import check_columns, coordinates_in
 
 Array = NDArray[np.float64]
 
@@ -60,6 +64,7 @@ class PrivateRegression:
 
 
 @entry
+@people
 def private_regression(
     X: object,
     y: object,
@@ -69,14 +74,18 @@ def private_regression(
     delta: float,
     norm_bound: float,
     target_bound: float,
+    missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateRegression:
     """Release the coefficients of a least-squares fit of y by the rows of X.
 
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row.  A row with a non-finite entry counts as zero, and its target with it.
+        One person per row.
     y : (n,) array, or Dask array or series
         One number per person.  One that is not finite makes the record count as zero.  In Dask it must be in the
         partitions of `X`.
@@ -87,8 +96,18 @@ def private_regression(
     norm_bound, target_bound : float
         Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
         not be read off the data.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
+        without one; or it makes its whole record a row of zeros.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -112,16 +131,16 @@ def private_regression(
     """
     budget = Budget(epsilon, delta)
     checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
-    source = as_rows_input(X, accept_partitions=True)
-    n = int(source.shape[0])
-    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
+    source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
+    check_columns(source, subspace)
+    n, given = int(source.shape[0]), _targets_of(source, y)
+    streams, shares = open_streams(rng), MuLedger(budget)
+    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), given)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    streams = open_streams(rng)
-    ledger = MuLedger(budget)
     rows = open_unit_rows(source, clip=float(norm_bound))
     k = rows.shape[1]
-    level = noise_level(moment_bounds(n, k), ledger.spend("second moments", 1.0))
+    level = noise_level(moment_bounds(n, k), shares.spend("second moments", 1.0))
     sums = grid_total(_moment_sums(rows, targets), (k, k + 1), level.grid)
     moments = gaussian_symmetric(sums[:, :k], level, streams.noise)  # (k, k)
     products = add_gaussian(sums[:, k], level.sigma, streams.noise, grid=level.grid) / _TARGET_WEIGHT  # (k,)
@@ -129,7 +148,7 @@ def private_regression(
     coefficients = solved if subspace is None else subspace.basis @ solved
     shift = 0.0 if subspace is None or subspace.offset is None else float(subspace.offset @ coefficients)
     coefficients.flags.writeable = False
-    return PrivateRegression(coefficients, -shift, level.sigma, ledger.cost(), streams.private)
+    return PrivateRegression(coefficients, -shift, level.sigma, shares.cost(), streams.private)
 
 
 def moment_bounds(n: int, k: int) -> SumBounds:
@@ -141,6 +160,8 @@ def moment_bounds(n: int, k: int) -> SumBounds:
 
 def _targets_of(source: Any, y: object) -> PerRow:
     """Return the targets, where the rows are, after checks of type and shape."""
+    if isinstance(y, PersonValues):
+        return y
     if isinstance(source, PartitionedTable):
         return RowValues.of_column(partitioned_column(y, source))
     return checks.column(y, int(source.shape[0]))

@@ -15,7 +15,7 @@ Proofs: docs/explanation/column-scales.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -25,17 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.rounding import relative_error, sqrt_up
-from privspan._lib.watch import rows_seen
+from privspan._lib.rounding import UNIT_ROUNDOFF, relative_error, sqrt_up
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
-from privspan.rows.compressed import entry_rows, summed_rows
-from privspan.rows.partitioned_rows import ChunkSums, PartitionedSums
-from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows
+from privspan.rows.compressed import summed_rows
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.mean import pair_differences
+from privspan.sums.table_sums import table_sums
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -156,7 +156,7 @@ def column_scales(
     Parameters
     ----------
     X : (n, d) array, CSR matrix, RowSource or PartitionedTable
-        At least two rows.  A difference with a non-finite entry counts as zero.
+        At least two rows.  A gap in a row makes a difference of 0 of its column.
     ledger : MuLedger
         Two steps are spent; one if all columns without scales have bounds; none if all have scales.
     streams : Streams
@@ -197,9 +197,10 @@ def column_scales(
 def _voted_clips(differences: Any, voting: Bools, ladder: bool, mu: float, bits: BitSource) -> tuple[Array, Bools]:
     """Release the lowest clip (or the only one) of the voting columns, and whether there is any; (voting,) each."""
     pairs, columns = int(differences.shape[0]), int(voting.sum())
-    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact.
-    change = SumBounds(vote_sensitivity(columns), 0.0, columns * _BINS, 1.1 * pairs)
-    counting = _table_sums(partial(vote_counts, voting=voting), differences)
+    # One difference leaves one bin of every column and enters another. Counts of a chunk are exact, but for averages.
+    error = math.sqrt(columns * _BINS) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(differences, PersonTable) else 0.0
+    change = SumBounds(vote_sensitivity(columns), error, columns * _BINS, 1.1 * pairs)
+    counting = table_sums(partial(_of_sizes, partial(vote_counts, voting=voting)), differences)
     counts, sigma = gaussian_sum(counting, (columns, _BINS), change, mu, bits)
     return clips_from_votes(counts, sigma, ladder)
 
@@ -235,7 +236,7 @@ def _ladder_sums(
     # Rungs are sums of numbers from 0 to 1: gamma times their number, for every entry.
     error = 1.01 * math.sqrt(entries) * CHUNK_ROWS * relative_error(CHUNK_ROWS)
     change = SumBounds(ladder_sensitivity(rungs), error, entries, 1.1 * pairs)
-    adding = _table_sums(partial(rung_sums, lowest=lowest, rungs=rungs), differences)
+    adding = table_sums(partial(_of_sizes, partial(rung_sums, lowest=lowest, rungs=rungs)), differences)
     return gaussian_sum(adding, (most, d), change, mu, bits)
 
 
@@ -308,32 +309,14 @@ def rung_sums(
     return sums
 
 
-def _table_sums(function: Callable[..., Array], table: Any) -> ChunkSums:
-    """Return one sum per chunk of rows, of a function of the sizes of entries; wherever the rows are."""
-    if isinstance(table, PartitionedTable):
-        return PartitionedSums(table.place, table.lengths, partial(_chunk_sums, function), (table.parts,))
-    return _chunk_sums(function, table)
-
-
-def _chunk_sums(function: Callable[..., Array], table: Any) -> Iterator[Array]:
-    n, d = (int(size) for size in table.shape)
-    step = CHUNK_ROWS if is_sparse(table) else piece_rows(d)
-    for start in range(0, n, CHUNK_ROWS):
-        stop = min(start + CHUNK_ROWS, n)
-        pieces = (table[first : min(first + step, stop)] for first in range(start, stop, step))
-        with np.errstate(all="ignore"):  # this may run where nobody else has asked for silence
-            total = np.asarray(sum(function(*_sizes(piece), d) for piece in pieces))
-        rows_seen(stop - start)
-        yield total
+def _of_sizes(function: Callable[..., Array], rows: Any) -> Array:
+    return function(*_sizes(rows), int(rows.shape[1]))
 
 
 def _sizes(rows: Any) -> tuple[Array, NDArray[np.intp] | None]:
-    """Return absolute values, rows that are not finite as zeros: (rows, d), or those stored and their columns."""
+    """Return absolute values, gaps as zeros: (rows, d), or those stored and their columns."""
     if not sparse.issparse(rows):
         sizes = np.abs(np.asarray(rows, dtype=np.float64))
-        sizes[~np.isfinite(sizes).all(axis=1)] = 0.0
-        return sizes, None
+        return np.where(np.isfinite(sizes), sizes, 0.0), None
     stored = summed_rows(rows)
-    owner = entry_rows(stored.indptr)
-    unusable = np.bincount(owner[~np.isfinite(stored.data)], minlength=stored.shape[0]) > 0
-    return np.where(unusable[owner], 0.0, np.abs(stored.data)), stored.indices.astype(np.intp)
+    return np.where(np.isfinite(stored.data), np.abs(stored.data), 0.0), stored.indices.astype(np.intp)

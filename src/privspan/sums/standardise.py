@@ -8,16 +8,22 @@ there, with noise for rows that are then short.  Proofs: docs/explanation/column
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.card import card, facts
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
+from privspan._lib.markup import Html
 from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.sums.about import in_units
@@ -30,7 +36,7 @@ _SCALE_SHARE = 0.5  # of mu², where there is a mean to release too
 _ROUNDS = (0.1, 0.2, 0.7)  # of what the mean has, for rounds that start where the one before ended
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateScales:
     """Released means and standard deviations of columns, and what they cost.
 
@@ -59,8 +65,28 @@ class PrivateScales:
     cost: PrivacyCost
     private: bool
 
+    def __repr__(self) -> str:
+        said = f"{int(self.found.sum())} of {len(self.found)} columns measured"
+        return f"PrivateScales({said}, {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return card("PrivateScales", *self.pieces())
+
+    def pieces(self, names: Sequence[str] | None = None) -> list[Html]:
+        """Return what a card says of it, under the names of the columns if they are known."""
+        spread = np.where(self.found, self.scale * self.scale_std, np.inf)
+        columns = {
+            "mean": (self.mean, np.where(self.found, self.mean_std, np.inf)),
+            "standard deviation": (self.scale, spread),
+        }
+        measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]
+        return [*warnings_of(self.private), facts(known), *column_table(names, columns)]
+
 
 @entry
+@people
 def private_scales(
     X: Any,
     *,
@@ -69,7 +95,10 @@ def private_scales(
     center: bool = True,
     bounds: PublicBounds | None = None,
     scale: PublicNumbers | None = None,
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateScales:
     """Release the mean and the standard deviation of every column, whatever its units.
 
@@ -88,8 +117,15 @@ def private_scales(
         differences than between the two count as that large.  Columns declared as booleans have bounds by themselves.
     scale : mapping or (d,) array, optional
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -113,7 +149,7 @@ def private_scales(
     >>> [f"{scale:.0e}" for scale in released.scale], f"{released.mean[0]:.3f}"
     (['1e-03', '1e+06'], '2.000')
     """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
     names = column_names(source if column_names(X) is None else X)
     public = public_columns(X, int(source.shape[1]), names=names, bounds=bounds, scale=scale)
     return standardised_within(Budget(epsilon, delta), source, public, center, rng)

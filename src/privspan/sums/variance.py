@@ -24,7 +24,15 @@ from privspan.privacy import Budget, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import (
+    AnyRows,
+    ChunkSums,
+    PerRow,
+    count_error,
+    known_chunks,
+    open_unit_rows,
+    per_row,
+)
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -85,7 +93,7 @@ def variance_within(
     """Do what `explained_variance` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 10."""
     if norm_bound is not None:
         checks.moderate(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True)
+    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
     n, d = int(source.shape[0]), int(source.shape[1])
     if d != subspace.ambient_dimension:
         raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
@@ -144,7 +152,8 @@ def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
         column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
         return np.hstack([coordinates.T @ coordinates, column])
 
-    return rows.map_chunks(part, rows.squared_lengths())
+    lengths: PerRow = rows.squared_lengths()
+    return rows.map_chunks(part, lengths)
 
 
 def typical_length(source: object, mu: float, bits: BitSource) -> float:
@@ -159,7 +168,8 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
     mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
     lengths = _row_lengths(source)  # (n,)
     size = _OCTAVES[1] - _OCTAVES[0] + 1
-    bounds = SumBounds(math.sqrt(2.0), 0.0, size, 1.1 * len(lengths))  # one bin loses, one gains; the float is above
+    # One bin loses, one gains; the float is above the root.
+    bounds = SumBounds(math.sqrt(2.0), count_error(lengths), size, 1.1 * len(lengths))
     noisy, _ = gaussian_sum(known_chunks(_octave_counts, lengths), (size,), bounds, mu_octave, bits)
     middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + _OCTAVES[0]
     return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)

@@ -16,6 +16,9 @@ from privspan.rows.source import LeftOut, UnreadableFileError
 
 _Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not used
 
+PERSON = "says whose each row is"
+"""Why the column of persons is left out."""
+
 _WHOLE_NAME = re.compile(
     r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
 )
@@ -50,11 +53,16 @@ def choose_columns(
         if name in by_name:
             raise UnreadableFileError(f"`{file}` has two columns named {name!r}; rename one of them.")
         by_name[name] = reason
+    person = None if schema is None else schema.person
+    if person is not None and person not in by_name:
+        raise UnreadableFileError(f"`{file}` has no column named {person!r}, which is to say whose each row is.")
     if schema is not None and schema.columns is not None:
         by_name = _declared(file, by_name, schema.columns)
     elif wanted is None:
         named_so = {name: "named like an identifier" for name in by_name if looks_like_identifier(name)}
         by_name = {name: reason or named_so.get(name) for name, reason in by_name.items()}
+    if person is not None:
+        by_name[person] = PERSON
     if wanted is not None:
         return asked_for(file, by_name, wanted)
     left_out = tuple(LeftOut(name, reason) for name, reason in by_name.items() if reason is not None)

@@ -40,6 +40,7 @@ def open_rows(
     decimal: str | None = None,
     encoding: str | None = None,
     quoted_newlines: bool | None = None,
+    person: str | None = None,
 ) -> RowSource:
     """Open a file as a table of numbers with one row per person, reading its metadata only.
 
@@ -58,6 +59,8 @@ def open_rows(
         Numbers in each list, for a column of lists whose type does not say it.
     separator, decimal, encoding, quoted_newlines : optional
         How a CSV file is written: see `Schema`, whose values these replace.
+    person : str, optional
+        The column that says whose each row is, in place of that of the schema; see `RowSource.ids`.
 
     Returns
     -------
@@ -96,8 +99,10 @@ def open_rows(
         raise ValueError("`columns` must not name a column twice.")
     if schema is not None and not isinstance(schema, Schema):
         schema = read_schema(schema)
-    declared = (schema or Schema()).but(
-        width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines
+    declared = (
+        (schema or Schema())
+        .but(width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
+        .but(person=person)
     )
     path = Path(path)
     suffix = known_suffix(path)
@@ -108,6 +113,10 @@ def open_rows(
     if suffix not in _TEXT and (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
         raise UnreadableFileError(
             f"`{path.name}` is no CSV file; leave out `separator`, `decimal`, `encoding` and `quoted_newlines`."
+        )
+    if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
+        raise UnreadableFileError(
+            f"`{path.name}` has no columns beside its numbers; leave out `person`, and give the ids as an array."
         )
     with damage_told(damage_of(path)):
         return _ARRAYS[suffix](path) if suffix in _ARRAYS else _reader(suffix)(path, columns, declared)

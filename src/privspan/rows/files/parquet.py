@@ -25,6 +25,9 @@ class ParquetRows(TableRows):
         self._at: int | None = None  # the row that comes next in the stream
         self._rest: Any = None  # what the last batch of the stream held beyond the last rows
 
+    def _column(self, name: str) -> Any:
+        return pq.ParquetFile(self._path).read(columns=[name]).column(0)
+
     def _table(self, start: int, stop: int) -> Any:
         """Go on where the stream stands, or begin anew with a row group."""
         group = self._part_of(start)

@@ -77,6 +77,8 @@ class Schema:
         quotation marks then joins its line with others: this gives up that one line is one record.
     width : int, optional
         Numbers in each list, where a column of lists is used.
+    person : str, optional
+        The column that says whose each row is: text or whole numbers.  It is not used as numbers.
     """
 
     columns: Mapping[str, Column] | None = None
@@ -85,8 +87,10 @@ class Schema:
     encoding: str = "utf-8"
     quoted_newlines: bool = False
     width: int | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
+        _check_name(self.person)
         _check_separator(self.separator, self.decimal)
         _check_encoding(self.encoding)
         if not isinstance(self.quoted_newlines, bool):
@@ -101,6 +105,11 @@ class Schema:
         """Return the declared width of the lists of a column."""
         column = None if self.columns is None else self.columns.get(name)
         return self.width if column is None or column.width is None else column.width
+
+
+def _check_name(person: Any) -> None:
+    if person is not None and not (isinstance(person, str) and person):
+        raise ValueError("`person` must be the name of a column.")
 
 
 def _check_separator(separator: Any, decimal: Any) -> None:
@@ -140,8 +149,8 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Parameters
     ----------
     path : str or path
-        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines`` and ``width``, and a table
-        ``columns`` with a type, or a table with ``type`` and ``width``, for each column (see `Schema`, `Column`).
+        TOML with any of ``separator``, ``decimal``, ``encoding``, ``quoted_newlines``, ``width`` and ``person``, and
+        a table ``columns`` with a type, or a table with ``type`` and more, for each column (see `Column`).
 
     Returns
     -------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privspan._lib.frames import arrow_kind, arrow_numbers
+from privspan._lib.words import Words, arrow_words
 from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.source import (
@@ -40,6 +41,7 @@ class Layout:
     width: int | None  # d, for one column of lists; None where every column is one of the d
     dtype: np.dtype[Any]  # float32 where that holds every value of the columns' types, else float64
     left_out: tuple[LeftOut, ...]
+    person: str | None = None  # the column that says whose each row is
 
 
 def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
@@ -47,6 +49,14 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
 
     `types` is the Arrow schema of the file, `schema` what the caller declares.
     """
+    layout = _chosen(file, types, wanted, schema)
+    if schema.person is not None and arrow_words(pa.array([], types.field(schema.person).type)) is None:
+        told = f"Column {schema.person!r} of `{file}`, which is to say whose each row is"
+        raise UnreadableFileError(f"{told}, holds neither text nor whole numbers.")
+    return replace(layout, person=schema.person)
+
+
+def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     kinds = [(field.name, arrow_kind(field.type).other) for field in types]
     lists = [field.name for field in types if _is_number_list(field.type) and _may_be_list(field.name, schema)]
     if wanted is not None and len(wanted) == 1 and wanted[0] in lists:
@@ -121,6 +131,21 @@ class TableRows(WindowedSource):
         self.names = tuple(layout.columns) if layout.width is None else None
         self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
+        if layout.person is not None:
+            person = layout.person
+            self.person, self.read_ids = person, lambda: self.words(person).places
+
+    @abstractmethod
+    def _column(self, name: str) -> Any:
+        """Read one column, of whatever type."""
+
+    def words(self, column: str) -> Words:
+        """Read a column of text, whole numbers or categories."""
+        with damage_told(f"`{self._path.name}` is damaged: some of its rows cannot be read."):
+            words = arrow_words(self._column(column))
+        if words is None or len(words.places) != self.shape[0]:
+            raise UnreadableFileError(f"Column {column!r} of `{self._path.name}` cannot be read as text.")
+        return words
 
     @abstractmethod
     def _table(self, start: int, stop: int) -> Any:
@@ -162,6 +187,11 @@ def _list_rows(lists: Any, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
 
 class ArrowRows(TableRows):
     """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
+
+    def _column(self, name: str) -> Any:
+        file = pa.ipc.open_file(pa.memory_map(str(self._path)))
+        batches = [file.get_batch(part).select([name]) for part in range(file.num_record_batches)]
+        return pa.Table.from_batches(batches).column(0)
 
     def _table(self, start: int, stop: int) -> Any:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)

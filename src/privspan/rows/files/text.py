@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privspan._lib.words import Words, cell_words
 from privspan.rows.arrays import HeldRows
 from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.schema import Column, Schema
@@ -46,7 +47,33 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
         table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
     source = HeldRows((len(table), len(used)), table.dtype, lambda: table)
     source.names, source.left_out = tuple(used), left_out
+    if schema.person is not None:
+        person = schema.person
+        source.person, source.read_ids = person, lambda: csv_words(path, person, schema).places
     return source
+
+
+def csv_words(path: Path, column: str, schema: Schema) -> Words:
+    """Read a column as text, exactly as it stands but for spaces around it; an empty cell is no word."""
+    with _opened(path, schema) as (names, blocks, full):
+        place = names.index(column)
+        return cell_words([word for block in blocks for word in _words(block, len(names), place, full)])
+
+
+def _words(block: bytes, width: int, place: int, schema: Schema) -> list[str | None]:
+    """Return the text of one cell of each line, from the bytes of that line alone; None if it is no record."""
+    starts, _, sound = _cut(block, width, schema)
+    bounds = np.append(starts.ravel(), len(block))
+    begins, ends = starts[:, place].tolist(), (bounds[place + 1 :: width] - 1).tolist()  # without the separator
+    return [
+        _unquoted(block[begin:end].decode(schema.encoding, errors="backslashreplace").strip()) if usable else None
+        for begin, end, usable in zip(begins, ends, sound.tolist(), strict=True)
+    ]
+
+
+def _unquoted(cell: str) -> str:
+    quoted = len(cell) >= 2 and cell[0] == cell[-1] == '"'
+    return cell[1:-1].replace('""', '"').strip() if quoted else cell
 
 
 @contextmanager
@@ -132,8 +159,21 @@ def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> ND
 def _cells(block: bytes, width: int, schema: Schema) -> tuple[Any, NDArray[np.bool_]]:
     """Cut lines into cells, line after line (lines * width,), and tell which lines have that many.
 
-    A cell begins after its separator and ends where the next begins, with a separator that is made a space.  The
-    cells of a line with another number of them are of no use: the first are empty, the last holds the whole line.
+    A cell ends with its separator, which is made a space.  The cells of a line with another number of them are of no
+    use: the first are empty, the last holds the whole line.
+    """
+    starts, separators, sound = _cut(block, width, schema)
+    spelled = np.frombuffer(bytearray(block.translate(_spelling(schema.decimal))), dtype=np.uint8)
+    spelled[separators] = _SPACE
+    offsets = np.append(starts.ravel(), len(block)).astype(np.int64)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(spelled)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers), sound
+
+
+def _cut(block: bytes, width: int, schema: Schema) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """Return where cells begin (lines, width), where separators are, and which lines have so many cells (lines,).
+
+    A cell begins after its separator and ends where the next begins.
     """
     data = np.frombuffer(block, dtype=np.uint8)
     ends = _ends(block, 0, schema.quoted_newlines)
@@ -153,11 +193,7 @@ def _cells(block: bytes, width: int, schema: Schema) -> tuple[Any, NDArray[np.bo
     sound = closed & (counts == width - 1)
     starts = np.repeat(begins[:, None], width, axis=1)  # (lines, width)
     starts[sound, 1:] = separators[np.repeat(sound, counts)].reshape(sound.sum(), width - 1) + 1
-    spelled = np.frombuffer(bytearray(block.translate(_spelling(schema.decimal))), dtype=np.uint8)
-    spelled[separators] = _SPACE
-    offsets = np.append(starts.ravel(), len(data)).astype(np.int64)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(spelled)]
-    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers), sound
+    return starts, separators, sound
 
 
 def _spelling(decimal: str) -> bytes:

@@ -1,0 +1,130 @@
+"""Several rows a person: the promise for replacing a person with all of their rows.
+
+`people` decorates every private function that takes `groups`: what says whose row is whose is resolved here, once,
+into a `privspan.rows.persons.PersonTable`, and the release says for whom it promises.  Persons stand in a uniformly
+random, secret order: by their ids, or by where they first appear, one person's ids and rows would move the others.
+Proofs: docs/explanation/several-rows.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib import checks
+from privspan.privacy.cost import PERSONS, Release
+from privspan.privacy.randomness import BitSource, RandomLike, order_bits
+from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
+from privspan.rows.columns import column_names
+from privspan.rows.persons import PersonTable, belongings, slotted
+from privspan.rows.unit import as_table
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+MOST_ROWS = 8
+"""Rows of one person that are looked at, unless another number is given."""
+
+_WIDEST = 1024
+
+
+def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a private function whose first argument is a table take `groups`, and `max_rows` where it has it.
+
+    Functions without `max_rows` look at one row of each person.
+    """
+    signature = inspect.signature(function)
+    several = "max_rows" in signature.parameters
+
+    @wraps(function)
+    def with_groups(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments
+        table = next(iter(given))
+        groups = whose(given[table], given.pop("groups", None))
+        width = given.pop("max_rows", MOST_ROWS) if several else 1
+        if groups is None:
+            return function(*bound.args, **bound.kwargs)
+        persons = given[table] = by_person(given[table], groups, width, given.get("rng"))
+        if given.get("y") is not None:
+            given["y"] = persons.column(given["y"])
+        made: _Result = for_persons(function(*bound.args, **bound.kwargs), persons)
+        return made
+
+    return with_groups
+
+
+def whose(X: Any, groups: Any) -> Any:
+    """Return the groups that were given, or else the column of persons that a file was opened with."""
+    return X.person if groups is None and isinstance(X, RowSource) else groups
+
+
+def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTable:
+    """Return a table of persons, each with `max_rows` rows, in a secret order.
+
+    Parameters
+    ----------
+    X : (rows, d) array, memory map, SciPy sparse matrix, data frame or RowSource
+    groups : (rows,) array-like of text or whole numbers, or str
+        Whose each row is; the name of the column of `X` that says so.  A row without an id is a person of its own.
+    max_rows : int
+        How many rows of a person are looked at: of those who have more, some that are drawn; of those who have
+        fewer, some several times.
+    rng : None, int, SeedSequence, Generator or RandomState
+        Of the call: the order is drawn apart from its noise.
+
+    Guarantee
+    ---------
+    Not private by itself.  Two data sets of as many persons, one of whom is replaced with all of their rows, become
+    tables that differ in the rows of one person, at the same place, for orders and draws that are coupled.  So what
+    is private for replacing one person of a `PersonTable` is private for replacing one person.
+    Proof: docs/explanation/several-rows.md, lemma 1.
+    """
+    checks.integer_at_least(1, max_rows=max_rows)
+    if max_rows > _WIDEST:
+        raise ValueError(f"`max_rows` must be at most {_WIDEST}; got {int(max_rows)}.")
+    X = partitioned(X)
+    if isinstance(X, PartitionedTable):
+        raise TypeError(
+            "`groups` cannot be taken with a table in partitions: rows of one person may lie in several. Bring the "
+            "table here (`X.compute()`), or make one row per person of it."
+        )
+    declared, codes = split_ids(X, groups) if isinstance(groups, str) else (X, None)
+    table = _checked(declared)
+    owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
+    bits = order_bits(rng)
+    places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
+    made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
+    made.rows.names = None if (names := column_names(declared)) is None else tuple(names)
+    return made
+
+
+def _checked(X: Any) -> Any:
+    """Return a table as its rows are read; a refusal does not quote how many there are, as others may."""
+    try:
+        return as_table(X)
+    except ValueError:
+        raise ValueError("`X` must be two-dimensional, with at least one row and one column.") from None
+
+
+def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
+    """Draw an exactly uniform order of n: that of random keys, drawn again should two of them be equal."""
+    while True:
+        keys = bits.uint64(n)
+        order = np.argsort(keys, kind="stable")
+        if (np.diff(keys[order]) != 0).all():
+            return order
+
+
+def for_persons(release: Any, persons: PersonTable) -> Any:
+    """Return a release, or whatever has a cost, that promises for persons instead of rows."""
+    changes: dict[str, Any] = {"cost": replace(release.cost, neighbours=PERSONS)}
+    if isinstance(release, Release):
+        changes["parameters"] = {**release.parameters, "max_rows": persons.width}
+    return replace(release, **changes)

@@ -1,0 +1,102 @@
+"""Gaps: cells that are missing or not finite, and what counts in their place.
+
+The rule of the package is to *fill*: about a released centre a gap counts as that centre, in a difference of two rows
+as no difference, and without a centre as 0.  All of it happens where rows are made short (`privspan.rows.unit`): a
+gap is a 0 there, so that nothing has to be carried along.  The other rule, a row of zeros for a record with a gap, is
+had by spreading the gap over the whole record first (`SpoiledRows`).  Either way a row is a function of its own
+record and of released numbers (docs/explanation/gaps.md).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan._lib import checks
+from privspan.rows.arrays import as_source
+from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.derived import Derived
+from privspan.rows.partitions import PartitionedTable
+from privspan.rows.persons import PersonTable
+from privspan.rows.source import RowSource
+
+Array: TypeAlias = NDArray[np.float64]
+
+Missing: TypeAlias = Literal["fill", "zero-row"]
+"""What a gap does: it is filled, or it makes its whole record a row of zeros."""
+
+
+def check_missing(missing: object) -> None:
+    """Refuse another word."""
+    checks.one_of(("fill", "zero-row"), missing=missing)
+
+
+def with_gaps(source: Any, missing: Missing) -> Any:
+    """Return a table that `as_rows_input` has let in with its gaps as they are, or each spread over its record.
+
+    In a sparse table a record is spoiled by making its stored entries zeros.
+    """
+    check_missing(missing)
+    if missing == "fill" or not may_have_gaps(source):
+        return source
+    if isinstance(source, PersonTable):
+        return source.then(partial(with_gaps, missing=missing))
+    if isinstance(source, PartitionedTable):
+        return source.then(spoiled)
+    if sparse.issparse(source):
+        return spoiled(source)
+    return SpoiledRows(as_source(source))
+
+
+class SpoiledRows(Derived):
+    """The rows of a source, those with a gap all gaps."""
+
+    def _made(self, rows: Any) -> Any:
+        return spoiled(rows)
+
+
+def spoiled(rows: Any) -> Any:
+    """Return rows, dense or CSR, in which a gap has spoiled its whole record, each from its own cells."""
+    if not sparse.issparse(rows):
+        return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, rows.dtype.type(np.nan))
+    whole = summed_rows(rows)
+    owner = entry_rows(whole.indptr)
+    lost = np.bincount(owner[~np.isfinite(whole.data)], minlength=whole.shape[0]) > 0
+    whole.data[lost[owner]] = 0.0
+    return whole
+
+
+def filled(rows: Any, centre: Array) -> Any:
+    """Return rows, dense or CSR, as fresh ones of float64 in which gaps are filled with a centre.
+
+    Parameters
+    ----------
+    rows : (m, d) array or CSR array
+    centre : (d,) array
+        Released or public.
+    """
+    if not sparse.issparse(rows):
+        numbers = np.asarray(rows, dtype=np.float64)
+        return np.where(np.isfinite(numbers), numbers, centre)
+    whole = summed_rows(rows)
+    gaps = ~np.isfinite(whole.data)
+    whole.data[gaps] = centre[whole.indices[gaps]]
+    return whole
+
+
+def gap_counts(rows: Any) -> Array:
+    """Count the gaps of every column; (d,)."""
+    if not sparse.issparse(rows):
+        return np.asarray((~np.isfinite(rows)).sum(axis=0), dtype=np.float64)
+    whole = summed_rows(rows)
+    gaps = whole.indices[~np.isfinite(whole.data)]
+    return np.bincount(gaps, minlength=whole.shape[1]).astype(np.float64)
+
+
+def may_have_gaps(source: RowSource | PartitionedTable | Any) -> bool:
+    """Tell from the declared type whether a table can have gaps at all."""
+    return bool(np.dtype(source.dtype).kind == "f")
