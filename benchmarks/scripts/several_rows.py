@@ -1,8 +1,9 @@
 """What are several rows a person worth?  The digits of scikit-learn as five pictures of each of 360 people.
 
-Captured variance, as a share of what ordinary PCA of all pictures captures, by four ways to promise privacy for people:
-persons with `groups=`, at most 8 or 5 rows each; group privacy, which is row by row with a budget so much smaller that
-five rows together have the whole; and one picture a person, drawn at random.  Who is whose is drawn for each run.
+Captured variance, as a share of what ordinary PCA of all pictures captures, by four ways to promise privacy for
+people: persons with `groups=`, at most 8 or 5 rows each; group privacy, which is row by row with a budget so much
+smaller that five rows together have the whole; and one picture a person, drawn at random.  Who is whose is drawn for
+each run.
 One line per way and epsilon; --output stores the runs as CSV.
 
 python benchmarks/scripts/several_rows.py --quick

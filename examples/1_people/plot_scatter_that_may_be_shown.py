@@ -2,13 +2,13 @@
 What may I show instead of a scatter plot?
 ==========================================
 
-After a PCA everybody wants to see the scores, a point per person; and that is the one picture that must not be shown. A
-*map* of the scores may be: how many people there are in each cell of a grid, with noise.
+After a PCA everybody wants to see the scores, a point per person; and that is the one picture that must not be
+shown. A *map* of the scores may be: how many people there are in each cell of a grid, with noise.
 """
 
 # %%
-# Again the 2,504 people of the 1000 Genomes. One budget for the components, another one for the map; together they cost
-# the sum.
+# Again the 2,504 people of the 1000 Genomes. One budget for the components, another one for the map; together they
+# cost the sum.
 import matplotlib.pyplot as plt
 
 import privspan as ps

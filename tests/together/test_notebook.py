@@ -20,6 +20,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> nbformat.NotebookNode:
 # What the client leaves behind, and what its own libraries say to one another.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:Proactor event loop:RuntimeWarning")
+@pytest.mark.slow  # a kernel takes its time
 def test_the_notebook_of_the_tutorial_runs(notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.validate(notebook)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))

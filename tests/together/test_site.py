@@ -113,7 +113,9 @@ def test_no_page_is_wider_than_the_screen(browser, width: int) -> None:
 def test_equations_and_tables_scroll_instead_of_being_cut(browser, width: int) -> None:
     """Whatever is wider than the text stands in something that scrolls."""
     cut = """
-        () => [...document.querySelectorAll('.bd-article math, .bd-article table, .bd-article pre, .bd-article code')].filter(one => {
+        () => [...document.querySelectorAll(
+            '.bd-article math, .bd-article table, .bd-article pre, .bd-article code'
+        )].filter(one => {
             const edge = document.querySelector('.bd-article').getBoundingClientRect().right + 1;
             if (one.getBoundingClientRect().right <= edge) return false;
             for (let box = one; box && !box.classList.contains('bd-article'); box = box.parentElement)

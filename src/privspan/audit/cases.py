@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.registry import EPSILON, Case, Outcome, add, register
+from privspan.audit.registry import EPSILON, Case, add, register
+from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
     line_pairs,
@@ -57,7 +58,7 @@ for _name in baselines.__all__:
     if _name not in _OTHERWISE:
         add(_name, getattr(baselines, _name), moment_pairs(), 1)
 # Its claim is an epsilon, of which runs see most at a large delta; it has no other audit, so there are many.
-add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=15.0)
+add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=20.0)
 # The next abstains where the gap is below 2 plus noise.
 add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
 add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
@@ -166,10 +167,10 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 # ---- Several rows a person ---------------------------------------------------------------------------------------
 
 
-def of_persons(algorithm: Callable[..., Outcome]) -> Callable[..., Outcome]:
+def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column says whose each row is."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Outcome:
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
         return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
 
     return run

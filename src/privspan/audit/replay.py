@@ -70,12 +70,15 @@ class Path:
         The sum of squares of the Gaussian steps.
     laws : tuple of pairs of arrays
         Of the steps that are neither Gaussian nor selections.
+    results : tuple
+        What the runs returned. If both tables can come this way, they must say the same: all that was released is.
     """
 
     chance: float
     other: float
     spent: float
     laws: tuple[Cells, ...]
+    results: tuple[Any, Any]
 
 
 class Transcript(AbstractContextManager["Transcript"]):
@@ -148,7 +151,7 @@ class Transcript(AbstractContextManager["Transcript"]):
             raise ReplayError("the number of steps depends on unreleased values")
         chances = [math.prod(float(law[taken]) for law, taken in side) for side in (selected, self._selected)]
         self._selected = selected
-        return Path(chances[0], chances[1], self._spent, tuple(self._laws))
+        return Path(chances[0], chances[1], self._spent, tuple(self._laws), (first, self.results[1]))
 
     def _kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
         """Keep a step of the first run and return None, or return what the first run kept of the same step."""

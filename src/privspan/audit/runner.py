@@ -26,7 +26,7 @@ from privspan.audit import cases, replays  # noqa: F401  # they fill the registr
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.registry import Case, registered
 from privspan.audit.releases import Released, released_numbers
-from privspan.audit.replay import ReplayError, Transcript, is_gaussian, replayed_epsilon
+from privspan.audit.replay import Path, ReplayError, Transcript, is_gaussian, replayed_epsilon
 from privspan.audit.results import AuditResult, Kind, Measure
 from privspan.audit.sampled import scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS
@@ -199,6 +199,15 @@ def _repeatable(case: Case, number: int, table: NDArray[Any]) -> Released:
     return case.run(table.copy(), number)
 
 
+def _check_results(paths: Sequence[Path]) -> None:
+    """Refuse results that differ on the two tables though everything that was released is the same."""
+    for path in paths:
+        first, second = (released_numbers(result) for result in path.results)
+        same = first.keys() == second.keys() and np.array_equal([*first.values()], [*second.values()], equal_nan=True)
+        if path.chance > 0.0 and path.other > 0.0 and not same:
+            raise ReplayError("a result depends on unreleased values")
+
+
 def _spends_mu(case: Case, task: Task) -> bool:
     """Tell whether a release says that all it has spent is Gaussian, so that the claim is one about mu."""
     cost = getattr(case.run(case.pairs[task.case][0].copy(), 0), "cost", None)
@@ -217,6 +226,7 @@ def _run_replay(task: Task, runs: int, seed: int | None) -> _Seen:
         with Transcript(answer=True) as transcript:
             try:
                 paths = transcript.paths(partial(_repeatable, case, number), first, second)
+                _check_results(paths)
             except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
                 found.append(math.inf)
                 continue

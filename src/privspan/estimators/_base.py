@@ -85,8 +85,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n_samples, n_features) array-like, RowSource, or Dask array or dataframe
-            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces; a Dask table
-            stays where it is.
+            One person per row, unless there are `groups`. A memory map or a :class:`privspan.rows.RowSource` is read
+            in pieces; a Dask table stays where it is.
         y : ignored
             Present for the scikit-learn interface.
         groups : (n_samples,) array-like or str, optional

@@ -139,7 +139,8 @@ def private_scales(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
-    data set; n, d, declared types and all parameters are public.  Proof: docs/explanation/column-scales.md.
+    data set; n, d, declared types and all parameters are public.  With `groups`, for replacing one person.
+    Proof: docs/explanation/column-scales.md, docs/explanation/several-rows.md.
 
     Examples
     --------
