@@ -54,7 +54,7 @@ COURSES = {
     # Wide tables are asked for few directions; with a larger k, for enough to tell what a replacement costs.
     "pairs, wide": ("pairs", {"k": 40}, {"n": 500, "d": 300}),
     "one look, wide": ("one look", {}, {"n": 1600, "d": 300}),
-    "one look, lengths alike": ("one look", {}, {"n": 3300, "d": 300}),
+    "one look, lengths alike": ("one look", {"k": 40}, {"n": 3300, "d": 300}),
     "two looks, wide": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5}),
     "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
     "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
