@@ -14,6 +14,7 @@ from privspan.privacy import Release
 from privspan.privacy.persons import MOST_ROWS
 from privspan.private import PrivateMethod
 from privspan.rows.columns import PublicBounds, PublicNumbers
+from privspan.rows.gaps import Missing
 
 
 @dataclass(eq=False, repr=False)
@@ -30,7 +31,7 @@ class PrivatePCA(SubspaceEstimator):
         Number of components. "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components, max_rows
+    center, scale, bounds, robust, method, gamma, max_components, missing, max_rows
         As for :func:`privspan.private_pca`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
@@ -59,6 +60,10 @@ class PrivatePCA(SubspaceEstimator):
         What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise.
     rows_shortened_ : float
         About how many rows were shortened, with noise; NaN if none had to be.
+    gaps_, gaps_std_ : (n_features,) array, float
+        About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
+        scales are then those of the cells that are there. NaN where they were not counted, because types declare
+        that there are none or the table is too small: means and variances are those of the filled table.
     n_components_, n_features_in_ : int
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
@@ -107,6 +112,7 @@ class PrivatePCA(SubspaceEstimator):
     method: PrivateMethod = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    missing: Missing = "fill"
     max_rows: int = MOST_ROWS
 
     def _takes_sparse(self) -> bool:
@@ -140,6 +146,7 @@ class PrivatePCA(SubspaceEstimator):
             "mean_std": np.full(d, np.inf if centred else 0.0),
             "scale": np.ones(d),
             "scale_std": np.zeros(d),
+            "gaps": np.full(d, np.nan),
         }
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
@@ -170,4 +177,6 @@ _RELEASED = (
     "scale",
     "scale_std",
     "rows_shortened",
+    "gaps",
+    "gaps_std",
 )

@@ -34,12 +34,16 @@ _PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes."""
+    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes.
+
+    Also the whole second moment that the variances are of, where it was looked at.
+    """
 
     verdict: Verdict
     mean: Array
     mean_noise: float
     passes: int = 1
+    moment: Array | None = None
 
 
 class CentredGauss(Asked):
