@@ -31,6 +31,7 @@ from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
 from privspan.rows import PartitionedTable
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.gaps import Missing, check_missing, with_gaps
@@ -83,6 +84,7 @@ def private_pca(
     method: PrivateMethod = "auto",
     gamma: float | None = None,
     max_components: int | None = None,
+    categories: Categories | None = None,
     missing: Missing = "fill",
     groups: object = None,
     max_rows: int = MOST_ROWS,
@@ -125,6 +127,10 @@ def private_pca(
     max_components : int, optional
         Largest number of components considered with ``k="auto"``; by default 10, or less where the table has fewer
         columns.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
         (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.

@@ -13,6 +13,7 @@ from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
 from privspan.privacy.persons import MOST_ROWS
 from privspan.private import PrivateMethod
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.gaps import Missing
 
@@ -31,7 +32,7 @@ class PrivatePCA(SubspaceEstimator):
         Number of components. "auto" chooses it privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components, missing, max_rows
+    center, scale, bounds, robust, method, gamma, max_components, categories, missing, max_rows
         As for :func:`privspan.private_pca`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
@@ -112,6 +113,7 @@ class PrivatePCA(SubspaceEstimator):
     method: PrivateMethod = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    categories: Categories | None = None
     missing: Missing = "fill"
     max_rows: int = MOST_ROWS
 
@@ -119,7 +121,7 @@ class PrivatePCA(SubspaceEstimator):
         return takes_sparse(self.method)
 
     def _settings(self) -> PCASettings:
-        others = ("rng", "max_rows")
+        others = ("rng", "max_rows", "categories")
         return PCASettings(**{name: value for name, value in self._options().items() if name not in others})
 
     def _rows_of_a_person(self) -> int:
@@ -134,7 +136,7 @@ class PrivatePCA(SubspaceEstimator):
         X : as for ``fit``
         """
         with parameters_named_as_here():
-            self._settings().check(X)
+            self._settings().check(self._encoded(X))
 
     def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
         release, self.plan_ = self._settings().learn(X, self.random_state, names, declared)

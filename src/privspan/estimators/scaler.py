@@ -17,6 +17,7 @@ from privspan.estimators._base import PrivateEstimator
 from privspan.privacy import Budget
 from privspan.privacy.persons import MOST_ROWS
 from privspan.rows import RowSource
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.derived import times
@@ -43,6 +44,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         Columns of booleans have them by themselves.
     scale : mapping or (n_features,) array, optional
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    categories : mapping or "declared", optional
+        Columns of words and the words they may hold, as for :func:`privspan.private_scales`.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap does, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
@@ -101,6 +104,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     with_mean: bool = True
     bounds: PublicBounds | None = None
     scale: PublicNumbers | None = None
+    categories: Categories | None = None
     missing: Missing = "fill"
     max_rows: int = MOST_ROWS
 
@@ -145,6 +149,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         (n_samples, n_features) array, or CSR array for a sparse table
         """
         check_is_fitted(self)
+        X = self._encoded(X, fitted=True)
         held = X[:] if isinstance(X, RowSource) else X
         rows: Any = self._validated(held, reset=False, dtype=(np.float64, np.float32))
         with np.errstate(all="ignore"):

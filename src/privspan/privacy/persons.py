@@ -21,6 +21,7 @@ from privspan._lib import checks
 from privspan.privacy.cost import PERSONS, Release
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams, set_apart
 from privspan.rows import PartitionedTable, id_codes, partitioned, split_ids
+from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
 from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.unit import as_table
@@ -36,9 +37,9 @@ _STREAM = 4  # of the seeds set apart for steps of their own
 
 
 def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Let a private function whose first argument is a table take `groups`, and `max_rows` where it has it.
+    """Let a private function whose first argument is a table take `groups`, and whichever it has of two more.
 
-    Functions without `max_rows` look at one row of each person.
+    These are `max_rows` and `categories`.  Functions without `max_rows` look at one row of each person.
     """
     signature = inspect.signature(function)
     several = "max_rows" in signature.parameters
@@ -48,6 +49,10 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
         bound = signature.bind(*args, **kwargs)
         given = bound.arguments
         groups = given.pop("groups", None)
+        categories = given.pop("categories", None)
+        if categories is not None:  # before ids are told apart: a column of text is neither number nor person
+            table = next(iter(given))
+            given[table] = encoded(given[table], categories, person=groups if isinstance(groups, str) else None)
         width = given.pop("max_rows", MOST_ROWS) if several else 1
         if groups is None:
             return function(*bound.args, **bound.kwargs)

@@ -142,16 +142,20 @@ def column_names(X: Any) -> list[str] | None:
 
 def _declared_booleans(X: Any, d: int) -> Bools:
     """Tell which columns a table declares as booleans; (d,)."""
-    if isinstance(X, PersonTable):
-        return _declared_booleans(X.declared, d)
-    if isinstance(X, RowSource) and X.boolean is not None:
-        return X.boolean
-    return _by_kind(X, d, lambda kind: str(kind).lower().startswith("bool"))
+    known = getattr(_declaring(X), "boolean", None)
+    return _by_kind(X, d, lambda kind: str(kind).lower().startswith("bool")) if known is None else known
 
 
 def _declared_complete(X: Any, d: int) -> Bools:
     """Tell which columns can have no gaps: whole numbers and booleans of NumPy, which have no sign for one; (d,)."""
-    return _by_kind(X, d, lambda kind: isinstance(kind, np.dtype) and kind.kind in "biu")
+    known = getattr(_declaring(X), "complete", None)
+    return _by_kind(X, d, lambda kind: isinstance(kind, np.dtype) and kind.kind in "biu") if known is None else known
+
+
+def _declaring(X: Any) -> RowSource | None:
+    """Return the source of rows that may say more of its columns than its dtype, None if there is none."""
+    source = X.declared if isinstance(X, PersonTable) else X
+    return source if isinstance(source, RowSource) else None
 
 
 def _by_kind(X: Any, d: int, holds: Callable[[Any], bool]) -> Bools:

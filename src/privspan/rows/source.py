@@ -69,7 +69,9 @@ class RowSource(ABC):
         Where rows are cheap to read only together with their neighbours: the row numbers at which such windows
         begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
     boolean : (d,) array of bool, or None
-        Columns that hold nothing but 0 and 1 by declaration; None if no column is declared so.
+        Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
+    complete : (d,) array of bool, or None
+        Columns that have no gaps by declaration; None if the dtype says it all.
     person : str or None
         The column of the file that says whose each row is, where one was named; it is not among the d.
     """
@@ -82,6 +84,7 @@ class RowSource(ABC):
     is_sparse: bool = False
     edges: NDArray[np.intp] | None = None
     boolean: NDArray[np.bool_] | None = None
+    complete: NDArray[np.bool_] | None = None
     person: str | None = None
     read_ids: Callable[[], NDArray[np.intp]] | None = None  # set by whoever opens a file with such a column
 

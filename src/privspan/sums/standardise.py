@@ -19,6 +19,7 @@ from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.gaps import Missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
@@ -80,6 +81,7 @@ def private_scales(
     center: bool = True,
     bounds: PublicBounds | None = None,
     scale: PublicNumbers | None = None,
+    categories: Categories | None = None,
     missing: Missing = "fill",
     groups: object = None,
     max_rows: int = MOST_ROWS,
@@ -101,6 +103,10 @@ def private_scales(
         differences than between the two count as that large.  Columns declared as booleans have bounds by themselves.
     scale : mapping or (d,) array, optional
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as no difference in a pair of rows and as
         the centre in a mean; or it makes its whole record a row of zeros.
