@@ -24,7 +24,7 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
 from privspan._lib import checks
 from privspan._lib.entry import entry, outside, rows_known
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
-from privspan.privacy.persons import by_person, for_persons
+from privspan.privacy.persons import by_person, for_persons, whose
 from privspan.privacy.randomness import RandomLike
 from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
 from privspan.rows.categories import EncodedRows, encoded
@@ -74,15 +74,19 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         X = self._encoded(X, groups)
         self.levels_ = X.levels if isinstance(X, EncodedRows) else None
+        groups = whose(X, groups)
         persons = None if groups is None else by_person(X, groups, self._rows_of_a_person(), self.random_state)
         self.id_column_ = groups if isinstance(groups, str) else None
         declared = X if persons is None else persons.declared
         X = partitioned(declared)
+        fewest = (
+            2 if persons is None else 1
+        )  # how many rows persons have is not told; two persons are asked for later
         if isinstance(X, RowSource | PartitionedTable):
-            as_table(X, min_rows=2, accept_sparse=self._takes_sparse())
+            as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
             self._remember_columns(X)
         else:
-            X = self._validated(X, ensure_min_samples=2, dtype=None)
+            X = self._validated(X, ensure_min_samples=fewest, dtype=None)
         X = X if persons is None else persons
         rows_known(int(X.shape[0]))
         names = getattr(self, "feature_names_in_", None)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan.privacy.cost import PERSONS, Release
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams, set_apart
-from privspan.rows import PartitionedTable, id_codes, partitioned, split_ids
+from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
 from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
 from privspan.rows.persons import PersonTable, belongings, slotted
@@ -48,15 +48,13 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
     def with_groups(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         bound = signature.bind(*args, **kwargs)
         given = bound.arguments
-        groups = given.pop("groups", None)
-        categories = given.pop("categories", None)
-        if categories is not None:  # before ids are told apart: a column of text is neither number nor person
-            table = next(iter(given))
+        table, groups, categories = next(iter(given)), given.pop("groups", None), given.pop("categories", None)
+        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
             given[table] = encoded(given[table], categories, person=groups if isinstance(groups, str) else None)
+        groups = whose(given[table], groups)
         width = given.pop("max_rows", MOST_ROWS) if several else 1
         if groups is None:
             return function(*bound.args, **bound.kwargs)
-        table = next(iter(given))
         persons = given[table] = by_person(given[table], groups, width, given.get("rng"))
         if given.get("y") is not None:
             given["y"] = persons.column(given["y"])
@@ -64,6 +62,11 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
         return made
 
     return with_groups
+
+
+def whose(X: Any, groups: Any) -> Any:
+    """Return the groups that were given, or else the column of persons that a file was opened with."""
+    return X.person if groups is None and isinstance(X, RowSource) else groups
 
 
 def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTable:
@@ -97,13 +100,21 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
             "table here (`X.compute()`), or make one row per person of it."
         )
     declared, codes = split_ids(X, groups) if isinstance(groups, str) else (X, None)
-    table = as_table(declared)
+    table = _checked(declared)
     owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
     bits = open_streams(set_apart(rng, _STREAM)).noise
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
     made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
     made.rows.names = None if (names := column_names(declared)) is None else tuple(names)
     return made
+
+
+def _checked(X: Any) -> Any:
+    """Return a table as its rows are read; a refusal does not quote how many there are, as others may."""
+    try:
+        return as_table(X)
+    except ValueError:
+        raise ValueError("`X` must be two-dimensional, with at least one row and one column.") from None
 
 
 def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:

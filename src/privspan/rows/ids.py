@@ -86,7 +86,8 @@ def id_codes(ids: Any, n: int, *, name: str = "groups") -> Codes:
         words = array_words(array) if array.ndim == 1 else None
     codes = _codes(words, f"`{name}`")
     if codes.shape != (n,):
-        raise ValueError(f"`{name}` must have one id per row, shape ({n},); got shape {codes.shape}.")
+        # How many rows there are is nobody's business where persons have several.
+        raise ValueError(f"`{name}` must have one id per row of the table; got more or fewer.")
     return codes
 
 

@@ -41,12 +41,15 @@ class PersonTable:
         Which row of the table it was made of each of them is.
     declared : table
         That table, for the names and types of its columns.
+    read : int
+        How many rows that table has, which is private.
     """
 
     rows: Any
     width: int
     numbers: Numbers
     declared: Any
+    read: int
 
     ndim = 2
 
@@ -73,8 +76,11 @@ class PersonTable:
 
     def column(self, y: Any) -> PersonValues:
         """Return one number per row of the table that this was made of, at the slots of these rows."""
-        rows = int(self.declared.shape[0])
-        return PersonValues(checks.column(y, rows)[self.numbers], self.width)
+        try:
+            values = checks.column(y, self.read)
+        except ValueError:  # which quotes how many rows there are
+            raise ValueError("`y` must have one entry per row of the table; got more, fewer or a matrix.") from None
+        return PersonValues(values[self.numbers], self.width)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -138,6 +144,9 @@ def belongings(codes: Numbers) -> Belongings:
     """
     alone = codes < 0
     own = np.where(alone, int(codes.max(initial=-1)) + np.cumsum(alone), codes)
+    # By first appearance: how codes are numbered differs between containers, and no release may.
+    _, first, listed = np.unique(own, return_index=True, return_inverse=True)
+    own = np.argsort(np.argsort(first))[listed]
     order = np.argsort(own, kind="stable")
     starts = np.flatnonzero(np.diff(own[order], prepend=-1))
     return Belongings(order, starts, np.diff(starts, append=len(codes)))
@@ -165,7 +174,7 @@ def slotted(table: Any, declared: Any, owned: Belongings, places: Numbers, draws
     turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
     chosen = np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
     numbers = owned.order[(owned.starts[places][:, None] + chosen).ravel()]
-    return PersonTable(TakenRows(as_source(table), numbers), width, numbers, declared)
+    return PersonTable(TakenRows(as_source(table), numbers), width, numbers, declared, len(owned.order))
 
 
 @dataclass(frozen=True)

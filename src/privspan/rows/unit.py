@@ -71,6 +71,11 @@ def as_rows_input(
     several rows become one row each.
     """
     table: Any = partitioned(X)
+    if isinstance(table, RowSource) and table.person is not None:  # whose rows would count as persons each
+        raise TypeError(
+            f"`X` was opened with persons of several rows, in column {table.person!r}, which this does not take. "
+            "Make one row per person of the file, or open it without `person`."
+        )
     if isinstance(table, PartitionedTable) and not accept_partitions:
         table = GatheredRows(table)
     if isinstance(table, PersonTable) and not accept_persons:

@@ -3,8 +3,9 @@
 The average of the outer products of a person's unit rows has Frobenius norm 1 only if all of them are alike; rows
 that point elsewhere make it smaller, down to 1/sqrt(width), and leave room in the sensitivity.  So every person's
 rows are lifted by a factor of their own until the norm is that of a single row: positive semidefinite matrices of
-norm at most 1 differ by at most sqrt(2), which is what the noise is made for.  Clipped rows are lifted by the factor
-of the unit rows: they are smaller, and so are their matrices.  Proof: docs/explanation/several-rows.md, lemma 3.
+norm at most 1 differ by at most sqrt(2), which is what the noise is made for.  Rows that a look shortens, each to a
+part of its own, are lifted by the same factor, which provides for every such part.
+Proof: docs/explanation/several-rows.md, lemma 3.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Lift:
 
 
 def person_lift(rows: AnyRows, constant: float) -> Lift | None:
-    """Return the factors for unit rows with a constant appended; None where every person has one row, or sparse ones.
+    """Return the factors for rows (f u, a), 0 <= f <= 1; None where every person has one row, or sparse ones.
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
     def factors(piece: NDArray[np.float64]) -> Array:
         persons = piece.reshape(-1, width, d)
         inner = persons @ persons.transpose(0, 2, 1) + constant * constant  # (persons, width, width)
+        # Shortened rows have p <u, v> + a² here, 0 <= p <= 1: at most what it is at one of the two ends.
+        inner = np.maximum(np.abs(inner), constant * constant)
         norms = np.sqrt(np.einsum("pij,pij->p", inner, inner)) + slack
         squares = np.minimum(width * size / norms, most)  # (persons,)
         return np.repeat(np.sqrt(squares) * (1.0 - 4.0 * 2.0**-53), width)
