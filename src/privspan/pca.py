@@ -269,6 +269,9 @@ class PCASettings:
             found = replace(found, look=found.look.of_present_cells(gaps))
         release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
         told = {**release.parameters, "robust": bool(self.robust), "scale": self.private_scales}
+        if not table.public.complete.all():
+            filled = "not counted" if gaps is None else "counted"
+            told["gaps"] = filled if self.missing == "fill" else "rows of zeros"
         chosen = {"n_components": k} if self.k == "auto" else {}
         self._warn_if_left_out(told.get("left_out"))
         return replace(release, parameters=told, extras={**release.extras, **chosen}), plan

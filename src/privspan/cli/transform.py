@@ -76,13 +76,16 @@ def _coordinates(source: RowSource, subspace: Subspace, units: Any) -> Iterator[
     """Yield the coordinates piece by piece, (rows, k)."""
     import numpy as np
 
+    from privspan.rows.gaps import filled
+
     n, d = source.shape
-    shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
+    offset = np.zeros(d) if subspace.offset is None else subspace.offset  # in units
     basis = subspace.basis / np.reshape(units, (-1, 1))  # (d, k)
     step = max(1, _PIECE_ENTRIES // d)
     for start in range(0, n, step):
-        with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
-            yield np.asarray(source[start : start + step].astype(np.float64) @ basis - shift)
+        with np.errstate(all="ignore"):
+            rows = filled(source[start : start + step], offset * units)  # gaps count as the centre
+            yield np.asarray(rows @ basis - offset @ subspace.basis)
 
 
 @contextmanager

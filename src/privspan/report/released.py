@@ -15,6 +15,7 @@ from privspan.report.words import (
     captured,
     chance_to_guess,
     course,
+    gaps,
     number,
     share,
     shortened_rows,
@@ -146,6 +147,7 @@ def section(subject: Subject) -> Html:
         _loadings(subject, subspace),
         _weights(subject, subspace),
         _shortened(subject),
+        _gaps(subject),
         _units(subject),
         _unmeasured(subject),
     )
@@ -286,6 +288,11 @@ def _weights(subject: Subject, subspace: Subspace) -> Html:
 def _shortened(subject: Subject) -> Html:
     said = shortened_rows(subject.release)
     return join() if said is None else join(element("h3", "Rows that were shortened"), element("p", said))
+
+
+def _gaps(subject: Subject) -> Html:
+    said = gaps(subject.release, subject.names)
+    return join() if said is None else join(element("h3", "Missing cells"), element("p", said))
 
 
 def _units(subject: Subject) -> Html:
