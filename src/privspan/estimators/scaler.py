@@ -21,7 +21,7 @@ from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.derived import times
-from privspan.rows.gaps import Missing
+from privspan.rows.gaps import Missing, filled
 from privspan.sums.scales import NoSpreadWarning
 from privspan.sums.standardise import standardised_within
 
@@ -138,7 +138,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def transform(self, X: Any) -> Any:
-        """Subtract the means and divide by the standard deviations. Not private when the rows are.
+        """Subtract the means and divide by the standard deviations; a gap counts as the mean.
+
+        Not private when the rows are.
 
         Parameters
         ----------
@@ -150,8 +152,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         """
         check_is_fitted(self)
         X = self._encoded(X, fitted=True)
-        held = X[:] if isinstance(X, RowSource) else X
-        rows: Any = self._validated(held, reset=False, dtype=(np.float64, np.float32))
+        if isinstance(X, RowSource):
+            rows: Any = X[:]
+        else:
+            rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
+        rows = filled(rows, self.mean_)
         with np.errstate(all="ignore"):
             if issparse(rows):
                 return times(rows, 1.0 / self.scale_)
