@@ -1,6 +1,6 @@
 """How far gaps move means and variances: three of ten columns with missing cells, against the complete table.
 
-    python benchmarks/scripts/gaps.py [--quick]
+python benchmarks/scripts/gaps.py [--quick]
 """
 
 import sys

@@ -56,7 +56,7 @@ def row_lengths(table: object) -> PerRow:
     Parameters
     ----------
     table : (n, d) array, RowSource or PartitionedTable
-        Looked at once.  Rows that are not finite have length zero.
+        Looked at once.  Entries that are not finite count as 0.
     """
     rows: AnyRows = open_unit_rows(table, clip=LONGEST, keep=False)
     return per_row(lambda squares: np.sqrt(squares) * LONGEST, rows.squared_lengths())
