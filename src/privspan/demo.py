@@ -24,6 +24,7 @@ BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
 PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
 HOUSEHOLDS = 20_000
+PATIENTS = 6_000
 FILES = ("flights.html", "clinic.html", "many-columns.html", "households.html", "exact.png")
 HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
     ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
@@ -80,7 +81,7 @@ def flights(voice: Voice, folder: Path) -> Path:
 
 def clinic_visits(voice: Voice, folder: Path) -> Path:
     """Run a PCA of a table as people have it: units, words, gaps, and several rows a person."""
-    clinic = ps.datasets.clinic(rng=7)
+    clinic = ps.datasets.clinic(PATIENTS, 10 * PATIENTS // 3, rng=7)
     visits, patients = len(clinic.patient), len(np.unique(clinic.patient))
     voice.heading(f"2. A table as people have it: {visits:,} visits of {patients:,} patients")
     voice.line("Years, euros and words; one cell in twelve is missing; and the promise is for patients, not visits.")
