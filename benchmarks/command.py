@@ -19,6 +19,7 @@ from benchmarks.store import Store, StoreError
 from benchmarks.suites import SUITES
 from privspan.cli import _console
 from privspan.cli._options import option, output_to, whole
+from privspan.cli._style import Command, Group
 from privspan.cli.exits import Complaint, ExitCode
 
 __all__ = ["app"]
@@ -29,13 +30,15 @@ _HELP = """Measure every method and every rival.
 
 A run that is interrupted or killed continues where it stopped when the same command is given again.
 
-Example: privspan bench --quick
+Example:
+
+privspan bench --quick
 
 Suites:
 
 """
 
-app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(cls=Group, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,17 @@ def bench(
     return _bench(folder, suite or list(SUITES.values()), choice)
 
 
-@app.command("page")
+@app.command("page", cls=Command)
 def page(
     output: Annotated[Path, output_to("Folder of results.", metavar="DIR")] = Path("benchmarks/results"),
     docs: Annotated[Path, option("--docs", "Folder of the documentation.", "DIR")] = Path("docs"),
 ) -> None:
-    """Write the results page of the documentation from stored results."""
+    """Write the results page of the documentation from stored results.
+
+    Example:
+
+    privspan bench page
+    """
     from benchmarks.page import write_page
 
     _console.print_lines(write_page(output, docs))

@@ -1,5 +1,7 @@
 """How the site is built: MyST pages, numpydoc docstrings, no network at build time nor in the browser."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -19,11 +21,14 @@ extensions = [
     "numpydoc",
     "guarantee_section",
     "remaining_modules",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "sphinxcontrib.katex",
 ]
 exclude_patterns = ["_build", "howto/audit-results.md"]  # the latter is part of another page
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
@@ -50,14 +55,25 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
-# With the first example, add auto_examples/index to the shelves of index.md.
-if list((HERE.parent / "examples").glob("plot_*.py")):
-    extensions.append("sphinx_gallery.gen_gallery")
-    sphinx_gallery_conf = {
-        "examples_dirs": str(HERE.parent / "examples"),
-        "gallery_dirs": "auto_examples",
-        "abort_on_example_error": True,
-        "download_all_examples": False,
-        "show_memory": False,
-        "write_computation_times": False,
-    }
+# Copy what is typed, not what is answered.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples"),
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+}
+
+# The badges of the front door say what was counted, not what was typed.
+_audits = json.loads((HERE / "_static" / "audit.json").read_text("utf-8"))
+_faults = (HERE / "explanation" / "planted-faults.md").read_text("utf-8").split("\n## ")[0]
+myst_substitutions = {
+    "audits": _audits["audits"],
+    "refuted": _audits["refuted"],
+    "faults": len(re.findall(r"^\| (?!fault|---)", _faults, flags=re.M)),
+}

@@ -31,6 +31,11 @@ PRODUCT = 1e-3 * math.sqrt(5_000)
 METHODS = {"Analyze Gauss": analyze_gauss, "approximate": approximate_subspace, "stable": stable_subspace}
 LARGEST = {"Analyze Gauss": 10_000}  # columns for which a d × d matrix is drawn
 NAMES = {"Analyze Gauss": "Analyze Gauss", "approximate": "stable groups", "stable": "stable leverage"}
+MEANINGS = {
+    "Analyze Gauss": "noise on every pair of columns",
+    "approximate": "what groups of people agree on",
+    "stable": "noise for what one person can do",
+}
 COLOURS = {"Analyze Gauss": "0.35", "approximate": "#4b9a6f", "stable": "#2a62a8"}
 RESULTS = Path(__file__).parents[1] / "results" / "dimension_free.json"
 
@@ -69,7 +74,7 @@ def draw(rows: list[Row], path: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7.6, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(8.6, 4.2), layout="constrained")
     columns = sorted({row[0] for row in rows})
     axes.axhspan(0.5, 1.0, color="0.93")
     axes.text(columns[0], 0.68, "of no use", color="0.45", va="center")
@@ -78,8 +83,9 @@ def draw(rows: list[Row], path: str) -> None:
         line = [(row[0], row[2]) for row in rows if row[1] == name]
         axes.loglog(*zip(*line, strict=True), "o-", color=COLOURS[name], lw=2)
         end = (columns[-1], analyze_gauss_error(columns[-1])) if name == "Analyze Gauss" else line[-1]
-        place = {"xytext": (10, 0), "textcoords": "offset points", "va": "center"}
-        axes.annotate(NAMES[name], end, **place, color=COLOURS[name], weight="bold")
+        for text, below, style in ((NAMES[name], 0, {"weight": "bold"}), (MEANINGS[name], -12, {"fontsize": 8})):
+            place = {"xytext": (10, below), "textcoords": "offset points", "va": "center"}
+            axes.annotate(text, end, **place, color=COLOURS[name], **style)
     axes.set(xlabel="columns", ylabel="error (0 is perfect, 1 is useless)", ylim=(None, 1.0))
     axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privspan import baselines as baselines
     from privspan import datasets as datasets
     from privspan import ledger as ledger
+    from privspan import plot as plot
     from privspan import report as report
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         Part,
         PrivacyCost,
         Release,
+        TransformedRowsWarning,
         WeakPrivacyWarning,
     )
     from privspan.private import UselessPlanWarning, private_subspace
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
     from privspan.sums.scales import NoSpreadWarning
+    from privspan.sums.score_map import ScoreMap, private_score_map
     from privspan.sums.standardise import PrivateScales, private_scales
 
 _HOMES = {
@@ -67,7 +70,9 @@ _HOMES = {
     "PrivateStandardScaler": "privspan.estimators",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
+    "ScoreMap": "privspan.sums.score_map",
     "Subspace": "privspan.subspace",
+    "TransformedRowsWarning": "privspan.privacy",
     "UselessPlanWarning": "privspan.private",
     "WeakPrivacyWarning": "privspan.privacy",
     "approximate_subspace": "privspan.approximate",
@@ -78,11 +83,12 @@ _HOMES = {
     "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
     "private_scales": "privspan.sums.standardise",
+    "private_score_map": "privspan.sums.score_map",
     "private_subspace": "privspan.private",
     "stable_subspace": "privspan.stable.records",
 }
 
-_MODULES = ("audit", "baselines", "datasets", "ledger", "report", "rows")
+_MODULES = ("audit", "baselines", "datasets", "ledger", "plot", "report", "rows")
 
 sys.meta_path.append(_moved.finder)  # asked last; after a reload, twice, to the same end
 
@@ -105,7 +111,9 @@ __all__ = [
     "PrivateStandardScaler",
     "Relation",
     "Release",
+    "ScoreMap",
     "Subspace",
+    "TransformedRowsWarning",
     "UselessPlanWarning",
     "WeakPrivacyWarning",
     "__version__",
@@ -117,6 +125,7 @@ __all__ = [
     "private_pca",
     "private_regression",
     "private_scales",
+    "private_score_map",
     "private_subspace",
     "stable_subspace",
 ]

@@ -15,12 +15,13 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import block_bases
 from privspan.blocks.histogram import histogram_step
 from privspan.blocks.plan import HistogramPlan
-from privspan.blocks.rank import choose_dimension
+from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.privacy import Budget, Part, Release
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
@@ -60,6 +61,7 @@ def approximate_subspace(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn privately the k-dimensional subspace that the records lie near.
@@ -103,6 +105,8 @@ def approximate_subspace(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -114,7 +118,8 @@ def approximate_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data; no assumption is made but that each person contributes one row. An abstention costs the same.
-    Proof: docs/explanation/approximate-case.md, and docs/explanation/choosing-k.md for ``k="auto"``.
+    With `groups`, for replacing one person. Proof: docs/explanation/approximate-case.md, and
+    docs/explanation/choosing-k.md for ``k="auto"``, docs/explanation/several-rows.md for persons.
 
     Examples
     --------
@@ -128,12 +133,12 @@ def approximate_subspace(
     budget = Budget(epsilon, delta)
     table = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
-    streams = open_streams(rng)
     if k == "auto":
-        return _with_chosen_dimension(table, max_components, budget, chosen, streams, shuffle)
+        return _with_chosen_dimension(table, max_components, budget, chosen, rng, shuffle)
     if max_components is not None:
         raise ValueError('`max_components` must be given only with `k="auto"`.')
     chosen.check_table(table, k, budget)
+    streams = open_streams(rng)
     table, order = dealt(table, streams.public) if shuffle else (table, None)
     subspace, parameters, parts = block_step(table, k, budget, chosen, streams, order)
     return Release(subspace, budget.cost(*parts), f"approximate ({aggregate})", parameters, streams.private)
@@ -232,7 +237,7 @@ def block_step(
 
 
 def _with_chosen_dimension(
-    table: Table, max_components: int | None, budget: Budget, settings: BlockSettings, streams: Streams, shuffle: bool
+    table: Table, max_components: int | None, budget: Budget, settings: BlockSettings, rng: RandomLike, shuffle: bool
 ) -> Release:
     """Let the blocks vote for k with a part of epsilon, then run with the rest."""
     if max_components is None:
@@ -246,6 +251,8 @@ def _with_chosen_dimension(
     if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
         for smaller in range(1, max_components):
             settings.check_table(table, smaller, rest)
+    check_choice(table, max_components)
+    streams = open_streams(rng)
     table, order = dealt(table, streams.public) if shuffle else (table, None)
     k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
     subspace, parameters, parts = block_step(table, k, rest, settings, streams, order)

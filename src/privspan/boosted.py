@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.approximate import Aggregate, BlockSettings, block_step
 from privspan.blocks import plan as planner_blocks
@@ -43,6 +44,7 @@ def boosted_subspace(
     options: Mapping[str, object] | None = None,
     groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
@@ -68,6 +70,8 @@ def boosted_subspace(
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -78,7 +82,8 @@ def boosted_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data. The accuracy holds whenever every part is within alpha/3 of the true subspace with probability at least
-    0.7. Proof: docs/explanation/boosted.md.
+    0.7. With `groups`, for replacing one person. Proof: docs/explanation/boosted.md,
+    docs/explanation/several-rows.md.
     """
     budget = Budget(epsilon, delta)
     table = as_rows_input(X, accept_sparse=False)

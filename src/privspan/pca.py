@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside
 from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
@@ -42,8 +43,10 @@ from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
+from privspan.sums.loadings import errors_after_turning
 from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
+from privspan.sums.share import cut_to_share
 from privspan.sums.variance import variance_within
 
 Array = NDArray[np.float64]
@@ -73,7 +76,7 @@ _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than mos
 @people
 def private_pca(
     X: object,
-    k: int | Literal["auto"],
+    k: int | float | Literal["auto"],
     *,
     epsilon: float,
     delta: float,
@@ -89,6 +92,7 @@ def private_pca(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> Release:
     """Learn the principal components of a table, their variances and the mean, under differential privacy.
 
@@ -100,8 +104,10 @@ def private_pca(
     X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
         One person per row, at least two.  Sparse tables are never densified; "stable" and "approximate" do not take
         them.
-    k : int or "auto"
-        Number of components.  "auto" chooses it privately, at a part of epsilon.
+    k : int, float or "auto"
+        Number of components.  A share of the variance, as in .9, keeps as many as are needed for it, of
+        `max_components` that are looked for: chosen from what is released, at no price but that more components are
+        looked for.  "auto" chooses the number privately, at a part of epsilon.
     epsilon, delta : float
         The guarantee for everything that is released, together.
     center : bool, mapping or (d,) array, default=True
@@ -125,8 +131,8 @@ def private_pca(
         Standard deviation of the tail's largest direction over that of the last component, if it is public
         knowledge; used by "approximate", and for predictions, only.
     max_components : int, optional
-        Largest number of components considered with ``k="auto"``; by default 10, or less where the table has fewer
-        columns.
+        Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
+        has fewer columns.
     categories : mapping or "declared", optional
         Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
         Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
@@ -141,6 +147,8 @@ def private_pca(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -149,13 +157,15 @@ def private_pca(
         centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
         "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
-        that is known; NaN, or an infinite deviation, marks what the table was too small to measure.  With the
+        that is known; NaN, or an infinite deviation, marks what the table was too small to measure;
+        ``components_std`` (k, d) are the standard errors of the loadings, due to noise alone.  With the
         everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
         best components these hold, as estimated from this very release), ``found`` (how many components stand out of
         the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
-        With ``k="auto"``, ``n_components``; with units, ``scale`` (d,) and ``scale_std``.  Where gaps were counted,
-        ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells (for gaps that
-        come at random), else of the filled table.  ``parameters`` tell the course.
+        With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
+        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  Where gaps
+        were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
+        (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
 
     Warns
     -----
@@ -180,7 +190,8 @@ def private_pca(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
-    parameters are public.  Assumed: each person is one row, and `rng` is None.
+    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
+    person; their number is public, that of rows is not (docs/explanation/several-rows.md).
     Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
 
     Examples
@@ -199,7 +210,7 @@ def private_pca(
 class PCASettings:
     """The public choices of one private PCA, named as in `private_pca`, and the steps that follow from them."""
 
-    k: int | Literal["auto"]
+    k: int | float | Literal["auto"]
     epsilon: float
     delta: float
     center: bool | PublicNumbers = True
@@ -216,6 +227,9 @@ class PCASettings:
         checks.budget(self.epsilon, self.delta)
         checks.one_of(PCA_METHODS, method=self.method)
         check_missing(self.missing)
+        if self.share is not None and not 0.0 < self.share < 1.0:  # also for NaN
+            what = "an integer, at least 1, or a share of the variance between 0 and 1"
+            raise ValueError(f"`k` must be {what}; got {self.share:g}.")
         if not isinstance(self.robust, bool | np.bool_):
             raise TypeError("`robust` must be True or False.")
         if self.gamma is not None:
@@ -225,6 +239,11 @@ class PCASettings:
                 f'`scale` must be public numbers, as in `scale={{"age": 15}}`, with `method="{self.method}"`; '
                 'private scales go with "auto", "adaptive" and "analyze-gauss".'
             )
+
+    @property
+    def share(self) -> float | None:
+        """The share of the variance that decides how many components are kept, if one does."""
+        return float(self.k) if isinstance(self.k, float | np.floating) else None
 
     @property
     def centred(self) -> bool:
@@ -274,7 +293,20 @@ class PCASettings:
             told["gaps"] = filled if self.missing == "fill" else "rows of zeros"
         chosen = {"n_components": k} if self.k == "auto" else {}
         self._warn_if_left_out(told.get("left_out"))
-        return replace(release, parameters=told, extras={**release.extras, **chosen}), plan
+        release = replace(release, parameters=told, extras={**release.extras, **chosen})
+        return (release if self.share is None else self._cut(release, self.share)), plan
+
+    def _cut(self, release: Release, share: float) -> Release:
+        """Keep the components that have the share, and warn where even all of them have not."""
+        kept, enough = cut_to_share(release, share)
+        if not enough:
+            message = (
+                f"The {kept.parameters['k']} components that were looked for do not hold {share:g} of the variance"
+            )
+            warnings.warn(
+                f"{message}, or the table is too small to tell; see `max_components`.", stacklevel=outside()
+            )
+        return kept
 
     # ---- Refusals, from public facts alone -------------------------------------------------------------------------
 
@@ -291,10 +323,11 @@ class PCASettings:
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
         table = _Table(source, public, tuple(names) if names else None)
-        if self.k != "auto":
-            self._check_number(self.k, min((table.halves if self.centred else source).shape))
         budget = Budget(self.epsilon, self.delta)
         considered, epsilon = self._vote(table, budget)
+        if self.k != "auto":
+            most = min((table.halves if self.centred else source).shape)
+            self._check_number(self.k if self.share is None else considered[-1], most)
         if self.k == "auto":
             check_choice(table.halves if self.centred else source, considered[-1])
         if self.private_scales:
@@ -305,14 +338,15 @@ class PCASettings:
         self._check_blocks(table, budget)
         return table
 
-    def _check_number(self, k: int, most: int) -> None:
-        checks.integer_at_least(1, k=k)
+    def _check_number(self, k: float, most: int) -> None:
+        name = "k" if self.share is None else "max_components"
+        checks.integer_at_least(1, **{name: k})
         if k > most:
             what = "pairs of rows" if self.centred else "rows"
             smaller = f"{most}, the smaller of the number of columns and of {what}"
-            raise ValueError(f"`k` must be at most {smaller}; got {int(k)}.")
-        if self.max_components is not None:
-            raise ValueError('`max_components` must be given only with `k="auto"`.')
+            raise ValueError(f"`{name}` must be at most {smaller}; got {int(k)}.")
+        if self.max_components is not None and self.share is None:
+            raise ValueError('`max_components` must be given only with `k="auto"` or a share.')
 
     def _check_blocks(self, table: _Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
@@ -352,11 +386,15 @@ class PCASettings:
         return ColumnScales(units, np.zeros_like(units), np.ones(len(units), bool), np.full(len(units), np.inf))
 
     def _vote(self, table: _Table, budget: Budget) -> tuple[range, float]:
-        """Return the dimensions among which k is chosen, and the epsilon of choosing."""
+        """Return the dimensions among which k is chosen privately, and the epsilon of choosing."""
+        rows, most = table.halves if self.centred else table.source, self.max_components
+        if self.share is not None:
+            most = min(_DEFAULT_MOST_COMPONENTS, *rows.shape) if most is None else most
+            checks.integer_at_least(1, max_components=most)
+            return range(int(most), int(most) + 1), 0.0
         if self.k != "auto":
+            checks.integer_at_least(1, k=self.k)
             return range(int(self.k), int(self.k) + 1), 0.0
-        rows = table.halves if self.centred else table.source
-        most = self.max_components
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
         checks.integer_at_least(1, max_components=most)
@@ -523,6 +561,7 @@ class _Looked:
             extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
         if math.isfinite(look.mean_std):
             extras["mean_std"] = np.full(d, look.mean_std)
+        extras["components_std"] = look.basis_std
         extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
         extras["found"] = look.found
         if look.clip is not None:
@@ -568,6 +607,10 @@ class _Found:
         if self.course.centring == "pair differences":  # whose variances are twice those of the rows
             halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
             extras |= {name: extras[name] / 2.0 for name in halved}
+        error = self.subspace.parameters.get("expected_error")
+        if isinstance(error, float) and not self.subspace.abstained:
+            std = float(extras["explained_variance_std"][0])
+            extras["components_std"] = errors_after_turning(turned.basis, extras["explained_variance"], std, error)
         parameters = {**self.subspace.parameters, "centring": self.course.centring}
         label = _label(self.subspace.method)
         found = None if self.subspace.abstained else turned.basis
@@ -589,12 +632,13 @@ class _Numbers:
     def release(self, cost: PrivacyCost, units: ColumnScales | None, table: _Table) -> Release:
         """Put it together: each component with its largest entry positive, the mean in the units of the table."""
         (d, k), kept = self.basis.shape, None if units is None else units.found
-        basis = self.basis
+        basis, extras, parameters = self.basis, dict(self.extras), dict(self.parameters)
         if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
             basis = np.linalg.qr(basis * kept[:, None])[0]
+            if "components_std" in extras:
+                extras["components_std"] = np.where(kept, extras["components_std"], 0.0)
         largest = np.abs(basis).argmax(axis=0)
         basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
-        extras, parameters = dict(self.extras), dict(self.parameters)
         scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
         mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:

@@ -12,12 +12,15 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri
 
+from privspan._lib import card as cards
 from privspan._lib import checks
 from privspan._lib.entry import entry
+from privspan._lib.in_words import angle, number
+from privspan._lib.markup import Html
 from privspan.blocks.plan import stable_block_size
 from privspan.privacy import Budget, delta_from_mu, mu_from_budget
 from privspan.stable import choice
@@ -56,7 +59,7 @@ _BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of a bin of a th
 _BLOCK_TILT = 0.8  # the tilt that is released for blocks, over 1 / (√m - √k): measured for k from 1 to 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """What a method is expected to do with so many rows, or what ``method="auto"`` would do.
 
@@ -118,9 +121,26 @@ class Plan:
             return vars(self).setdefault(name, tuple(_forecast(method, setting) for method in methods))
 
     @property
+    def label(self) -> str:
+        """What the method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+        return "robust" if self.center and self.method == "auto" else self.method
+
+    @property
     def useful(self) -> bool:
         """Whether the predicted error is below ``USELESS``."""
         return self.error < USELESS
+
+    def again(self, **changed: Any) -> Plan | None:
+        """Return the plan with another number of rows, epsilon, …; None where column scales cannot be afforded."""
+        names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
+        try:
+            return plan(**({name: getattr(self, name) for name in names} | changed))
+        except ValueError:
+            return None
+
+    def of(self, method: str) -> Plan:
+        """Return what is expected of that method: one of the alternatives, or this one."""
+        return next((one for one in self.alternatives if one.method == method), self)
 
     def needed_n(self, error: float) -> int | None:
         """Return about the smallest number of rows for which the predicted error is at most `error`.
@@ -136,8 +156,29 @@ class Plan:
         needs = [need for method in methods if (need := _rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
+    def __repr__(self) -> str:
+        public = f"n={self.n}, d={self.d}, k={self.k}, epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"<Plan {public}: {self.label}, {_in_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return cards.card("Plan", *self._pieces(), about="for ideal data, from public numbers alone")
+
+    def _pieces(self) -> list[Html]:
+        public = [("rows", f"{self.n:,}"), ("columns", f"{self.d:,}"), ("dimensions", f"{self.k:,}")]
+        public.append(("privacy", f"ε = {number(self.epsilon)}, δ = {number(self.delta)}"))
+        typical = f"The directions are expected to be {angle(self.error)} off (error {self.error:.2g})"
+        said = f"{typical}, and in nine runs of ten at most {angle(self.error_90)}. {self.reason}"
+        heads = ("method", "error", "in 9 of 10 below", "abstains")
+        rows = [
+            (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}")
+            for one in self.alternatives
+        ]
+        alarm = [] if self.useful else [cards.alarm("Expected to be useless.")]
+        return [*alarm, cards.sentence(said), cards.facts(public), *([cards.table(heads, rows)] if rows else [])]
+
     def __str__(self) -> str:
-        rows = [f"  {other.method:<14}{_in_words(other)}" for other in self.alternatives]
+        rows = [f"  {other.label:<14}{_in_words(other)}" for other in self.alternatives]
         head = f"{self.method}: {_in_words(self)}. {self.reason}"
         return "\n".join([head, *rows])
 
@@ -217,7 +258,7 @@ def plan_pca(
     setting = replace(setting, center=True, scale=scales is not None, scales=scales, about=about)
     chosen = _forecast("everyday", setting)
     course, share = expected_share(setting.n, setting.d, setting.mu, about)
-    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of mu² is left for the looks."
+    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of the budget is left for that."
     if not chosen.useful:
         reason = f"{reason} {_advice(chosen, setting)}"
     final = replace(chosen, reason=reason)
@@ -270,16 +311,17 @@ def _preference(one: Plan) -> float:
 
 
 def _reason(chosen: Plan, setting: _Setting) -> str:
-    tail = f"gamma = {chosen.gamma:.3g} (tail energy {setting.tail:.3g})"
+    tail = f"in each direction off the subspace {chosen.gamma:.3g} times the spread along it"
     if not chosen.assumed:
         if not setting.may_look:
-            return f"Stable leverage is not predicted to pay off for {tail}."
-        then = ", then localised rounds on all rows" if setting.look.rounds else ""
-        return f"For {tail}: stable leverage first{then}, with the adaptive algorithm to fall back on."
-    supposed = f"gamma is not known; the errors are for {tail}."
+            return f"Records were said to have {tail}: too far off for stable leverage to pay off."
+        then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
+        fall = "with the adaptive algorithm to fall back on"
+        return f"Records were said to have {tail}, so stable leverage looks first{then}, {fall}."
+    supposed = f"How close is not known beforehand; the errors suppose {tail}."
     if not setting.may_look:
-        return f"Stable leverage could not pay off, however short the tail; {supposed}"
-    return f"A private question about the tail decides whether stable leverage looks first; {supposed}"
+        return f"Stable leverage could not pay off, however close to a subspace records lie. {supposed}"
+    return f"A private question tells whether records lie so close that stable leverage looks first. {supposed}"
 
 
 def _advice(useless: Plan, setting: _Setting) -> str:
@@ -295,10 +337,11 @@ def _in_words(one: Plan) -> str:
 
 
 _COURSES = {
-    "pairs": "Too few rows for a private centre: one look at differences of pairs.",
-    "public centre": "One look at unit rows about the public centre.",
-    "one look": "The centre is searched for; one look at unit rows about it.",
-    "two looks": "The centre is searched for; two looks about it, at unit rows and at shortened ones.",
+    "pairs": "Too few rows to find the middle of the records in private: one noisy look at differences of pairs.",
+    "public centre": "One noisy look at the records about the public centre, all made equally long.",
+    "one look": "The middle of the records is searched for; then one noisy look, all made equally long.",
+    "two looks": "The middle of the records is searched for; then two noisy looks, at records made equally long and "
+    "at records of which only the longest are shortened.",
 }
 
 

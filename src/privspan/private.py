@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside
 from privspan.approximate import approximate_subspace
 from privspan.boosted import boosted_subspace
@@ -216,6 +217,7 @@ def private_subspace(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **options: Any,
 ) -> Release:
     """Learn the k-dimensional subspace that the rows of X lie near, by the course that suits the data.
@@ -250,6 +252,8 @@ def private_subspace(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
     **options
         Further keyword arguments of the method that is named; refused with "auto".
 
@@ -269,8 +273,9 @@ def private_subspace(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
-    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.
-    Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md.
+    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.  With `groups`, for
+    replacing one person; their number is public, that of rows is not.
+    Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md, docs/explanation/several-rows.md.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from privspan.sums.variance import explained_variance
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 ROWS = np.random.default_rng(0).standard_normal((400, 6)) * [3.0, 2.0, 0.1, 0.1, 0.1, 0.1]
-LINE = privspan.Subspace(np.eye(6)[:, :1])
+LINE, PLANE = (privspan.Subspace(np.eye(6)[:, :k]) for k in (1, 2))
 
 DOOR = privspan.plan.__code__  # what `entry` makes of every function has the same code
 
@@ -45,6 +45,7 @@ CALLS: dict[str, Any] = {
     ),
     "explained_variance": lambda X, **b: explained_variance(X, LINE, **b),
     "private_scales": lambda X, **b: privspan.private_scales(X, bounds=(-9.0, 9.0), **b),
+    "private_score_map": lambda X, **b: privspan.private_score_map(X, PLANE, **b),
     "PrivateStandardScaler": lambda X, rng, **b: privspan.PrivateStandardScaler(random_state=rng, **b).fit(X),
     "PrivatePCA": lambda X, rng, **b: PrivatePCA(2, random_state=rng, **b).fit(X),
     "PrivatePCA, any k": lambda X, rng, **b: PrivatePCA("auto", random_state=rng, **b).fit(X),

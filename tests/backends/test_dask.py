@@ -36,6 +36,7 @@ from privspan.sums import mean
 from privspan.sums.grid import GridSum
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.mean import pair_differences, private_mean
+from privspan.sums.score_map import private_score_map
 from privspan.sums.variance import explained_variance
 
 distributed = pytest.importorskip("distributed")
@@ -179,6 +180,13 @@ def test_mean_and_variances(client, data):
     home, away = both(lambda T: explained_variance(T, truth, rng=1, **EPSILON_DELTA), X)
     assert np.array_equal(home.extras["explained_variance"], away.extras["explained_variance"])
     assert home.extras["total_variance"] == away.extras["total_variance"]
+
+
+def test_a_score_map(client, data):
+    X, truth = data
+    home, away = both(lambda T: private_score_map(T, truth, rng=1, **EPSILON_DELTA), X)
+    assert np.array_equal(home.counts, away.counts)
+    assert home.outside == away.outside
 
 
 @pytest.mark.parametrize("options", [{"method": "analyze-gauss"}, {"method": "approximate", "block_size": 60}])

@@ -119,6 +119,7 @@ def test_no_command_replaces_a_file_unasked(folder: Path, capsys) -> None:
     plan = ["plan", "--n", "100", "--d", "3", "--k", "1", "--epsilon", "1", "--delta", "1e-6"]
     for name, command in (
         ("r.html", ["show", "m.npz", "--report", "r.html"]),
+        ("m.html", ["report", "m.npz"]),
         ("o.csv", ["transform", "m.npz", "money.csv", "-o", "o.csv"]),
         ("o.npy", ["transform", "m.npz", "money.csv", "-o", "o.npy"]),
         ("p.svg", [*plan, "--plot", "p.svg"]),
@@ -402,6 +403,7 @@ def test_files_that_are_not_what_they_should_be_have_the_documented_exit_code(fo
         for command in (
             ["show", name],
             ["show", name, "--report", "r.html"],
+            ["report", name, "-o", "r.html"],
             ["relations", name],
             ["compare", name, "m.npz"],
             ["transform", name, "money.csv", "-o", "c.csv"],

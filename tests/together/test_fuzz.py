@@ -213,6 +213,14 @@ PCA = {
 }
 AUTO = {"max_components": mostly(st.integers(1, 4), 12, 0, None)}
 
+MAP = {
+    "components": mostly(st.sampled_from([(0, 1), (1, 0), [0, 1]]), (0, 0), (0, 99), (0,), "01", None, 1),
+    "bins": mostly(st.one_of(small, st.sampled_from([(3, 5), 30])), 0, (1, 2, 3), 5000, 2.5),
+    "ranges": mostly(
+        st.sampled_from([None, ((-1, 1), (-1.5, 2))]), (0, 1), ((1, 0), (0, 1)), ((0, np.inf), (0, 1)), "x"
+    ),
+}
+
 
 def chosen(function: Any) -> Any:
     """Let a function choose the dimension itself."""
@@ -254,6 +262,7 @@ TARGETS: dict[str, Any] = {
     "private_scales, bounds": without_dimension(
         lambda X, **more: privspan.private_scales(X, bounds={0: (0.0, 1.0)}, **more), center=st.booleans()
     ),
+    "private_score_map": with_subspace(privspan.private_score_map, **MAP),
     "explained_variance": with_subspace(explained_variance, norm_bound=length),
     "choose_dimension": given_options(
         lambda X, k, epsilon, delta, rng, **more: choose_dimension(

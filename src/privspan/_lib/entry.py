@@ -6,10 +6,12 @@
   end the call, and the end of a call is seen by everybody;
 * the budget has been found to lie in the range in which every formula of the package stays within float64, so that
   nothing fails after it has been spent;
-* the caller has been told, once, of a budget that promises little (`WeakPrivacyWarning`).
+* the caller has been told, once, of a budget that promises little (`WeakPrivacyWarning`);
+* the budget has been charged, if a ledger was given, before the first look at a value (`privspan._lib.charge`).
 
-All three follow from public facts: parameters and the number of rows.  tests/_lib/test_entry.py finds what spends a
-budget by its parameters, so that a function without the door fails there.
+All of this follows from public facts: parameters, the number of rows, and what the ledger holds.
+tests/_lib/test_entry.py finds what spends a budget by its parameters, so that a function without the door fails
+there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -27,6 +31,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from privspan._lib import checks
+from privspan._lib.charge import Charge
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -47,29 +52,46 @@ class WeakPrivacyWarning(UserWarning):
     """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
 
 
-_Budgets = list[tuple[float, float | None]]
+_Budget = tuple[float, float | None]
 
-# The budget of the outermost call, until the caller has been told of it; None outside.  Every thread has its own.
-_untold: ContextVar[_Budgets | None] = ContextVar("privspan_untold", default=None)
+
+@dataclass
+class _Call:
+    """What has to be done once for the outermost call, whatever it calls itself."""
+
+    untold: _Budget | None  # until the caller has been told of it
+    charge: Charge | None
+
+
+# The outermost call; None outside.  Every thread has its own.
+_under_way: ContextVar[_Call | None] = ContextVar("privspan_call", default=None)
 
 
 def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Make a function a door: its `epsilon` and `delta` (or those of its object) are checked before anything is read.
 
-    A call from inside another one does not check again: shares of a budget may be smaller than budgets.
+    They are charged to its `ledger`, if there is one.  A call from inside another one neither checks nor charges
+    again: shares of a budget may be smaller than budgets, and are paid for.
     """
     signature = inspect.signature(function)
 
     @wraps(function)
     def door(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        if _untold.get() is not None:
+        if _under_way.get() is not None:
             return function(*args, **kwargs)
         with quiet_numpy():
-            token = _untold.set(_budget_of(signature, args, kwargs))
+            given = _parameters_of(signature, args, kwargs)
+            budget = _budget_of(given)
+            charge = _charge_of(function.__name__, given, budget)
+            token = _under_way.set(_Call(budget, charge))
             try:
-                return function(*args, **kwargs)
+                with charge or nullcontext():
+                    result = function(*args, **kwargs)
+                    if charge is not None:
+                        charge.finished(result)
+                return result
             finally:
-                _untold.reset(token)
+                _under_way.reset(token)
 
     return door
 
@@ -79,18 +101,43 @@ def quiet_numpy() -> Any:
     return np.errstate(all="ignore")
 
 
-def _budget_of(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Budgets:
-    """Return the budget among the arguments of a call, checked; nothing if there is none, or no such call."""
+def _parameters_of(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the parameters of a call by name, those of its object if it has one; nothing for an impossible call."""
     try:
         given: Mapping[str, Any] = signature.bind(*args, **kwargs).arguments
     except TypeError:  # which the call itself will raise
-        return []
-    given = vars(given["self"]) if "self" in given else given
+        return {}
+    return {"of": type(given["self"]).__name__, **vars(given["self"])} if "self" in given else given
+
+
+def _budget_of(given: Mapping[str, Any]) -> _Budget | None:
+    """Return the budget among the parameters of a call, checked; None if there is none."""
     if "epsilon" not in given:
-        return []
+        return None
     epsilon, delta = given["epsilon"], given.get("delta")
     spendable(epsilon, delta)
-    return [(float(epsilon), None if delta is None else float(delta))]
+    return float(epsilon), None if delta is None else float(delta)
+
+
+def _charge_of(name: str, given: Mapping[str, Any], budget: _Budget | None) -> Charge | None:
+    """Return the charge of a call that names a ledger, or refuse what that does not allow."""
+    ledger = given.get("ledger")
+    if ledger is None or budget is None:
+        return None
+    k = given.get("k", given.get("n_components"))
+    of = "" if not isinstance(k, int | float | str) else f", k = {k}"
+    seeded = given.get("rng", given.get("random_state")) is not None
+    what = f"{given.get('of', name)}{of}{', seeded and so not private' if seeded else ''}"
+    return Charge(ledger, budget[0], budget[1] or 0.0, what)
+
+
+def about_to_look() -> None:
+    """Charge the call that is under way, if it has not been yet: its checks are done, and now it will see values."""
+    call = _under_way.get()
+    if call is not None and call.charge is not None:
+        call.charge.begin()
 
 
 def spendable(epsilon: Any, delta: Any = None) -> None:
@@ -108,9 +155,12 @@ def spendable(epsilon: Any, delta: Any = None) -> None:
 
 def rows_known(n: int) -> None:
     """Tell the caller, if the call that is under way has not yet, of a budget that promises little for n rows."""
-    untold = _untold.get()
-    # Taken out: whatever follows works with shares of the budget, or with parts of the rows.
-    if untold and (told := weakness(n, *untold.pop())):
+    call = _under_way.get()
+    if call is None or call.untold is None:
+        return
+    # Forgotten first: whatever follows works with shares of the budget, or with parts of the rows.
+    budget, call.untold = call.untold, None
+    if told := weakness(n, *budget):
         warnings.warn(told, WeakPrivacyWarning, stacklevel=outside())
 
 

@@ -1,4 +1,4 @@
-"""The end-to-end audits: every public algorithm and baseline, each on several pairs of neighbours.
+"""The sampled audits: every public algorithm and baseline, each on several pairs of neighbours.
 
 A `Case` runs an algorithm as a user would, at an epsilon and delta large enough that a few thousand runs can see what
 it spends, on tables small enough that they are quick. Its pairs are the worst ones known: a tie, the threshold of an
@@ -7,22 +7,22 @@ abstention, an outlier that becomes an inlier, weights on the slope, a zero row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
+from privspan.audit.registry import EPSILON, Case, Outcome, add, register
 from privspan.audit.tables import (
-    Pair,
     affine_line_pairs,
     line_pairs,
     mean_pairs,
     moment_pairs,
     near_axis_pairs,
+    persons_pairs,
     rank_pairs,
     regression_pairs,
     scale_pairs,
@@ -38,86 +38,29 @@ from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
-from privspan.sums.mean import PrivateMean, private_mean
+from privspan.sums.mean import private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
+from privspan.sums.score_map import private_score_map
 from privspan.sums.standardise import PrivateScales, private_scales
 from privspan.sums.variance import explained_variance
 
-Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | int
-
-_EPSILON, _DELTA = 2.0, 0.1
 _EXACT_DELTA = 0.2
-_FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
-
-
-@dataclass(frozen=True)
-class Case:
-    """One algorithm under audit.
-
-    Attributes
-    ----------
-    name : str
-        Of the algorithm, with its variant if it has one.
-    epsilon, delta : float
-        The claim, and what the algorithm is called with.
-    pairs : mapping of str to pair of tables
-        Neighbouring tables by what is special about them.
-    run : callable
-        From a table and a source of randomness to what is released.
-    share : float
-        Share of the asked number of runs; below 1 for slow algorithms.
-    """
-
-    name: str
-    epsilon: float
-    delta: float
-    pairs: Mapping[str, Pair]
-    run: Callable[[NDArray[Any], RandomLike], Outcome]
-    share: float = 1.0
-
-
-_CASES: dict[str, Case] = {}
-
-
-def register(case: Case) -> None:
-    """Add a case under its name, which must be new."""
-    if case.name in _CASES:
-        raise ValueError(f"`name` must be new; got {case.name!r}.")
-    _CASES[case.name] = case
-
-
-def registered() -> Mapping[str, Case]:
-    """Return every case by name, in the order of registration."""
-    return dict(_CASES)
-
-
-def _add(
-    name: str,
-    algorithm: Callable[..., Outcome],
-    pairs: Mapping[str, Pair],
-    *arguments: object,
-    delta: float = _DELTA,
-    share: float = 1.0,
-    **options: object,
-) -> None:
-    """Register ``algorithm(table, *arguments, epsilon=…, delta=…, rng=…, **options)``."""
-
-    def run(table: NDArray[Any], rng: RandomLike) -> Outcome:
-        return algorithm(table, *arguments, epsilon=_EPSILON, delta=delta, rng=rng, **options)
-
-    register(Case(name, _EPSILON, delta, pairs, run, share))
+FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
+_PLANE = Subspace(np.eye(2))
 
 
 # ---- Baselines -------------------------------------------------------------------------------------------------
 
-_OTHER_PAIRS = ("analyze_gauss_gap", "smooth_sensitivity", "friendly_core")
+_OTHERWISE = ("additive_wishart", "analyze_gauss_gap", "smooth_sensitivity", "friendly_core")
 for _name in baselines.__all__:
-    if _name not in _OTHER_PAIRS:
-        _add(_name, getattr(baselines, _name), moment_pairs(), 1)
-# The first abstains where the gap is below 2 plus noise.
-_add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
-_add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
-_add("friendly_core", baselines.friendly_core, near_axis_pairs(72, 2), 1, share=0.5, block_size=1)
+    if _name not in _OTHERWISE:
+        add(_name, getattr(baselines, _name), moment_pairs(), 1)
+# Its claim is an epsilon, of which runs see most at a large delta; it has no other audit, so there are many.
+add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=6.0)
+# The next abstains where the gap is below 2 plus noise.
+add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
+add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
+add("friendly_core", baselines.friendly_core, near_axis_pairs(72, 2), 1, share=0.5, block_size=1)
 
 # ---- Exact -----------------------------------------------------------------------------------------------------
 
@@ -128,29 +71,29 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "truncated Laplace": {"method": "gap-max", "release": "truncated-laplace"},
 }
 for _variant, _options in _VARIANTS.items():
-    _add(f"exact_subspace ({_variant})", exact_subspace, line_pairs(), 1, delta=_EXACT_DELTA, **_options)
-_add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EXACT_DELTA, affine=True)
+    add(f"exact_subspace ({_variant})", exact_subspace, line_pairs(), 1, delta=_EXACT_DELTA, **_options)
+add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EXACT_DELTA, affine=True)
 
 # ---- Close to a subspace ---------------------------------------------------------------------------------------
 
 # A plan whose ramp holds the twelve records of `slope_pairs` that have longer tails.
-_SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
+SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
 
-_add("stable_subspace", stable_subspace, near_axis_pairs(60), 1, share=0.5)
+add("stable_subspace", stable_subspace, near_axis_pairs(60), 1, share=0.5)
 # Margins so small that about a third of the runs abstain.
-_add("stable_subspace (threshold)", stable_subspace, near_axis_pairs(40), 1, share=0.5)
-_add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **_SLOPE)
+add("stable_subspace (threshold)", stable_subspace, near_axis_pairs(40), 1, share=0.5)
+add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **SLOPE)
 
 
-def _by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
+def by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
     references = {"references": 2}
     return approximate_subspace(table, k, block_size=1, aggregate="histogram", options=references, **options)
 
 
-_add("approximate_subspace (stable)", approximate_subspace, near_axis_pairs(60), 1, share=0.5, block_size=1)
-_add("approximate_subspace (histogram)", _by_histogram, near_axis_pairs(60, 2), 1, share=0.5, gamma=1e-4)
-_add("approximate_subspace (histogram, side chosen)", _by_histogram, near_axis_pairs(400, 2), 1, share=0.25)
-_add("boosted_subspace", boosted_subspace, near_axis_pairs(120), 1, share=0.25, alpha=0.9, beta=0.3, block_size=1)
+add("approximate_subspace (stable)", approximate_subspace, near_axis_pairs(60), 1, share=0.5, block_size=1)
+add("approximate_subspace (histogram)", by_histogram, near_axis_pairs(60, 2), 1, share=0.5, gamma=1e-4)
+add("approximate_subspace (histogram, side chosen)", by_histogram, near_axis_pairs(400, 2), 1, share=0.25)
+add("boosted_subspace", boosted_subspace, near_axis_pairs(120), 1, share=0.25, alpha=0.9, beta=0.3, block_size=1)
 
 # ---- Choice of the dimension -----------------------------------------------------------------------------------
 
@@ -159,54 +102,72 @@ _TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; 
 
 
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
-    return choose_dimension(table, 2, epsilon=_EPSILON, bits=open_streams(rng).noise, block_size=3)
+    return choose_dimension(table, 2, epsilon=EPSILON, bits=open_streams(rng).noise, block_size=3)
 
 
-register(Case("choose_dimension", _EPSILON, 1e-9, rank_pairs("tie", _TIE), _chosen))
+register(Case("choose_dimension", EPSILON, 1e-9, rank_pairs("tie", _TIE), _chosen))
 _pairs, _options = near_axis_pairs(60, 4), {"block_size": 2, "max_components": 2}
-_add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", share=0.25, **_options)
+add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", share=0.25, **_options)
 
 # ---- Everyday PCA ----------------------------------------------------------------------------------------------
 
-_add("adaptive_subspace", adaptive_subspace, moment_pairs(), 1, share=0.5)
-_add("adaptive_subspace (localised)", adaptive_subspace, near_axis_pairs(40), 1, share=0.25)
-_add("private_subspace", private_subspace, moment_pairs(), 1, share=0.25)
-_add("private_subspace (look)", private_subspace, near_axis_pairs(60), 1, share=0.25)
+add("adaptive_subspace", adaptive_subspace, moment_pairs(), 1, share=0.5)
+add("adaptive_subspace (localised)", adaptive_subspace, near_axis_pairs(40), 1, share=0.25)
+add("private_subspace", private_subspace, moment_pairs(), 1, share=0.25)
+add("private_subspace (look)", private_subspace, near_axis_pairs(60), 1, share=0.25)
 # So few records that the test of stable leverage says yes in some of the runs only.
-_add("private_subspace (fall-back)", private_subspace, near_axis_pairs(44), 1, share=0.25)
-_add("explained_variance", explained_variance, moment_pairs(), _FIRST_AXIS, norm_bound=1.0)
-_add("explained_variance (bound chosen)", explained_variance, moment_pairs(), _FIRST_AXIS)
-_add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
-_add("private_mean (bound chosen)", private_mean, mean_pairs())
-_add("private_mean (in a subspace)", private_mean, mean_pairs(), _FIRST_AXIS, norm_bound=1.0)
+add("private_subspace (fall-back)", private_subspace, near_axis_pairs(44), 1, share=0.25)
+add("explained_variance", explained_variance, moment_pairs(), FIRST_AXIS, norm_bound=1.0)
+add("explained_variance (bound chosen)", explained_variance, moment_pairs(), FIRST_AXIS)
+add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
+add("private_mean (bound chosen)", private_mean, mean_pairs())
+add("private_mean (in a subspace)", private_mean, mean_pairs(), FIRST_AXIS, norm_bound=1.0)
+add("private_score_map", private_score_map, mean_pairs(), _PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
+add("private_score_map (spreads measured)", private_score_map, mean_pairs(), _PLANE, bins=3)
 
 
-def _scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
+def scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
     from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
 
     release: PrivateScales = PrivateStandardScaler(random_state=rng, **options).fit(table).release_
     return release
 
 
-_add("private_scales", private_scales, scale_pairs(), share=0.25)
-_add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=(0.0, 1.0))
-_add("PrivateStandardScaler", _scaled, scale_pairs(), share=0.25, with_mean=False)
+add("private_scales", private_scales, scale_pairs(), share=0.25)
+add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=(0.0, 1.0))
+add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25, with_mean=False)
 
 
-def _regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
+def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
     return private_regression(table[:, :-1], table[:, -1], subspace, norm_bound=1.0, target_bound=1.0, **options)
 
 
-_add("private_regression", _regressed, regression_pairs())
-_add("private_regression (in a subspace)", _regressed, regression_pairs(), _FIRST_AXIS)
+add("private_regression", regressed, regression_pairs())
+add("private_regression (in a subspace)", regressed, regression_pairs(), FIRST_AXIS)
 
 
-_add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
-_add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
-_add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
-_add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
-_add("private_pca (scaled, bounds)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True, bounds=(-1, 1))
-_add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
+add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
+add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
+add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
+add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
+add("private_pca (scaled, bounds)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True, bounds=(-1, 1))
+add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.
 _pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}
-_add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options)
+add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options)
+
+# ---- Several rows a person ---------------------------------------------------------------------------------------
+
+
+def of_persons(algorithm: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """Run an algorithm on a table whose last column says whose each row is."""
+
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Outcome:
+        return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
+
+    return run
+
+
+add("private_mean (persons)", of_persons(private_mean), persons_pairs(mean_pairs()), share=0.5, norm_bound=1.0)
+add("private_subspace (persons)", of_persons(private_subspace), persons_pairs(moment_pairs()), 1, share=0.25)
+add("private_pca (persons)", of_persons(private_pca), persons_pairs(moment_pairs(padding=5)), 1, share=0.15)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,17 +16,21 @@ from privspan.privacy import Release
 from privspan.subspace import Subspace
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
+from privspan.sums.score_map import ScoreMap
 from privspan.sums.standardise import PrivateScales
+
+Released: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | ScoreMap | int
+"""Whatever a private function may return."""
 
 _MOST_ENTRIES = 3  # leading coordinates whose entries of the projector and of the offset are looked at
 
 
-def released_numbers(released: Release | PrivateMean | PrivateRegression | PrivateScales | int) -> dict[str, float]:
+def released_numbers(released: Released) -> dict[str, float]:
     """Describe what an algorithm released by named numbers.
 
     Parameters
     ----------
-    released : Release, PrivateMean, PrivateRegression, PrivateScales or int
+    released : Release, PrivateMean, PrivateRegression, PrivateScales, ScoreMap or int
         What came out.
 
     Returns
@@ -44,7 +48,7 @@ def released_numbers(released: Release | PrivateMean | PrivateRegression | Priva
         described = {"abstained": released.abstained, **released.parameters, **released.extras}
         projector = {} if released.subspace is None else dict(_projector(released.subspace))
         return {**projector, **dict(_walk("", described))}
-    if isinstance(released, PrivateMean | PrivateRegression | PrivateScales):
+    if isinstance(released, PrivateMean | PrivateRegression | PrivateScales | ScoreMap):
         return dict(_walk("", {field.name: getattr(released, field.name) for field in fields(released)}))
     return {"chosen": float(released)}
 

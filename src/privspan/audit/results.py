@@ -1,4 +1,4 @@
-"""What an audit reports, in one shape for all three kinds, ready for JSON."""
+"""What an audit reports, in one shape for all four kinds, ready for JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import scipy
 
 from privspan._lib.version import __version__
 
-Kind = Literal["exact", "sampler", "sampled"]
+Kind = Literal["exact", "sampler", "sampled", "replayed"]
+Measure = Literal["epsilon", "mu", "delta", "p-value"]
 
 
 @dataclass(frozen=True)
@@ -24,23 +25,28 @@ class AuditResult:
     ----------
     name : str
         The mechanism.
-    kind : {"exact", "sampler", "sampled"}
+    kind : {"exact", "sampler", "sampled", "replayed"}
         How it was audited.
     case : str
         The pair of neighbours, the domain that was enumerated, or the law that was tested.
     epsilon, delta : float or None
         The claim; None for samplers, whose claim is their law.
+    measure : {"epsilon", "mu", "delta", "p-value"}
+        What was found: an epsilon at the claimed delta; a mu, where everything that is spent is Gaussian; the delta at
+        the claimed epsilon of an exact audit; the p-value of a sampler.
+    claimed : float or None
+        The same of the claim; None for samplers.
     found : float
-        Exact: the tightest delta at the claimed epsilon. Sampled: a lower bound on epsilon at the claimed delta.
-        Sampler: the p-value of the test against the exact law.
+        Exact: the tightest delta. Sampled: a lower bound. Replayed: what the pair uses up. Sampler: the p-value.
     refuted : bool
         Whether the claim is wrong, up to `false_alarm`.
     runs : int
         Pairs enumerated, runs on each input, or draws.
     event : str
-        Sampled: what told the inputs apart best. Exact: the worst pair. Sampler: the test.
+        Sampled: what told the inputs apart best. Exact: the worst pair. Sampler: the test. Replayed: why no pair that
+        is known uses all of the claim up, where that is so.
     false_alarm : float
-        Chance that a true claim is refuted; 0 for exact audits.
+        Chance that a true claim is refuted; 0 for exact audits and replays.
     seconds : float
         Processor time taken.
     """
@@ -50,6 +56,8 @@ class AuditResult:
     case: str
     epsilon: float | None
     delta: float | None
+    measure: Measure
+    claimed: float | None
     found: float
     refuted: bool
     runs: int
@@ -57,9 +65,14 @@ class AuditResult:
     false_alarm: float
     seconds: float
 
+    @property
+    def certified(self) -> float | None:
+        """Part of the claim that is certain to be spent, 1 if all of it; None for samplers."""
+        return None if self.claimed is None else self.found / self.claimed
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary that JSON can hold."""
-        return asdict(self)
+        return {**asdict(self), "certified": self.certified}
 
 
 def summary(results: Sequence[AuditResult]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ another process by name alone.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 import warnings
 import zlib
@@ -14,20 +15,27 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import Literal
 
 import numpy as np
 
 from privspan._lib import checks
-from privspan.audit.cases import registered
+from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
+from privspan.audit.registry import Case, registered
 from privspan.audit.releases import released_numbers
-from privspan.audit.results import AuditResult, Kind
+from privspan.audit.replay import ReplayError, Transcript, is_gaussian, replayed_epsilon
+from privspan.audit.results import AuditResult, Kind, Measure
 from privspan.audit.sampled import scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS
+from privspan.privacy import PrivacyCost, mu_from_budget
 from privspan.privacy.randomness import RandomLike, open_streams
 
 DEFAULT_RUNS = 2000
 _FEWEST_RUNS = 4
+_OTHER_PAIRS = 0.5  # largest share of the runs on pairs that are not the best known
+_REPLAYS = 3  # transcripts of a replay: a claim is refuted by the worst, and what is used up is that of the least
+_SLACK = 1e-6  # relative: float64 adds up the squares
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Task:
 
     Attributes
     ----------
-    kind : {"exact", "sampler", "sampled"}
+    kind : {"exact", "sampler", "sampled", "replayed"}
     name, case : str
         The mechanism, and the domain, law or pair of neighbours.
     """
@@ -47,17 +55,18 @@ class Task:
 
 
 def tasks(name: str | None = None) -> list[Task]:
-    """List the audits of a mechanism, of a kind ("exact", "sampler", "sampled"), or all of them.
+    """List the audits of a mechanism, of a kind ("exact", "sampler", "sampled", "replayed"), or all of them.
 
     Examples
     --------
     >>> [task.case for task in tasks("choose_dimension")]
-    ['tie', 'zero row, huge row', 'NaN row, unit row']
+    ['tie', 'zero row, huge row', 'NaN row, unit row', 'one ballot of four']
     """
     found = [
         *(Task("exact", *domain) for domain in DOMAINS),
         *(Task("sampler", sampler.name, sampler.case) for sampler in SAMPLERS),
         *(Task("sampled", case.name, pair) for case in registered().values() for pair in case.pairs),
+        *(Task("replayed", case.name, pair) for case in registered("replayed").values() for pair in case.pairs),
     ]
     return [task for task in found if name in (None, task.name, task.kind, task.name.partition(" (")[0])]
 
@@ -75,8 +84,8 @@ def run_audit(
     Parameters
     ----------
     name : str, optional
-        A mechanism, such as "analyze_gauss" or "exact_subspace (gap)", or a kind: "exact", "sampler", "sampled".
-        Without a variant in brackets all variants are run.
+        A mechanism, such as "analyze_gauss" or "exact_subspace (gap)", or a kind: "exact", "sampler", "sampled",
+        "replayed". Without a variant in brackets all variants are run.
     runs : int, default=2000
         Runs on each input of a sampled audit; slow algorithms take a half or a quarter of it. Samplers are drawn
         from in proportion. Exact audits do not depend on it.
@@ -110,7 +119,7 @@ def run_audit(
     chosen = tasks(name)
     if not chosen:
         known = ", ".join(dict.fromkeys(task.name for task in tasks()))
-        raise ValueError(f"`name` must be one of exact, sampler, sampled, {known}; got {name!r}.")
+        raise ValueError(f"`name` must be one of exact, sampler, sampled, replayed, {known}; got {name!r}.")
     finished: dict[Task, AuditResult] = {}
     for task, result in _results(chosen, runs, seed, workers):
         finished[task] = result
@@ -142,28 +151,28 @@ def run_task(task: Task, runs: int = DEFAULT_RUNS, seed: int | None = None) -> A
         As for `run_audit`.
     """
     start = time.process_time()
-    run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled}[task.kind]
+    run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled, "replayed": _run_replay}[task.kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of seeds, and of tables too small to be of use
         seen = run(task, runs, seed)
     return AuditResult(task.name, task.kind, task.case, *seen, time.process_time() - start)
 
 
-# Epsilon, delta, what was found, whether that refutes them, how often, where, and the chance of a false alarm.
-_Seen = tuple[float | None, float | None, float, bool, int, str, float]
+# Epsilon, delta, what is measured, its claim, what was found, whether that refutes it, how often, where, false alarm.
+_Seen = tuple[float | None, float | None, Measure, float | None, float, bool, int, str, float]
 
 
 def _run_exact(task: Task, runs: int, seed: int | None) -> _Seen:
     audit = DOMAINS[task.name, task.case]()
     worst = "none" if audit.worst is None else f"{audit.worst[0]} and {audit.worst[1]}"
-    return EPSILON, DELTA, float(audit.delta), audit.delta > DELTA, audit.pairs, worst, 0.0
+    return EPSILON, DELTA, "delta", DELTA, float(audit.delta), audit.delta > DELTA, audit.pairs, worst, 0.0
 
 
 def _run_sampler(task: Task, runs: int, seed: int | None) -> _Seen:
     sampler = next(each for each in SAMPLERS if (each.name, each.case) == (task.name, task.case))
     draws = max(sampler.fewest_draws, min(sampler.draws, sampler.draws * runs // DEFAULT_RUNS))
     p_value = sampler.p_value(draws, open_streams(_seed(task, seed, 0)))
-    return None, None, p_value, p_value < FALSE_ALARM, draws, sampler.test, FALSE_ALARM
+    return None, None, "p-value", None, p_value, p_value < FALSE_ALARM, draws, sampler.test, FALSE_ALARM
 
 
 def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
@@ -173,10 +182,44 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
         table, count = case.pairs[task.case][side], itertools.count()
         return lambda: released_numbers(case.run(table.copy(), _seed(task, seed, side, next(count))))
 
+    share = case.share if task.case == next(iter(case.pairs)) else min(case.share, _OTHER_PAIRS)
+    runs = max(_FEWEST_RUNS, int(runs * share))
+    measure: Literal["epsilon", "mu"] = "mu" if _spends_mu(case, task) else "epsilon"
+    epsilon, delta, sure = case.epsilon, case.delta, 1.0 - FALSE_ALARM
+    audit = scalar_audit(on(0), on(1), epsilon=epsilon, delta=delta, runs=runs, confidence=sure, measure=measure)
+    claimed, found = epsilon, audit.epsilon_lower
+    if measure == "mu":
+        claimed, found = mu_from_budget(epsilon, delta), audit.mu_lower
+    return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
+
+
+def _spends_mu(case: Case, task: Task) -> bool:
+    """Tell whether a release says that all it has spent is Gaussian, so that the claim is one about mu."""
+    cost = getattr(case.run(case.pairs[task.case][0].copy(), 0), "cost", None)
+    return isinstance(cost, PrivacyCost) and bool(cost.parts) and all(part.mu is not None for part in cost.parts)
+
+
+def _run_replay(task: Task, runs: int, seed: int | None) -> _Seen:
+    """Replay a few transcripts; public randomness must be repeatable, so there is a seed in any case."""
+    case = registered("replayed")[task.name]
     epsilon, delta = case.epsilon, case.delta
-    runs = max(_FEWEST_RUNS, int(runs * case.share))
-    audit = scalar_audit(on(0), on(1), epsilon=epsilon, delta=delta, runs=runs, confidence=1.0 - FALSE_ALARM)
-    return epsilon, delta, audit.epsilon_lower, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
+    first, second = case.pairs[task.case]
+    measure: Measure = "mu"
+    found = []
+    for number in range(seed or 0, (seed or 0) + _REPLAYS):
+        # The test of stable leverage is to say yes, after which more is spent than after no.
+        with Transcript(answer=True) as transcript:
+            try:
+                paths = transcript.paths(lambda table, number=number: case.run(table.copy(), number), first, second)
+            except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
+                found.append(math.inf)
+                continue
+        measure = "mu" if is_gaussian(paths) else "epsilon"
+        found.append(math.sqrt(paths[0].spent) if measure == "mu" else replayed_epsilon(paths, delta))
+    claimed = mu_from_budget(epsilon, delta) if measure == "mu" else epsilon
+    refuted = max(found) > claimed * (1.0 + _SLACK)
+    seen = max(found) if refuted else min(found)
+    return epsilon, delta, measure, claimed, seen, refuted, len(found), case.reason, 0.0
 
 
 def _seed(task: Task, seed: int | None, *numbers: int) -> RandomLike:

@@ -1,10 +1,14 @@
-"""Sampled audits: a lower bound on epsilon, with confidence, from runs on two neighbouring inputs.
+"""Sampled audits: a lower bound on epsilon or on mu, with confidence, from runs on two neighbouring inputs.
 
 If a mechanism is (epsilon, delta)-private, then Pr[event on one input] <= e^epsilon Pr[event on the other] + delta
 for every event. An event is chosen on the first half of the runs; on the second half its two probabilities are
 bounded by the limits of Clopper and Pearson, one from below and one from above. Both directions are tried, and the
 chance that any of the four limits is wrong is shared among them. The choice of the event cannot hurt validity, only
 power.
+
+If it is mu-GDP, then no event tells the inputs apart better than a threshold tells N(0, 1) from N(mu, 1): from an event
+of probability at least p on one input and at most q on the other follows mu >= Φ⁻¹(p) - Φ⁻¹(q). That sees more of a
+Gaussian mechanism than its epsilon at one delta, for which events matter that hardly ever occur.
 """
 
 from __future__ import annotations
@@ -13,12 +17,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from privspan._lib import checks
+from privspan.privacy.gdp import mu_from_budget
 
 Array = NDArray[np.float64]
 Observation = Mapping[str, float]
@@ -26,6 +33,12 @@ Observation = Mapping[str, float]
 _MOST_THRESHOLDS = 256  # that are tried for one number; more cost time and find little
 _LIMITS = 4  # two directions and two one-sided limits share what may go wrong
 _CHOICE_ERROR = 0.05  # of the limits by which a set of outcomes is chosen, which need not be sure
+
+
+class _Bounds(Protocol):
+    """Bounds on what tells two inputs apart, from counts of events that are likely on the one and rare on the other."""
+
+    def __call__(self, likely: ArrayLike, rare: ArrayLike, *, runs: int, error: float) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -37,14 +50,16 @@ class SampledAudit:
     epsilon_lower : float
         With the stated confidence the true epsilon, at the claimed delta, is at least this. Never negative.
     refuted : bool
-        Whether the claimed epsilon lies below that bound.
+        Whether the claimed epsilon, or the mu that it stands for, lies below that bound.
     event : frozenset or str
         What tells the two inputs apart best, chosen on the first half of the runs: a set of outcomes, or a
         statistic and a threshold in words. Empty if nothing did.
     runs : int
         Runs on each input.
     confidence : float
-        Probability with which the bound holds.
+        Probability with which the bounds hold.
+    mu_lower : float
+        With the same confidence, and from the same event, the mu of the mechanism is at least this.
     """
 
     epsilon_lower: float
@@ -52,6 +67,7 @@ class SampledAudit:
     event: frozenset[Hashable] | str
     runs: int
     confidence: float
+    mu_lower: float = 0.0
 
 
 def sampled_audit(
@@ -85,14 +101,16 @@ def sampled_audit(
     choose, measure = (
         [Counter(run() for _ in range(count)) for run in (on_first, on_second)] for count in (half, runs - half)
     )
-    best, best_event = 0.0, frozenset[Hashable]()
+    best, least_mu, best_event = 0.0, 0.0, frozenset[Hashable]()
     for chosen, measured in ((choose, measure), (choose[::-1], measure[::-1])):
         event = _best_event(*chosen, delta=delta, runs=half)
         counts = [sum(sample[outcome] for outcome in event) for sample in measured]
-        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=(1 - confidence) / _LIMITS))
+        error = (1 - confidence) / _LIMITS
+        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
+        least_mu = max(least_mu, float(_mu_bounds(*counts, runs=runs - half, error=error)))
         if bound > best:
             best, best_event = bound, event
-    return SampledAudit(best, best > epsilon, best_event, runs, confidence)
+    return SampledAudit(best, best > epsilon, best_event, runs, confidence, least_mu)
 
 
 def scalar_audit(
@@ -103,6 +121,7 @@ def scalar_audit(
     delta: float,
     runs: int = 2000,
     confidence: float = 0.999,
+    measure: Literal["epsilon", "mu"] = "epsilon",
 ) -> SampledAudit:
     """Lower bound on epsilon from runs of a mechanism with continuous outcomes on two neighbouring inputs.
 
@@ -116,6 +135,9 @@ def scalar_audit(
         that is missing from a run, or NaN, counts as minus infinity.
     epsilon, delta, runs, confidence
         As for `sampled_audit`.
+    measure : {"epsilon", "mu"}, default="epsilon"
+        With "mu" the claim under test is mu-GDP for the largest mu that implies (epsilon, delta), and the event is
+        chosen to show as much of that as it can.
 
     Returns
     -------
@@ -133,19 +155,26 @@ def scalar_audit(
     (True, True)
     """
     _check_claim(epsilon, delta, runs, confidence)
+    checks.one_of(("epsilon", "mu"), measure=measure)
     observed = [[run() for _ in range(runs)] for run in (on_first, on_second)]
     names = sorted({name for side in observed for each in side for name in each})
     samples = [np.array([[each.get(name, -np.inf) for name in names] for each in side]) for side in observed]
     samples = [np.where(np.isnan(sample), -np.inf, sample) for sample in samples]  # (runs, names)
     half, error = runs // 2, (1 - confidence) / _LIMITS
-    best, best_event = 0.0, ""
+    bounds = _mu_bounds if measure == "mu" else partial(_epsilon_bounds, delta=delta)
+    best, least_epsilon, least_mu, best_event = 0.0, 0.0, 0.0, ""
     for likely, rare in (samples, samples[::-1]):
-        column, sign, cut = _best_threshold(likely[:half], rare[:half], delta, error)
+        column, sign, cut = _best_threshold(likely[:half], rare[:half], bounds, error)
         counts = [int(np.count_nonzero(sign * side[half:, column] >= cut)) for side in (likely, rare)]
-        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
+        bound = float(bounds(*counts, runs=runs - half, error=error))
+        least_epsilon = max(
+            least_epsilon, float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
+        )
+        least_mu = max(least_mu, float(_mu_bounds(*counts, runs=runs - half, error=error)))
         if bound > best:
             best, best_event = bound, f"{names[column]} {'>=' if sign > 0 else '<='} {sign * cut:.4g}"
-    return SampledAudit(best, best > epsilon, best_event, runs, confidence)
+    refuted = best > (mu_from_budget(epsilon, delta) if measure == "mu" else epsilon)
+    return SampledAudit(least_epsilon, refuted, best_event, runs, confidence, least_mu)
 
 
 def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> None:
@@ -164,7 +193,7 @@ def _best_event(
     return frozenset(order[: int(np.argmax(bounds)) + 1])
 
 
-def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> tuple[int, float, float]:
+def _best_threshold(likely: Array, rare: Array, bounds_of: _Bounds, error: float) -> tuple[int, float, float]:
     """Column, sign and cut for which {sign * value >= cut} has the largest estimated bound."""
     best, chosen = -1.0, (0, 1.0, math.inf)
     for column in range(likely.shape[1]):
@@ -173,7 +202,7 @@ def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> t
             cuts = np.unique(np.concatenate([first, second]))
             cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, _MOST_THRESHOLDS).astype(int))]
             counts = [len(side) - np.searchsorted(side, cuts, side="left") for side in (first, second)]
-            bounds = _epsilon_bounds(*counts, runs=len(first), delta=delta, error=error)
+            bounds = bounds_of(*counts, runs=len(first), error=error)
             place = int(np.argmax(bounds))
             if bounds[place] > best:
                 best, chosen = float(bounds[place]), (column, sign, float(cuts[place]))
@@ -181,8 +210,20 @@ def _best_threshold(likely: Array, rare: Array, delta: float, error: float) -> t
 
 
 def _epsilon_bounds(likely: ArrayLike, rare: ArrayLike, *, runs: int, delta: float, error: float) -> Array:
-    """Log of (lower limit of the likely count - delta) over the upper limit of the rare one (Clopper-Pearson)."""
+    """Log of (lower limit of the likely probability - delta) over the upper limit of the rare one."""
+    lower, upper = _limits(likely, rare, runs, error)
+    return np.where(lower > delta, np.maximum(0.0, np.log(np.maximum(lower - delta, 1e-300) / upper)), 0.0)
+
+
+def _mu_bounds(likely: ArrayLike, rare: ArrayLike, *, runs: int, error: float) -> Array:
+    """Normal quantile of the lower limit of the likely probability, less that of the upper limit of the rare one."""
+    lower, upper = _limits(likely, rare, runs, error)
+    return np.maximum(0.0, ndtri(lower) - ndtri(upper))
+
+
+def _limits(likely: ArrayLike, rare: ArrayLike, runs: int, error: float) -> tuple[Array, Array]:
+    """Return the limits of Clopper and Pearson, from below for the likely count and from above for the rare one."""
     hits, misses = np.asarray(likely, dtype=np.float64), np.asarray(rare, dtype=np.float64)
     lower = np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - hits + 1, error), 0.0)
     upper = np.where(misses < runs, betaincinv(misses + 1, np.maximum(runs - misses, 1), 1 - error), 1.0)
-    return np.where(lower > delta, np.maximum(0.0, np.log(np.maximum(lower - delta, 1e-300) / upper)), 0.0)
+    return lower, upper

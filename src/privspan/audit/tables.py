@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -137,3 +138,72 @@ def regression_pairs() -> dict[str, Pair]:
         "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (_HUGE, 0.0, _HUGE)),
         "NaN target, unit row": last_replaced(table, (1.0, 0.0, np.nan), (1.0, 0.0, 1.0)),
     }
+
+
+# ---- Pairs for replays: what one record costs along one transcript ------------------------------------------------
+
+
+def axis_pair(n: int) -> Pair:
+    """Return a pair (n, 2) of records on the first axis, one of which may be on the second."""
+    return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
+
+
+def halves_pair(n: int) -> Pair:
+    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that goes from one to the other."""
+    return last_replaced(np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0), (1.0, 0.0), (0.0, 1.0))
+
+
+def vote_pair(votes: int, others: int) -> Pair:
+    """Return a pair (n, 2): so many records on the first axis, others on lines of their own, one that joins either."""
+    angles = np.linspace(0.35, 2.8, others)
+    lines = np.column_stack([np.cos(angles), np.sin(angles)])
+    return last_replaced(
+        np.vstack([np.tile([[1.0, 0.0]], (votes, 1)), lines, np.zeros((1, 2))]), (1.0, 0.0), (0.0, 1.0)
+    )
+
+
+def ramp_pair(length: float = 1.0, far: float = 1.0, copies: int = 1) -> Pair:
+    """Return a pair (60 copies, 3) like `slope_pairs`, whose last record lies on the axis at `far` or on the ramp."""
+    table, _ = slope_pairs()["tilted either way"]
+    on_ramp = (length, length * _SLOPE_TAIL, 0.0)
+    return last_replaced(np.tile(table, (copies, 1)), (far, 0.0, 0.0), on_ramp)
+
+
+def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
+    """Return a pair (n, d) of records near a line, one of which has its residual turned round."""
+    rng = np.random.default_rng(5)
+    table = 0.03 * rng.standard_normal((n, d))
+    table[:, 0] = rng.standard_normal(n)
+    rest = (0.0,) * (d - 2)
+    return last_replaced(table, (1.0, residual, *rest), (1.0, -residual, *rest))
+
+
+def sketch_pair(direction: Array) -> Pair:
+    """Return a pair (1, d) of unit rows that are nearly alike and that a sketch along `direction` sees as opposite."""
+    length = float(np.linalg.norm(direction))
+    along = direction / length
+    across = np.eye(len(along))[0] - along[0] * along
+    across /= np.linalg.norm(across)
+    least = min(1.0, 1.0000001 / length)  # so that the sketch has length 1, and is not made shorter
+    rows = [sign * least * along + np.sqrt(1.0 - least**2) * across for sign in (1.0, -1.0)]
+    return last_replaced(np.zeros((1, len(along))), *(tuple(row.tolist()) for row in rows))
+
+
+# ---- Persons with several rows ------------------------------------------------------------------------------------
+
+
+def persons_pairs(pairs: Mapping[str, Pair], rows: int = 500) -> dict[str, Pair]:
+    """Return neighbours that differ in a person, with ids in the last column, from those that differ in a record.
+
+    In the first table everybody has one row. In the second the last person has so many, alike, at both ends of the
+    table, and an id that comes before the others.
+    """
+    return {f"{name}, {rows} times": _persons_pair(*pair, rows) for name, pair in pairs.items()}
+
+
+def _persons_pair(first: Array, second: Array, rows: int) -> Pair:
+    ids = np.arange(float(len(first)))
+    mine = np.append(second[-1], -7.0)  # (d + 1,)
+    front, back = np.tile(mine, (rows // 2, 1)), np.tile(mine, (rows - rows // 2, 1))
+    others = np.column_stack([second, ids])[:-1]
+    return np.column_stack([first, ids]), np.vstack([front, others, back])

@@ -24,6 +24,7 @@ from privspan._lib.readable import escaped_json, readable
 from privspan.cli.exits import Complaint, ExitCode
 
 _UNLIMITED = 100_000  # columns of a pipe: nothing is wrapped there
+_EIGHTHS, _END, _BAR = "▏▎▍▌▋▊▉█", "▕", 24  # what bars are made of, and how long they get
 
 
 def stdout() -> Console:
@@ -70,7 +71,10 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def print_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Mapping[int, str] = MappingProxyType({})
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    styles: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Write a table between empty lines.
 
@@ -91,6 +95,39 @@ def print_table(
         table.add_row(*row, style=styles.get(number))
     with stdout_in_words():
         stdout().print(table)
+
+
+def print_bars(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    shares: Sequence[float],
+    scale: str,
+    *,
+    styles: Mapping[int, str] = MappingProxyType({}),
+) -> None:
+    """Write a table, and on a terminal beside each row a bar for its share of the `scale`, which heads them."""
+    if draws():
+        heads = (*heads, scale)
+        rows = [(*row, _bar(share)) for row, share in zip(rows, shares, strict=True)]
+    print_table(heads, rows, styles=styles)
+
+
+def draws() -> bool:
+    """Tell whether results go to a terminal that can show bars."""
+    if not stdout().is_terminal:
+        return False
+    try:
+        (_EIGHTHS + _END).encode(stdout().encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bar(share: float) -> str:
+    """Return a bar in eighths of a letter, and where it would end; what is not nothing shows."""
+    eighths = max(round(8 * _BAR * min(max(share, 0.0), 1.0)), int(share > 0.0))
+    bar = _EIGHTHS[-1] * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")
+    return f"{bar.ljust(_BAR)}{_END}"
 
 
 def _print_plain(rows: Sequence[Sequence[str]], sides: Sequence[str]) -> None:

@@ -85,7 +85,7 @@ class Delivery:
             write_report(report, release, plan=plan, source=self.source, overwrite=self.overwrite)
         except OSError as error:
             failed = f"could not write {str(report)!r} ({_reason(error)})"
-            _console.warn(f"{failed}; privspan show … --report makes it again.")
+            _console.warn(f"{failed}; privspan report {self.output} makes it again.")
         else:
             _console.note(f"Wrote {report}.")
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from privspan._lib.frozen import plain
+from privspan._lib.in_words import with_noise
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
+from privspan.privacy.reading import stands_out
 from privspan.report.appendix import by_column
 from privspan.report.released import unmeasured
 from privspan.report.subject import Subject
-from privspan.report.words import captured, gaps, shortened_rows, stands_out, with_noise
+from privspan.report.words import gaps, shortened_rows
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
@@ -63,7 +65,7 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
 def _quality(release: Release) -> list[tuple[str, str]]:
     """Return what the release says of itself: what was captured, what is noise, what was not seen or not measured."""
     subject, facts = Subject(release), []
-    quality, shortened = captured(release), shortened_rows(release)
+    quality, shortened = subject.captured, shortened_rows(release)
     if quality is not None:
         best = f"of the variance that the best {subject.k} would"
         facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
@@ -86,9 +88,9 @@ def _print_components(saved: SavedRelease, loadings: int) -> None:
     spectrum = _spectrum(saved)
     known = () if not any(spectrum) else tuple(f">{name}" for name in spectrum[0])
     rows = []
-    for index, leading in enumerate(_largest(saved.subspace, loadings)):
+    for index, leading in enumerate(_largest(saved, loadings)):
         noise = "noise: " if saved.release is not None and Subject(saved.release).is_noise(index) else ""
-        words = noise + "  ".join(f"{value:+.2f} {name}" for name, value in leading)
+        words = noise + "  ".join(f"{_loading(value, std)} {name}" for name, value, std in leading)
         rows.append((str(index + 1), *spectrum[index].values(), words))
     _console.print_table((">", *known, "largest loadings"), rows)
 
@@ -122,12 +124,20 @@ def _print_columns(saved: SavedRelease) -> None:
         _console.print_lines(f"… and {len(rows) - _COLUMNS_SHOWN:,} more columns: --json lists all.")
 
 
-def _largest(subspace: Subspace, loadings: int) -> list[list[tuple[str, float]]]:
-    """Return the largest loadings of every component, each with the name of its column."""
-    names = names_of(subspace)
-    orders = np.argsort(-np.abs(subspace.basis), axis=0, kind="stable")[:loadings].T  # (k, loadings)
-    axes = zip(orders, subspace.basis.T, strict=True)
-    return [[(names[column], float(axis[column])) for column in order] for order, axis in axes]
+def _largest(saved: SavedRelease, loadings: int) -> list[list[tuple[str, float, float | None]]]:
+    """Return the largest loadings of every component: name of the column, loading, its error where that is told."""
+    basis, names = saved.subspace.basis, names_of(saved.subspace)
+    orders = np.argsort(-np.abs(basis), axis=0, kind="stable")[:loadings].T  # (k, loadings)
+    found = []
+    for index, order in enumerate(orders):
+        errors = None if saved.release is None else Subject(saved.release).loading_std(index)
+        told = [None] * len(basis) if errors is None else errors.tolist()
+        found.append([(names[i], float(basis[i, index]), told[i]) for i in order])
+    return found
+
+
+def _loading(value: float, error: float | None) -> str:
+    return f"{value:+.2f}" if not error else with_noise(value, error)
 
 
 def names_of(subspace: Subspace) -> tuple[str, ...]:
@@ -156,9 +166,9 @@ def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
     components = [
         {
             "noise": subject is not None and subject.is_noise(index),
-            "loadings": [{"column": name, "loading": value} for name, value in leading],
+            "loadings": [{"column": name, "loading": value, "std": std} for name, value, std in leading],
         }
-        for index, leading in enumerate(_largest(subspace, loadings))
+        for index, leading in enumerate(_largest(saved, loadings))
     ]
     return {
         "subspace": subspace.summary(),

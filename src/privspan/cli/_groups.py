@@ -33,6 +33,16 @@ LimitDelta = Annotated[Decimal | None, fraction("--limit-delta", "1e-5", "The sa
 _reading = partial(option, panel=_READING)
 
 
+_METHODS = ("auto", "adaptive", "stable", "approximate", "analyze-gauss")  # the library is not loaded for --help
+_EXACT_METHODS = ("auto", "gap-max", "votes")
+
+
+def _methods(context: typer.Context, incomplete: str) -> list[str]:
+    """Return what a shell may complete after ``--method``."""
+    known = _EXACT_METHODS if context.params.get("exact") else _METHODS
+    return [name for name in known if name.startswith(incomplete)]
+
+
 def _separator(text: str) -> str:
     return "\t" if text in ("tab", "\\t") else text
 
@@ -88,7 +98,7 @@ class Learning:
 
     k: Annotated[
         Any,  # an int or "auto"
-        whole("--k", "3", "A number, or 'auto'.", word="auto", metavar="DIMENSION"),
+        whole("--k", "3", "Dimension wanted: a number, or 'auto'.", word="auto", metavar="DIMENSION", short="-k"),
     ]
     epsilon: Epsilon
     delta: Delta
@@ -96,9 +106,10 @@ class Learning:
         str,
         option(
             "--method",
-            "auto, adaptive, stable, approximate or analyze-gauss; with --exact: auto, gap-max or votes.",
+            f"{', '.join(_METHODS)}; with --exact: {', '.join(_EXACT_METHODS)}.",
             "NAME",
             panel=_WHAT,
+            autocompletion=_methods,
         ),
     ] = "auto"
     center: Center = True

@@ -22,9 +22,18 @@ _NAMED = 8  # columns that a notice lists by name
 Result = TypeVar("Result")
 
 
-def option(flag: str, text: str, metavar: str | None = None, *, panel: str | None = None, **more: Any) -> Any:
+def option(
+    flag: str,
+    text: str,
+    metavar: str | None = None,
+    *,
+    short: str | None = None,
+    panel: str | None = None,
+    **more: Any,
+) -> Any:
     """Return an option with its help text; `panel` is the part of the help that it stands in."""
-    return typer.Option(flag, help=text, metavar=metavar, rich_help_panel=panel, **more)
+    flags = (flag,) if short is None else (flag, short)
+    return typer.Option(*flags, help=text, metavar=metavar, rich_help_panel=panel, **more)
 
 
 def output_to(text: str, metavar: str = "OUT") -> Any:
@@ -53,6 +62,7 @@ def _number(
     ignored: str = "",
     word: str | None = None,
     metavar: str = "NUMBER",
+    short: str | None = None,
     panel: str | None = None,
 ) -> Any:
     """Return the option for a number that fits, made into what the command wants; by default the decimal as typed."""
@@ -65,7 +75,7 @@ def _number(
             raise Complaint(f"{flag} takes {what}, for example {flag} {example}; got {typed!r}.")
         return make(number)
 
-    return option(flag, text, metavar, panel=panel, parser=read)
+    return option(flag, text, metavar, short=short, panel=panel, parser=read)
 
 
 positive = partial(_number, what="a number above 0", fits=lambda number: number > 0)

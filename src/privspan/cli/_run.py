@@ -29,6 +29,7 @@ _EXAMPLES = {
     "--k": "--k 3",
     "--output": "-o out.npz",
 }
+_OUTPUTS = {"transform": "-o coordinates.csv"}  # where a command takes other suffixes than `fit`
 _FLAGS = {
     "X": "the table",
     "center": "--no-center",
@@ -69,6 +70,8 @@ def _obey(arguments: list[str], debug: bool) -> int:
     except BrokenPipeError:
         return ExitCode.FAILED
     except (Exception, KeyboardInterrupt) as error:
+        if _is_plea_for_help(error):
+            return ExitCode.OK
         if debug:
             _console.show_trace(error)
         sentence, code = _explained(error)
@@ -120,8 +123,7 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
             path = context.command_path if context is not None else "privspan"
             if (gone := _GONE.get(getattr(error, "option_name", ""))) is not None:
                 return gone, ExitCode.USAGE
-            said = error.format_message().rstrip(".") or "a command is missing"  # the help has just been shown
-            return f"{said}; {_example(error) or f'see: {path} --help'}", ExitCode.USAGE
+            return f"{error.format_message().rstrip('.')}; {_example(error) or f'see: {path} --help'}", ExitCode.USAGE
         case KeyboardInterrupt() | typer.Abort():
             return "interrupted.", ExitCode.INTERRUPTED
         case OverspendError():
@@ -143,12 +145,20 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
     return f"unexpected {type(error).__name__}; run it again with --debug to see where.", ExitCode.FAILED
 
 
+def _is_plea_for_help(error: BaseException) -> bool:
+    """Tell whether somebody typed the name of a group and no more: its help has just been shown."""
+    return type(error).__name__ == "NoArgsIsHelpError"  # typer has no public name for it
+
+
 def _example(error: Any) -> str | None:
     """Return what to add for an option that is missing."""
     if "issing" not in type(error).__name__:
         return None
     options = getattr(getattr(error, "param", None), "opts", ())
-    return next((f"add for example: {_EXAMPLES[option]}" for option in options if option in _EXAMPLES), None)
+    examples = dict(_EXAMPLES)
+    command = str(getattr(getattr(error, "ctx", None), "info_name", ""))
+    examples["--output"] = _OUTPUTS.get(command, examples["--output"])
+    return next((f"add for example: {examples[option]}" for option in options if option in examples), None)
 
 
 def _is_ours(error: BaseException) -> bool:

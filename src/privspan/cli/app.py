@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from privspan import __version__
-from privspan.cli import audit, bench, columns, demo, fit, ledger, plan, read, transform
+from privspan.cli import audit, bench, columns, compare, demo, fit, ledger, plan, read, transform
 from privspan.cli._options import option
+from privspan.cli._style import ACCOUNT, BEGIN, READ, TRUST, Command, Group
 from privspan.cli.exits import ExitCode
 
 _EPILOG = "Exit codes: " + "; ".join(f"{code.value} {code.meaning}" for code in ExitCode) + "."
 
 app = typer.Typer(
     name="privspan",
-    add_completion=False,
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -38,18 +40,24 @@ def privspan(
 ) -> None:
     """Find the few directions that matter in people's data, under differential privacy.
 
-    Start with `privspan plan`, which needs no data, or with `privspan demo`.
+    Start with `privspan demo`, or with a plan, which needs no data.
+
+    Example:
+
+    privspan plan -n 10000 -d 200 -k 3 --epsilon 1 --delta 1e-6
     """
 
 
-app.command("plan")(plan.plan)
-app.command("columns")(columns.columns)
-app.command("fit")(fit.fit)
-app.command("show")(read.show)
-app.command("relations")(read.relations)
-app.command("compare")(read.compare)
-app.command("transform")(transform.transform)
-app.add_typer(ledger.commands, name="ledger")
-app.command("audit")(audit.audit)
-app.command("bench", add_help_option=False, context_settings=bench.REST_OF_THE_LINE)(bench.bench)
-app.command("demo")(demo.demo)
+_begin, _read, _trust = (partial(app.command, cls=Command, rich_help_panel=panel) for panel in (BEGIN, READ, TRUST))
+_begin("plan")(plan.plan)
+_begin("columns")(columns.columns)
+_begin("fit")(fit.fit)
+_read("show")(read.show)
+_read("report")(read.report)
+_read("relations")(read.relations)
+_read("compare")(compare.compare)
+_read("transform")(transform.transform)
+app.add_typer(ledger.commands, name="ledger", rich_help_panel=ACCOUNT)
+_trust("demo")(demo.demo)
+_trust("audit")(audit.audit)
+_trust("bench", add_help_option=False, context_settings=bench.REST_OF_THE_LINE)(bench.bench)

@@ -11,6 +11,7 @@ import typer
 
 from privspan.cli import _console
 from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
+from privspan.cli._progress import activity
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -36,9 +37,13 @@ def audit(
     page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/
     json: Json = False,
 ) -> int:
-    """Test the privacy promises of this package by enumeration and by attack. Exit code 1 if a claim is refuted.
+    """Test the privacy promises of this package by enumeration and by attack.
 
-    Example: privspan audit analyze_gauss
+    The exit code is 1 if a claim is refuted.
+
+    Example:
+
+    privspan audit analyze_gauss
     """
     try:
         if page is not None:
@@ -65,7 +70,8 @@ def _run(
     from privspan.audit import run_audit, summary
     from privspan.audit.results import run_facts
 
-    results = run_audit(name, runs=runs, seed=seed, workers=workers, progress=_report_progress)
+    with activity("Auditing"):
+        results = run_audit(name, runs=runs, seed=seed, workers=workers, progress=_report_progress)
     text = dumps({**run_facts(runs=runs, seed=seed), **summary(results)}, indent=1)
     try:
         if json:

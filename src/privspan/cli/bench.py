@@ -17,7 +17,12 @@ _CHECKOUT = Path(privspan.__file__).parents[2]
 
 
 def bench(context: typer.Context) -> int:
-    """Measure accuracy and speed against other systems, in a checkout of the source (see: privspan bench --help)."""
+    """Measure accuracy and speed against other systems, in a checkout.
+
+    Example:
+
+    privspan bench --quick
+    """
     if "benchmarks" not in sys.modules:  # there already in `python -m benchmarks`
         # Only those beside this very package: many a project has a folder of that name.
         if not (_CHECKOUT / "benchmarks" / "command.py").is_file():

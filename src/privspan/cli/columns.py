@@ -9,7 +9,8 @@ from typing import Annotated
 from privspan.cli import _console
 from privspan.cli._groups import TextForm
 from privspan.cli._options import Overwrite, TableFile, check_target, grouped, output_to
-from privspan.cli._table import in_flags, table_file
+from privspan.cli._progress import activity
+from privspan.cli._table import in_flags, table_file, table_name
 
 
 @grouped
@@ -19,18 +20,21 @@ def columns(
     output: Annotated[Path | None, output_to("The .toml file to write; by default standard output.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a schema of a table: the type of each column, to look at and to edit. Then use it with --schema.
+    """Write a schema of a table: the type of each column, to look at and to edit.
 
-    For a CSV file the draft is made by looking at the data: it is for the
-    eyes of whoever keeps the data, and NOT private.
+    Then say with --schema that it holds. For a CSV file the draft is made by
+    looking at the data: it is for the eyes of whoever keeps the data, and
+    NOT private.
 
-    Example: privspan columns people.csv -o people.toml
+    Example:
+
+    privspan columns people.csv -o people.toml
     """
     from privspan.rows import Schema, draft_schema
 
     check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
     declared = Schema().but(**vars(form))
-    with table_file(file) as path, in_flags():
+    with activity(f"Looking at {table_name(file)}"), table_file(file) as path, in_flags():
         text = draft_schema(path, declared)
     if output is None:
         sys.stdout.write(text)

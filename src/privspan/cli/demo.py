@@ -15,9 +15,11 @@ def demo(
     overwrite: Overwrite = False,
     show: Annotated[bool, option("--open", "Show the reports in a browser at the end.")] = False,
 ) -> None:
-    """Walk through plan, fit and report on bundled and generated tables, in under a minute.
+    """Walk through plan, fit and report on real and made-up tables, within a minute.
 
-    Example: privspan demo --open
+    Example:
+
+    privspan demo --open
     """
     import webbrowser
 

@@ -43,7 +43,7 @@ def fit(
 
     Example:
 
-    privspan fit people.csv --k 3 --epsilon 1 --delta 1e-6 -o subspace.npz
+    privspan fit people.csv -k 3 --epsilon 1 --delta 1e-6 -o subspace.npz
     """
     inputs = {"the table": file, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)

@@ -10,27 +10,34 @@ import typer
 from privspan.cli import _console
 from privspan.cli._groups import LimitDelta, LimitEpsilon
 from privspan.cli._options import Json, option
+from privspan.cli._style import Command, Group
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.ledger import Account
 
-commands = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="See what has been spent on each data set, and set limits."
-)
+_HELP = """See what has been spent on each data set, and set limits.
+
+Example:
+
+privspan ledger show budget.json
+"""
+commands = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, help=_HELP)
 
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file given to `fit --ledger`.")]
 
 
-@commands.command("show")
+@commands.command("show", cls=Command)
 def show(
     ledger: LedgerFile,
     dataset: Annotated[str | None, option("--dataset", "Only this data set.", "NAME")] = None,
     json: Json = False,
 ) -> None:
-    """Show every data set of a ledger: entries, what they cost together, what is left.
+    """Show every data set of a ledger: entries, their cost together, what is left.
 
-    Example: privspan ledger show budget.json
+    Example:
+
+    privspan ledger show budget.json
     """
     from privspan.ledger import Ledger
 
@@ -50,14 +57,16 @@ def show(
         _print(name, account)
 
 
-@commands.command("limit")
+@commands.command("limit", cls=Command)
 def limit(
     ledger: LedgerFile,
     dataset: Annotated[str, option("--dataset", "The data set.", "NAME")],
     epsilon: LimitEpsilon = None,
     delta: LimitDelta = None,
 ) -> None:
-    """Set the limit of a data set on purpose, up or down. A fit can only lower it.
+    """Set the limit of a data set on purpose, up or down.
+
+    A fit can only lower it.
 
     Example:
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from privspan.cli import _console
 from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, fraction, option, whole
+from privspan.cli._progress import activity
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -15,15 +16,18 @@ if TYPE_CHECKING:
 
 _STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
 _DEFAULT_ERROR = 0.1
+_ROWS = (0.03, 0.1, 0.3, 1, 3, 10, 30)  # times as many: how the picture goes from left to right
 _VERY_GOOD, _GOOD = 0.05, 0.2  # errors up to 3° and 12°: `privspan compare` calls them nearly the same, and close
 
 
 def plan(
-    d: Annotated[int, whole("--d", "200", "Number of columns.", metavar="COLUMNS")],
-    k: Annotated[int, whole("--k", "3", "Dimension wanted.", metavar="DIMENSION")],
+    d: Annotated[int, whole("--d", "200", "Number of columns.", metavar="COLUMNS", short="-d")],
+    k: Annotated[int, whole("--k", "3", "Dimension wanted.", metavar="DIMENSION", short="-k")],
     epsilon: Epsilon,
     delta: Delta,
-    n: Annotated[int | None, whole("--n", "10000", "Number of rows, one per person.", metavar="ROWS")] = None,
+    n: Annotated[
+        int | None, whole("--n", "10000", "Number of rows, one per person.", metavar="ROWS", short="-n")
+    ] = None,
     gamma: Gamma = None,
     center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
     scale: Annotated[bool, option("--scale", "As in `fit`: columns are divided by private deviations.")] = False,
@@ -39,9 +43,13 @@ def plan(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Predict the error of every method, and how many rows an error would take. Needs no data and costs nothing.
+    """Predict the error of every method, and how many rows an error would take.
 
-    Example: privspan plan --n 10000 --d 200 --k 3 --epsilon 1 --delta 1e-6
+    Needs no data and costs nothing.
+
+    Example:
+
+    privspan plan -n 10000 -d 200 -k 3 --epsilon 1 --delta 1e-6
     """
     check_target(plot, "--plot", (".png", ".svg", ".pdf"), overwrite=overwrite)
     check_target(html, "--html", (".html",), spare={"the file of --plot": plot}, overwrite=overwrite)
@@ -61,16 +69,20 @@ def plan(
         raise Complaint("--n takes at least 2 rows for a private PCA; got 1.")
     numbers |= {"gamma": gamma, "center": center, "scale": scale}
     wanted = error or _DEFAULT_ERROR
-    if n is None:
-        n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
+    with activity("Planning") as shown:
         if n is None:
-            raise Complaint(f"no number of rows is predicted to bring the error down to {wanted:g}; ask for more.")
-    found = predict(n, d, k, **numbers)
-    needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
-    if plot is not None or html is not None:
-        from privspan.cli import _plan_picture
+            n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
+            if n is None:
+                raise Complaint(
+                    f"no number of rows is predicted to bring the error down to {wanted:g}; ask for more."
+                )
+        found = predict(n, d, k, **numbers)
+        needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
+        if plot is not None or html is not None:
+            from privspan.cli import _plan_picture
 
-        _plan_picture.save(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite=overwrite)
+            shown.now("Drawing")
+            _plan_picture.save(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite=overwrite)
     if json:
         _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
     else:
@@ -78,18 +90,30 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
-    from privspan.report.words import planned_name
 
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
-        (planned_name(one), f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
+        (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
     chosen = [one.method for one in found.alternatives].index(found.method)
-    _console.print_table(heads, rows, styles={chosen: "bold"})
+    errors = [one.error for one in found.alternatives]
+    _console.print_bars(heads, rows, errors, "error: 0 to 1", styles={chosen: "bold"})
     _console.print_lines(*_sentences(found, wanted, needed))
+    if _console.draws():
+        _print_more_rows(found)
+
+
+def _print_more_rows(found: Plan) -> None:
+    """Draw what fewer and more rows would bring, by the method that is advised."""
+    sizes = [size for size in (round(found.n * factor) for factor in _ROWS) if size > max(found.k, 1)]
+    plans = [found.again(n=size) for size in sizes]
+    errors = [1.0 if at is None else at.of(found.method).error for at in plans]
+    rows = [(f"{size:,}", f"{error:.2g}") for size, error in zip(sizes, errors, strict=True)]
+    here = {sizes.index(found.n): "bold"} if found.n in sizes else {}
+    _console.print_bars((">rows", ">error"), rows, errors, "0 to 1", styles=here)
 
 
 def _course(found: Plan) -> str:

@@ -1,28 +1,19 @@
-"""``show``, ``relations`` and ``compare``: reading what a fit has written."""
+"""``show``, ``report`` and ``relations``: reading what a fit has written."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privspan.cli import _console
-from privspan.cli._options import Json, Overwrite, check_target, option, whole
+from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
+from privspan.cli._progress import activity
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
-
-_DISTANCES = (
-    (1e-9, "the same, up to rounding."),
-    (0.05, "nearly the same."),
-    (0.2, "close."),
-    (0.5, "similar, with a direction that has moved noticeably."),
-    (0.95, "different: a direction of one is mostly missing from the other."),
-    (math.inf, "at a right angle, or nearly: a direction of one is absent from the other."),
-)
 
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 
@@ -34,20 +25,40 @@ def show(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Show a subspace: its size, what it cost, how it was made, its directions by column name.
+    """Show a subspace: size, cost, how it was made, its directions by column name.
 
-    Example: privspan show subspace.npz
+    Example:
+
+    privspan show subspace.npz
     """
     check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
     if report is not None:
-        _write_report(saved, report, overwrite)
+        with activity(f"Writing {report}"):
+            _write_report(saved, report, overwrite)
     from privspan.cli import _describe
 
     if json:
         _console.print_json(_describe.as_json(saved, loadings))
     else:
         _describe.print_saved(saved, subspace, loadings)
+
+
+def report(
+    subspace: SubspaceFile,
+    output: Annotated[Path | None, output_to("The .html file to write; by default the name of the subspace.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the report on a saved release: one page for people, to be read offline or in print.
+
+    Example:
+
+    privspan report subspace.npz -o subspace.html
+    """
+    page = subspace.with_suffix(".html") if output is None else output
+    check_target(page, "-o", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
+    with activity(f"Writing {page}"):
+        _write_report(load(subspace), page, overwrite)
 
 
 def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
@@ -60,16 +71,19 @@ def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
 
 
 def relations(subspace: SubspaceFile, json: Json = False) -> None:
-    """List the exact relations between columns, one per line, for a subspace that `fit --exact` found.
+    """List the exact relations between columns that `fit --exact` found, one a line.
 
-    Example: privspan relations subspace.npz
+    Example:
+
+    privspan relations subspace.npz
     """
     found = load(subspace).subspace
     if found.exact is None:
         raise Complaint("this subspace is not exact; relations come from: privspan fit FILE --exact …")
     from privspan.cli import _describe
 
-    said = _describe.relations_of(found)
+    with activity("Looking for short relations"):
+        said = _describe.relations_of(found)
     if not json:
         _console.print_lines(*said)
         return
@@ -80,42 +94,6 @@ def relations(subspace: SubspaceFile, json: Json = False) -> None:
             for text, one in zip(said, found.relations(), strict=True)
         ]
     )
-
-
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A file that `privspan fit` wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same columns.")],
-    json: Json = False,
-) -> None:
-    """Compare two subspaces: the angles between them, and their distance in words.
-
-    Example: privspan compare january.npz february.npz
-    """
-    import numpy as np
-
-    a, b = load(first).subspace, load(second).subspace
-    if a.ambient_dimension != b.ambient_dimension:
-        counts = f"{a.ambient_dimension:,} and {b.ambient_dimension:,}"
-        raise Complaint(f"the two have {counts} columns; fit both on the same columns, with --columns.")
-    if a.names and b.names and a.names != b.names:
-        raise Complaint("the two have different columns, or another order; fit both with the same --columns.")
-    degrees = np.degrees(a.angles(b)).tolist()
-    distance = a.distance(b)
-    if json:
-        dimensions = [a.dimension, b.dimension]
-        _console.print_json({"distance": distance, "angles_in_degrees": degrees, "dimensions": dimensions})
-        return
-    _console.print_lines(f"{first} and {second}: {_in_words(distance, a.dimension, b.dimension)}")
-    rows = [(str(number), f"{angle:.3g}°") for number, angle in enumerate(degrees, start=1)]
-    _console.print_table((">", ">principal angle"), rows)
-    scale = "0 is the same, 1 has a right angle"
-    _console.print_lines(f"Distance {distance:.3g}, the sine of the largest angle: {scale}.")
-
-
-def _in_words(distance: float, first: int, second: int) -> str:
-    if first != second:
-        return f"of {first} and {second} dimensions, so their distance is 1 by definition."
-    return next(words for bound, words in _DISTANCES if distance <= bound)
 
 
 def load(path: Path) -> SavedRelease:

@@ -36,9 +36,13 @@ def transform(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Write the coordinates of every row in the subspace. The output is NOT private: it shows a row per person.
+    """Write the coordinates of every row in the subspace: NOT private.
 
-    Example: privspan transform subspace.npz people.csv -o coordinates.csv
+    The output shows a row per person.
+
+    Example:
+
+    privspan transform subspace.npz people.csv -o coordinates.csv
     """
     from privspan._lib.whole_file import whole_file
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -22,10 +23,14 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
     raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
+from privspan._lib.card import card
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside, rows_known
-from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release
+from privspan._lib.markup import Html
+from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
 from privspan.privacy.persons import by_person, for_persons, whose
 from privspan.privacy.randomness import RandomLike
+from privspan.privacy.release_card import release_pieces
 from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
 from privspan.rows.categories import EncodedRows, encoded
 from privspan.rows.columns import column_names
@@ -33,6 +38,10 @@ from privspan.rows.compressed import compressed_rows
 from privspan.rows.gaps import filled
 from privspan.rows.unit import as_table, piece_rows
 from privspan.subspace import Subspace
+
+# scikit-learn reads docstrings for its picture of an estimator, and would tell every reader of a notebook that it
+# does not know the section in which a guarantee is stated.
+warnings.filterwarnings("ignore", "Unknown section Guarantee", UserWarning)
 
 
 @dataclass(eq=False, repr=False)
@@ -43,6 +52,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     epsilon: float
     delta: float
     random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     @abstractmethod
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
@@ -52,6 +62,24 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the parameters under the names that they have in the functions."""
         return {_IN_FUNCTIONS.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
 
+    def fit_transform(self, X: Any, y: object = None, **options: Any) -> Any:
+        """Learn privately, and transform the same rows: what this returns is not private.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        **options
+            Handed on to ``fit``.
+
+        Returns
+        -------
+        (n_samples, …) array
+            What ``transform`` makes of `X`.
+        """
+        _tell_that_rows_are_not_private()
+        return super().fit_transform(X, y, **options)
+
     @entry
     def fit(self, X: Any, y: object = None, groups: object = None) -> Self:
         """Learn privately.
@@ -59,8 +87,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n_samples, n_features) array-like, RowSource, or Dask array or dataframe
-            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces; a Dask table
-            stays where it is.
+            One person per row, unless there are `groups`. A memory map or a :class:`privspan.rows.RowSource` is read
+            in pieces; a Dask table stays where it is.
         y : ignored
             Present for the scikit-learn interface.
         groups : (n_samples,) array-like or str, optional
@@ -80,9 +108,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.id_column_ = groups if isinstance(groups, str) else None
         declared = X if persons is None else persons.declared
         X = partitioned(declared)
-        fewest = (
-            2 if persons is None else 1
-        )  # how many rows persons have is not told; two persons are asked for later
+        fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
         if isinstance(X, RowSource | PartitionedTable):
             as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
             self._remember_columns(X)
@@ -90,9 +116,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X = self._validated(X, ensure_min_samples=fewest, dtype=None)
         X = X if persons is None else persons
         rows_known(int(X.shape[0]))
-        names = getattr(self, "feature_names_in_", None)
         with parameters_named_as_here():
-            self._learn(X, None if names is None else [str(name) for name in names], declared)
+            self._learn(X, self._names(), declared)
         if persons is not None:
             self.release_: Any = for_persons(self.release_, persons)
         self._warn()
@@ -110,6 +135,11 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _rows_of_a_person(self) -> int:
         """Return how many rows of a person are looked at, at most."""
         return 1
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the columns, where they have any."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
 
     def _remember_columns(self, source: RowSource | PartitionedTable) -> None:
         """Set what scikit-learn's validation sets, without reading a row."""
@@ -148,6 +178,23 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
         return checked
 
+    def _card_pieces(self) -> list[Html]:
+        """Return what a card says of the fit."""
+        return list(self.release_.pieces(self._names()))
+
+    def _card(self) -> str:
+        return card(type(self).__name__, *self._card_pieces(), about=f"fitted: {BaseEstimator.__repr__(self)}")
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """What a notebook shows: a card of the fit, or what scikit-learn shows before there is one."""
+        before: Callable[[], str] = super()._repr_html_  # which is absent where scikit-learn is to show text
+        return self._card if hasattr(self, "release_") else before
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        return shown | ({"text/html": self._repr_html_()} if hasattr(self, "_repr_html_") else {})
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
@@ -173,6 +220,23 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
+
+    def plot(self) -> Any:
+        """Draw the usual three pictures of the fit: scree plot, first loadings, columns in the first plane.
+
+        :mod:`privspan.plot` has each of them, and more, with options.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        check_is_fitted(self)
+        from privspan.plot import overview
+
+        return overview(self)
+
+    def _card_pieces(self) -> list[Html]:
+        return release_pieces(self.release_, self._names())
 
     def _warn(self) -> None:
         super()._warn()
@@ -202,7 +266,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
-        axes, centre = (self.components_ / self._units()).T, self._centre()  # (d, k), (d,)
+        axes, centre = (self.components_ / self._units()).T / self._spreads(), self._centre()  # (d, k), (d,)
         with np.errstate(invalid="ignore", over="ignore"):
             table = filled(X, centre)  # a gap counts as the centre
             if issparse(table):  # not centred itself, which would fill it
@@ -225,7 +289,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(coordinates @ (self.components_ * self._units()) + self._centre())
+            return np.asarray((coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre())
 
     def _centre(self) -> NDArray[np.float64]:
         return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset
@@ -234,10 +298,24 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         """Return what the columns are divided by, once centred."""
         return 1.0
 
+    def _spreads(self) -> Any:
+        """Return what coordinates are divided by: one number, or one for each."""
+        return 1.0
+
     @property
     def _n_features_out(self) -> int:
         """Number of output columns, for scikit-learn's feature names."""
         return int(self.n_components_)
+
+
+@cache  # once for a process: a cross-validation would hear it for every step of every fold
+def _tell_that_rows_are_not_private() -> None:
+    message = (
+        "What `fit` stores is private; the rows that `fit_transform` hands on are not, nor is what learns from them "
+        "(a classifier, a score), unless it is private by itself, as PrivatePCA is. Every fit spends its own budget, "
+        "in each fold of a cross-validation too."
+    )
+    warnings.warn(message, TransformedRowsWarning, stacklevel=outside())
 
 
 def _numbers(X: Any) -> Any:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+import warnings
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
-from privspan._lib.entry import entry
+from privspan._lib.entry import entry, outside
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
+from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
 from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.gaps import Missing
+from privspan.sums.scales import NoSpreadWarning
 
 
 @dataclass(eq=False, repr=False)
-class PrivatePCA(SubspaceEstimator):
+class PrivatePCA(PCAModel, SubspaceEstimator):
     """Principal component analysis under differential privacy.
 
     For any table of numbers with one row per person: no bound on the values is asked for. As there are more rows, or
@@ -28,32 +32,43 @@ class PrivatePCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components : int or "auto"
-        Number of components. "auto" chooses it privately, at a part of epsilon.
+    n_components : int, float or "auto"
+        Number of components; or the share of the variance, between 0 and 1, that they are to hold; or "auto", which
+        chooses it privately, at a part of epsilon. See :func:`privspan.private_pca`.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
     center, scale, bounds, robust, method, gamma, max_components, categories, missing, max_rows
         As for :func:`privspan.private_pca`.
+    whiten : bool, default=False
+        Whether ``transform`` divides scores by their released standard deviations.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
         with one seed draw the same noise, and their difference reveals a record.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
     captured_variance_, captured_variance_std_ : float
         Which share of the variance of the best components these hold, as estimated from this very fit, and the
         standard error of that. It speaks of the rows as they were looked at, `rows_shortened_` of them shortened. NaN
-        by a named or robust method.
+        by a named or robust method, and where a share of the variance left components out.
     found_ : int
         How many components stand out of the noise; those after are guesses.
     components_ : (n_components, n_features) array
         Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
+    components_std_ : (n_components, n_features) array
+        Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
+        counted. Infinite for components that cannot be told from noise, NaN where the method does not tell.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components and the standard deviation of their noise; NaN where the table is too
         small to measure them.
     explained_variance_ratio_ : (n_components,) array
         The same over the total, which is private too.
     total_variance_, total_variance_std_ : float
+    noise_variance_ : float
+        What the components leave of the total, per direction off them.
     mean_, mean_std_ : (n_features,) array
         Private mean and the standard deviation of its noise, in the units of the table; the public centre or zeros,
         and infinite, where the table is too small to measure it. Zeros when ``center=False``.
@@ -89,7 +104,8 @@ class PrivatePCA(SubspaceEstimator):
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns and all parameters
-    are public. ``transform`` of private rows is not private. Proof: ``docs/explanation/planning.md``.
+    are public. With `groups`, for replacing one person; their number is public, that of rows is not. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -104,7 +120,7 @@ class PrivatePCA(SubspaceEstimator):
     (True, 1.0)
     """
 
-    n_components: int | Literal["auto"]
+    n_components: int | float | Literal["auto"]
     _: KW_ONLY
     center: bool | PublicNumbers = True
     scale: bool | PublicNumbers = False
@@ -116,13 +132,14 @@ class PrivatePCA(SubspaceEstimator):
     categories: Categories | None = None
     missing: Missing = "fill"
     max_rows: int = MOST_ROWS
+    whiten: bool = False
 
     def _takes_sparse(self) -> bool:
         return takes_sparse(self.method)
 
     def _settings(self) -> PCASettings:
-        others = ("rng", "max_rows", "categories")
-        return PCASettings(**{name: value for name, value in self._options().items() if name not in others})
+        options = self._options()
+        return PCASettings(**{one.name: options[one.name] for one in fields(PCASettings)})
 
     def _rows_of_a_person(self) -> int:
         return self.max_rows
@@ -139,6 +156,8 @@ class PrivatePCA(SubspaceEstimator):
             self._settings().check(self._encoded(X))
 
     def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
+        if not isinstance(self.whiten, bool | np.bool_):
+            raise TypeError("`whiten` must be True or False.")
         release, self.plan_ = self._settings().learn(X, self.random_state, names, declared)
         d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
         centred = release.parameters["centring"] != "none"
@@ -152,8 +171,19 @@ class PrivatePCA(SubspaceEstimator):
         }
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
+        left = self.total_variance_ - self.explained_variance_.sum()
+        self.noise_variance_ = max(0.0, float(left)) / (d - k) if d > k else 0.0
+        noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
+        told: Any = release.extras.get("components_std", np.full((k, d), np.nan))
+        self.components_std_ = np.where(noise, np.inf, told)
         self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
         return release
+
+    def _warn(self) -> None:
+        super()._warn()
+        if self.whiten and not (self.explained_variance_ > 0.0).all():  # nor where it is NaN
+            message = "Scores along components without a measurable variance are not whitened."
+            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def _centre(self) -> Any:
         return self.mean_

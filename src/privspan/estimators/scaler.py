@@ -52,6 +52,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         How many rows of a person are looked at, at most, where ``fit`` is told `groups`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
@@ -84,8 +87,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns, declared types and
-    all parameters are public. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/column-scales.md``.
+    all parameters are public. With `groups`, for replacing one person; their number is public, that of rows is not.
+    ``transform`` of private rows is not private. Proof: ``docs/explanation/column-scales.md``,
+    ``docs/explanation/several-rows.md``.
 
     Examples
     --------

@@ -33,6 +33,9 @@ class ExactSubspace(SubspaceEstimator):
         As for :func:`privspan.exact_subspace`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
@@ -53,8 +56,8 @@ class ExactSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/exact-case.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/exact-case.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -102,6 +105,9 @@ class ApproximateSubspace(SubspaceEstimator):
         As for :func:`privspan.approximate_subspace`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
@@ -121,8 +127,8 @@ class ApproximateSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/planning.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -171,6 +177,9 @@ class BoostedSubspace(SubspaceEstimator):
         As for :class:`privspan.ApproximateSubspace`, for every part.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
+    ledger : path, Ledger or Page, default=None
+        Where every fit is charged before its first look at the data; clones charge the same file. See
+        :class:`privspan.ledger.Ledger`.
 
     Attributes
     ----------
@@ -190,8 +199,8 @@ class BoostedSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/planning.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
     """
 
     n_components: int

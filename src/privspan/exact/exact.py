@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, spendable
 from privspan._lib.watch import rows_seen
 from privspan.exact.arithmetic import IntegerRows, integer_rows
@@ -61,6 +62,7 @@ def exact_subspace(
     options: Mapping[str, object] | None = None,
     groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Find the k-dimensional subspace that holds most records exactly, privately, or abstain.
@@ -109,6 +111,8 @@ def exact_subspace(
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -120,7 +124,8 @@ def exact_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data. No assumption on the data is made but that each person contributes one row. An abstention costs
-    the same. Proof: ``docs/explanation/exact-case.md``.
+    the same. With `groups`, for replacing one person. Proof: ``docs/explanation/exact-case.md``,
+    ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -142,17 +147,17 @@ def exact_subspace(
     expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
     source = as_rows_input(X, accept_sparse=False)
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
-    table = np.asarray(source)  # a file is read as a whole
-    rows_seen(len(table))
-    names = _column_names(X, source) if names is None else _checked_names(names, table.shape[1])
+    names = _column_names(X, source) if names is None else _checked_names(names, source.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
     wish: dict[str, Any] = {"method": method, "rule": rule, "release": release}
     plan = plan_exact(
-        len(table), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
+        len(source), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
     )
     streams = open_streams(rng)
+    table = np.asarray(source)  # a file is read as a whole
+    rows_seen(len(table))
     rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
     budget = Budget(epsilon, delta)
     decision, search = budget.reserve_delta(plan.search_share)

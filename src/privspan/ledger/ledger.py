@@ -15,7 +15,7 @@ import secrets
 import stat
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -29,6 +29,7 @@ from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State,
 _Given: TypeAlias = Amount | str
 _Cap: TypeAlias = Amount | str | None  # a limit, or none
 
+_ONLY_DATASET = "people"  # of a ledger that is given as a path, and is new
 _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
 
 
@@ -90,6 +91,33 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.realpath(path))
+
+    def __eq__(self, other: object) -> bool:
+        return self.path == other.path if isinstance(other, Ledger) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def page(self, dataset: str | None = None, *, limit_epsilon: _Cap = None, limit_delta: _Cap = None) -> Page:
+        """Return the page of one data set, to be given to private functions and estimators as ``ledger=``.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            Name of the data set; by default the only one in the ledger, or "people" in a ledger that has none.
+        limit_epsilon, limit_delta : optional
+            What all spends on this data set may cost together; see `Ledger`.
+        """
+        if dataset is None:
+            known = list(self.accounts())
+            if len(known) > 1:
+                named = ", ".join(map(repr, known[:3]))
+                raise ValueError(f"`ledger` holds {len(known)} data sets ({named}); say which: Ledger(…).page(name).")
+            dataset = known[0] if known else _ONLY_DATASET
+        return Page(self, dataset, limit_epsilon, limit_delta)
 
     def accounts(self) -> dict[str, Account]:
         """Return every account by the name of its data set; nothing for a file that does not exist.
@@ -237,6 +265,62 @@ class Ledger:
     def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
         described = f"cannot use the ledger {str(self.path)!r}: {reason}."
         return DamagedLedgerError(f"{described} {advice}; it has not been changed.")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One data set of a ledger, with its limit: where private functions charge what they spend.
+
+    It holds names and limits only, all else is in the file.  So a copy, as ``sklearn.base.clone`` makes, or one in
+    another process, charges the same account.
+
+    Attributes
+    ----------
+    ledger : Ledger
+    dataset : str
+    limit_epsilon, limit_delta : float, Decimal, str or None
+        Stored by the first spend; see `Ledger`.
+
+    Examples
+    --------
+    >>> import numpy as np, privspan as ps, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> page = Ledger(f"{folder.name}/budget.json").page("survey", limit_epsilon=1)
+    >>> X = np.random.default_rng(0).standard_normal((1_000, 3))
+    >>> found = ps.private_mean(X, epsilon=0.75, delta=1e-6, norm_bound=3.0, ledger=page)
+    >>> page.account().spent.epsilon
+    0.75
+    >>> ps.private_mean(X, epsilon=0.75, delta=1e-6, norm_bound=3.0, ledger=page)
+    Traceback (most recent call last):
+        ...
+    privspan.ledger.ledger.OverspendError: the ledger limits 'survey' to epsilon 1, of which epsilon 0.25 is left, ...
+    >>> folder.cleanup()
+    """
+
+    ledger: Ledger
+    dataset: str
+    limit_epsilon: _Cap = None
+    limit_delta: _Cap = None
+
+    def page(self) -> Page:
+        """Return itself: a page is taken wherever a ledger is."""
+        return self
+
+    def account(self) -> Account:
+        """Return what has been spent, and the limit that is stored."""
+        return self.ledger.account(self.dataset)
+
+    def check(self, epsilon: _Given, delta: _Given) -> None:
+        """Raise what a spend would raise now, and write nothing."""
+        self.ledger.check(self.dataset, epsilon, delta, **self._limits)
+
+    def spending(self, epsilon: _Given, delta: _Given, *, what: str = "") -> AbstractContextManager[Spending]:
+        """Begin a spend, run the block, and say how it ended; see `Ledger.spending`."""
+        return self.ledger.spending(self.dataset, epsilon, delta, what=what, **self._limits)
+
+    @property
+    def _limits(self) -> dict[str, _Cap]:
+        return {"limit_epsilon": self.limit_epsilon, "limit_delta": self.limit_delta}
 
 
 def _spend(epsilon: _Given, delta: _Given) -> tuple[Amount, Amount]:

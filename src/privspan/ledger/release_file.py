@@ -73,6 +73,8 @@ _PARAMETERS: dict[str, Kind] = {
     "course": text,
     "rounds": whole(0),
     "typical_length": optional(number(0)),
+    "share": number(0, 1),
+    "considered": whole(1),
     "left_out": listed(_column),
     "robust": flag,
     "affine": flag,
@@ -207,6 +209,7 @@ def _release(subspace: Subspace, values: object) -> Release:
         "captured_variance": number(0),
         "captured_variance_std": noise,
         "found": whole(0),
+        "components_std": listed(by_column, k),
         "explained_variance": along,
         "explained_variance_std": along,
         "explained_variance_ratio": along,
@@ -248,5 +251,7 @@ def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
 
 
 def _array_or_value(value: object) -> object:
-    numbers = isinstance(value, list) and all(isinstance(entry, int | float) for entry in value)
-    return np.asarray(value, dtype=np.float64) if numbers else value
+    rows = value if isinstance(value, list) and value and all(isinstance(row, list) for row in value) else [value]
+    numbers = all(isinstance(row, list) and all(isinstance(entry, int | float) for entry in row) for row in rows)
+    even = numbers and len({len(row) for row in rows}) == 1  # type: ignore[arg-type]
+    return np.asarray(value, dtype=np.float64) if even else value

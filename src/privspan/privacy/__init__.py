@@ -3,15 +3,16 @@
 from privspan._lib.entry import WeakPrivacyWarning
 from privspan.privacy.cost import (
     NEIGHBOURS,
-    PERSONS,
     AbstentionWarning,
     Budget,
     NotPrivateWarning,
     Part,
     PrivacyCost,
     Release,
+    TransformedRowsWarning,
 )
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
+from privspan.privacy.reading import PERSONS
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Part",
     "PrivacyCost",
     "Release",
+    "TransformedRowsWarning",
     "WeakPrivacyWarning",
     "compose_mu",
     "delta_from_mu",

@@ -15,20 +15,24 @@ The conversions between (epsilon, delta), Gaussian and concentrated differential
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privspan._lib import checks
+from privspan._lib.card import card
 from privspan._lib.frozen import FrozenMapping, plain
 from privspan._lib.rounding import down, up
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget
+from privspan.privacy.release_card import release_pieces
 from privspan.subspace import Subspace
 
 NEIGHBOURS = "replace-one"
-PERSONS = "replace-one-person"
 
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
 
@@ -39,6 +43,10 @@ class AbstentionWarning(UserWarning):
 
 class NotPrivateWarning(UserWarning):
     """A seed was given, so the noise can be repeated and the result is not private."""
+
+
+class TransformedRowsWarning(NotPrivateWarning):
+    """Rows have been transformed and handed on: these are not private, nor is what learns from them."""
 
 
 @dataclass(frozen=True)
@@ -352,12 +360,12 @@ class Release:
         said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
         said += " of the variance that the best components would"
         found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
-        return said if found == k else f"{said}; {found} of {k} components stand out of the noise"
+        return said if found == k else f"{said}; {found} of {k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.
 
-        The subspace is summarised by its dimensions; `Subspace.save` stores it whole.
+        The subspace is summarised by its dimensions; `save` stores it whole.
         """
         return {
             "method": self.method,
@@ -369,11 +377,61 @@ class Release:
             "extras": plain(self.extras),
         }
 
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        plan: Any = None,
+        source: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the release to one ``.npz`` file, with all that ``privspan show`` tells, and return its path.
+
+        Parameters
+        ----------
+        path
+            The suffix ``.npz`` is added to a name that has none.
+        plan : Plan, optional
+            What had been predicted, such as the ``plan_`` of :class:`privspan.PrivatePCA`.
+        source : str, optional
+            Name of the table, as public as the file itself.
+        overwrite : bool, default=False
+            Whether to replace a file of that name; ``FileExistsError`` if not.
+
+        Examples
+        --------
+        >>> import numpy as np, privspan as ps, tempfile
+        >>> X = np.arange(1, 101)[:, None] * np.array([[1, 2, 3]])
+        >>> release = ps.exact_subspace(X, 1, epsilon=1.0, delta=1e-6, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     again = ps.Release.load(release.save(f"{folder}/line"))
+        >>> again == release
+        True
+        """
+        saved: Path = _files().save_release(path, self, plan=plan, source=source, overwrite=overwrite)
+        return saved
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Release:
+        """Read a release that `save` or ``privspan fit`` wrote; nothing in the file is ever executed.
+
+        ``ValueError`` for a file that is damaged, of another kind, or of `Subspace.save`, which tells no cost.
+        :func:`privspan.ledger.release_file.load_release` reads the plan and the source too.
+        """
+        release: Release | None = _files().load_release(path).release
+        if release is None:
+            raise ValueError(f"{str(path)!r} holds a subspace and does not tell its cost; read it by Subspace.load.")
+        return release
+
     def __repr__(self) -> str:
         found = "abstained" if self.subspace is None else repr(self.subspace)
         extras = f", extras: {', '.join(self.extras)}" if self.extras else ""
         said = f"{self.headline}, " if self.headline else ""
         return f"<Release {self.method!r}: {said}{found}, {self.cost}, private={self.private}{extras}>"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return card("Release", *release_pieces(self))
 
     def __str__(self) -> str:
         found = "nothing (abstained)" if self.subspace is None else str(self.subspace)
@@ -382,6 +440,11 @@ class Release:
         lines = [self.headline] if self.headline else []
         lines += [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
         return "\n".join([*lines, "parameters:", *details] if details else lines)
+
+
+def _files() -> Any:
+    """Return the module that knows the files of releases: rooms above this one, which know every method by name."""
+    return import_module("privspan.ledger.release_file")
 
 
 def left_of(total: float, part: float) -> float:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan.privacy.cost import PERSONS, Release
-from privspan.privacy.randomness import BitSource, RandomLike, open_streams, set_apart
+from privspan.privacy.cost import Release
+from privspan.privacy.randomness import BitSource, RandomLike, order_bits
+from privspan.privacy.reading import PERSONS
 from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
 from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
@@ -33,7 +34,6 @@ MOST_ROWS = 8
 """Rows of one person that are looked at, unless another number is given."""
 
 _WIDEST = 1024
-_STREAM = 4  # of the seeds set apart for steps of their own
 
 
 def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -102,7 +102,7 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     declared, codes = split_ids(X, groups) if isinstance(groups, str) else (X, None)
     table = _checked(declared)
     owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
-    bits = open_streams(set_apart(rng, _STREAM)).noise
+    bits = order_bits(rng)
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
     made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
     made.rows.names = None if (names := column_names(declared)) is None else tuple(names)

@@ -23,10 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.entry import about_to_look
+
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
 _SPAWN_DOMAIN = 0x70726976  # "priv"
+_COURSE, _ORDER = 3, 4  # children of a seed beside the three streams: of a course's own steps, of an order of persons
 
 # Each round of `BitSource.below` succeeds with probability at least 1/2.
 _MAX_ROUNDS = 1000
@@ -133,6 +136,9 @@ class Streams:
 def open_streams(rng: RandomLike = None) -> Streams:
     """Open the noise, public and charged streams.
 
+    To be called once everything that can be refused has been, and before the first look at a value: a call that was
+    given a ledger is charged here.
+
     Parameters
     ----------
     rng : None, int, SeedSequence, Generator or RandomState
@@ -159,17 +165,31 @@ def open_streams(rng: RandomLike = None) -> Streams:
     >>> open_streams(7).noise.below(1000) == open_streams(7).noise.below(1000)
     True
     """
-    if rng is None:
+    root = None if rng is None else _seed_sequence(rng)
+    about_to_look()  # what is private needs randomness, so the budget is charged before there is any
+    return _opened(root)
+
+
+def order_bits(rng: RandomLike) -> BitSource:
+    """Return bits for a secret order of persons, apart from those of `open_streams`.
+
+    An order releases nothing, and is drawn before the checks of a call that counts persons: nothing is charged yet.
+    """
+    apart = set_apart(rng, _ORDER)
+    return _opened(None if apart is None else _seed_sequence(apart)).noise
+
+
+def _opened(root: np.random.SeedSequence | None) -> Streams:
+    if root is None:
         public = np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return Streams(noise=BitSource(), public=public, charged=BitSource(), private=True)
-    root = _seed_sequence(rng)
     keys = [(*root.spawn_key, _SPAWN_DOMAIN, index) for index in range(3)]
     seeds = [np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size) for key in keys]
     noise, charged = (BitSource(np.random.Philox(seed)) for seed in seeds[::2])
     return Streams(noise, np.random.Generator(np.random.PCG64DXSM(seeds[1])), charged, private=False)
 
 
-def set_apart(rng: RandomLike, number: int = 3) -> RandomLike:
+def set_apart(rng: RandomLike, number: int = _COURSE) -> RandomLike:
     """Return a seed for some steps of a call, whose draws then leave those of the other steps as they are.
 
     None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived,

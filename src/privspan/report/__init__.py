@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from importlib import resources
 from string import Template
 
+from privspan._lib.markup import Html, join
 from privspan._lib.version import __version__
 from privspan._lib.whole_file import whole_file
 from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.report import accuracy, appendix, promise, released
-from privspan.report.markup import Html, join
 from privspan.report.subject import Subject
 
 __all__ = ["report_html", "write_report"]
@@ -68,7 +68,7 @@ def report_html(
     >>> "total = rent + food" in page
     True
     """
-    subject = Subject(release, plan, columns, source)
+    subject = Subject(release, columns, plan, source)
     headline = title if title is not None else released.headline(subject)
     body = (
         released.opening(subject, headline),

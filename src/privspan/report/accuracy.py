@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from privspan._lib.in_words import angle, number
+from privspan._lib.markup import Html, element, figure, folded, join, note
 from privspan.planner import Plan
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, folded, join, note
 from privspan.report.subject import Subject
-from privspan.report.words import angle, captured, number
 
 _WANTED = (0.3, 0.1, 0.03)
 _LIMITS = {
@@ -26,20 +26,21 @@ _KIND = (
 
 def section(subject: Subject) -> Html:
     """Tell the accuracy by the release's own account and by the plan, or that nothing tells it."""
-    quality = captured(subject.release)
-    pieces = [element("h2", "How accurate it should be" if quality is None else "How accurate it is")]
+    quality, own = subject.captured, subject.own_error
+    pieces = [element("h2", "How accurate it is" if quality or subject.is_exact else "How accurate it should be")]
     if quality is not None:
         pieces.append(element("p", _OWN.format(*quality)))
     if subject.is_exact:
         pieces.append(element("p", "The subspace is exact: it carries no noise. It is released whole or not at all."))
-    elif subject.plan is None and quality is None:
+    elif subject.plan is None and quality is None and own is None:
         pieces.append(element("p", _without_plan(subject)))
+    if own is not None:
+        words = (
+            f"By the run's own account, noise turned the directions by about {angle(own)} (error {number(own, 2)})."
+        )
+        pieces.append(element("p", f"{words} What other people in the table would have changed is not counted."))
     if subject.plan is not None:
         pieces.append(_prediction(subject, subject.plan))
-    own = subject.release.parameters.get("expected_error")
-    if isinstance(own, float):
-        words = f"The run's own estimate, from what it released on the way, is {number(own, 2)}."
-        pieces.append(note(f"{words} It does not count what the rows themselves leave open."))
     return join(*pieces)
 
 

@@ -10,14 +10,15 @@ import scipy
 from numpy.typing import NDArray
 
 from privspan._lib.frozen import plain
+from privspan._lib.in_words import number, with_noise
+from privspan._lib.markup import Html, element, folded, join, note, row
 from privspan._lib.version import __version__
-from privspan.report.markup import Html, element, folded, join, note, row
 from privspan.report.subject import Subject
-from privspan.report.words import command, number, program, to_give_again, with_noise
+from privspan.report.words import command, program, to_give_again
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
-_BY_COLUMN = ("mean", "mean_std", "scale", "scale_std")  # which have a table of their own
+_BY_COLUMN = ("mean", "mean_std", "scale", "scale_std", "components_std")  # which have a table of their own
 
 
 def reproduce(subject: Subject) -> Html:
@@ -25,10 +26,9 @@ def reproduce(subject: Subject) -> Html:
     code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
     if code is None:
         return join()
-    words = (
-        "Here table is an array or data frame with one row per person, and names lists its columns. The noise is "
-        "fresh each time, so the numbers will differ a little, and every run spends the budget again."
-    )
+    rows = "rows of persons, ids says whose each row is" if subject.by_persons else "one row per person"
+    words = f"Here table is an array or data frame with {rows}, and names lists its columns. "
+    words += _again(subject)
     pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
     public = to_give_again(subject.release)
     if public is not None:
@@ -36,6 +36,15 @@ def reproduce(subject: Subject) -> Html:
     if shell is not None:
         pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
     return join(*pieces)
+
+
+def _again(subject: Subject) -> str:
+    """Say what another run on the same table gives."""
+    if subject.is_exact:
+        return "Another run finds the same subspace, or abstains; every run spends the budget again."
+    if subject.release.abstained:
+        return "Another run may answer or abstain again; every run spends the budget again."
+    return "The noise is fresh each time, so the numbers will differ a little; every run spends the budget again."
 
 
 def numbers(subject: Subject) -> Html:
@@ -110,13 +119,18 @@ def _noisy(subject: Subject, name: str) -> list[str]:
 def _loadings(subject: Subject, basis: NDArray[np.float64]) -> Html:  # (d, few)
     order = np.sort(np.argsort(-(basis**2).sum(axis=1), kind="stable")[: 4 * _MOST_VALUES])
     heads = row("column", *(str(i + 1) for i in range(basis.shape[1])), kind="th")
-    rows = [row(subject.names[i], *map(_four_digits, basis[i])) for i in order]
+    errors = [subject.loading_std(j) for j in range(basis.shape[1])]
+    rows = [row(subject.names[i], *(_loading(basis[i, j], errors[j], i) for j in range(len(errors)))) for i in order]
     which = "" if len(order) == len(basis) else f" (the {len(order)} columns of {number(len(basis))} that weigh most)"
     table = element("div", element("table", heads, *rows), class_="scroll")
-    return folded(f"Loadings by column and component{which}", table)
+    words = "± is the standard error that the noise gives a loading."
+    told = [note(words)] if any(error is not None for error in errors) else []
+    return folded(f"Loadings by column and component{which}", table, *told)
 
 
-def _four_digits(value: float) -> str:
+def _loading(value: float, errors: NDArray[np.float64] | None, column: int) -> str:
+    if errors is not None and errors[column] > 0.0:
+        return with_noise(float(value), float(errors[column]))
     return f"{value + 0.0:.4g}".replace("-", "−")  # a zero has no sign
 
 

@@ -9,41 +9,50 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
+from privspan._lib.in_words import two_digits
+from privspan._lib.markup import Html, element, shortened
 from privspan.planner import USELESS, Plan
-from privspan.report.markup import Html, element, shortened
-from privspan.report.words import planned_name, two_digits
 
 _ROW = 24  # pixels
 _LONGEST_NAME = 23  # letters that fit half of a narrow phone
 _LEFT, _WIDE = 33.0, 64.0  # where an axis beside names begins and how long it is, in per cent
 
 
-def bars(rows: Sequence[tuple[str, float, str]], label: str, *, faint: Container[int] = ()) -> Html:
-    """Draw one bar per row: its name, its length as a share of the longest, what is written at its end."""
-    longest = max((value for _, value, _ in rows), default=0.0) or 1.0
+def bars(
+    rows: Sequence[tuple[str, float, str]],
+    label: str,
+    *,
+    faint: Container[int] = (),
+    noise: Sequence[float] | None = None,
+) -> Html:
+    """Draw one bar per row: its name, its length as a share of the longest, what is written at its end; its noise."""
+    errors = [0.0] * len(rows) if noise is None else noise
+    longest = max((value + error for (_, value, _), error in zip(rows, errors, strict=True)), default=0.0) or 1.0
     pieces = []
-    for i, (name, value, written) in enumerate(rows):
-        width = 46.0 * max(0.0, value) / longest
+    for i, ((name, value, written), error) in enumerate(zip(rows, errors, strict=True)):
+        width, reach = (34.0 * max(0.0, size) / longest for size in (value, value + error))
         pieces += [
             _text(_LEFT - 2, i, element("title", name), shortened(name, 16), text_anchor="end"),
             _bar(_LEFT, width, i, "bar faint" if i in faint else "bar"),
-            _text(_LEFT + 1.5 + width, i, written, class_="value"),
+            *([_whisker(_LEFT + max(0.0, 2.0 * width - reach), _LEFT + reach, i)] if error else []),
+            _text(_LEFT + 1.5 + reach, i, written, class_="value"),
         ]
     return _picture(pieces, len(rows) * _ROW, label)
 
 
-def diverging_bars(rows: Sequence[tuple[str, float]], label: str, largest: float, *, faint: bool = False) -> Html:
-    """Draw values of either sign about a middle line; a name stands on the side that its bar leaves free."""
-    height = len(rows) * _ROW
+def diverging_bars(rows: Sequence[tuple[str, float, float]], label: str, *, faint: bool = False) -> Html:
+    """Draw values of either sign, with their noise, about a middle line; names stand where their bars leave room."""
+    height, largest = len(rows) * _ROW, max((abs(value) + error for _, value, error in rows), default=1.0)
     pieces = [element("line", x1="50%", x2="50%", y1=0, y2=height, class_="axis")]
-    for i, (name, value) in enumerate(rows):
-        width = 34.0 * abs(value) / (largest or 1.0)
+    for i, (name, value, error) in enumerate(rows):
+        width, reach = (24.0 * size / (largest or 1.0) for size in (abs(value), abs(value) + error))
         kind = f"bar{' minus' if value < 0 else ''}{' faint' if faint else ''}"
         side, before, after = (1, "end", "start") if value >= 0 else (-1, "start", "end")
         pieces += [
             _bar(min(50.0, 50.0 + side * width), width, i, kind),
             _text(50.0 - 1.5 * side, i, element("title", name), shortened(name, _LONGEST_NAME), text_anchor=before),
-            _text(50.0 + side * (width + 1.5), i, two_digits(value), text_anchor=after, class_="value"),
+            *([_whisker(50.0 + side * (2.0 * width - reach), 50.0 + side * reach, i)] if error else []),
+            _text(50.0 + side * (reach + 1.5), i, _with_error(value, error), text_anchor=after, class_="value"),
         ]
     return _picture(pieces, height, label)
 
@@ -88,7 +97,7 @@ def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
         pieces.append(element("text", f"{10.0**power:g}", x=x, y=height + 17, text_anchor="middle"))
     for i, plan in enumerate(plans):
         kind = "strong" if plan.method == chosen else "plain"
-        pieces.append(_text(_LEFT - 2, i, planned_name(plan), text_anchor="end", class_=kind))
+        pieces.append(_text(_LEFT - 2, i, plan.label, text_anchor="end", class_=kind))
         if plan.abstention >= 0.5:
             pieces.append(_text(_LEFT + 2, i, "expected to abstain", class_="value"))
             continue
@@ -107,6 +116,19 @@ def _picture(pieces: Sequence[Html], height: float, label: str) -> Html:
 def _bar(left: float, width: float, row: int, kind: str) -> Html:
     place = {"x": f"{left:.2f}%", "width": f"{width:.2f}%"}
     return element("rect", **place, y=row * _ROW + 5, height=_ROW - 10, rx=2, class_=kind)
+
+
+def _whisker(start: float, end: float, row: int) -> Html:
+    """Draw the noise of a bar: a line across its end."""
+    middle = (row + 0.5) * _ROW
+    return element("line", x1=f"{start:.2f}%", x2=f"{end:.2f}%", y1=middle, y2=middle, class_="whisker")
+
+
+def _with_error(value: float, error: float) -> str:
+    """Return a loading, which is at most 1, and its error rounded up, in hundredths: a phone has room for that."""
+    if not error:
+        return two_digits(value)
+    return f"{value + 0.0:.2f} ± {math.ceil(100.0 * error) / 100.0:.2f}".replace("-", "−")
 
 
 def _text(left: float, row: int, *words: str, **attributes: str) -> Html:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from privspan.privacy import Part, PrivacyCost
+from privspan._lib.in_words import at_most, number, share
+from privspan._lib.markup import Html, element, figure, folded, join, listed, note, row
+from privspan.privacy import PrivacyCost
+from privspan.privacy.reading import budget_shares
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, folded, join, listed, note, row
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, at_most, chance_of_harm, chance_to_guess, number, share, strength
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, strength
 
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
@@ -70,7 +70,7 @@ def _parts(spent: PrivacyCost) -> Html:
     """Show where the budget went: in one bar if its parts are of one kind, and in a table."""
     if not spent.parts:
         return join()
-    shares = _shares(spent.parts)
+    shares = budget_shares(spent, _MOST_STEPS)
     pieces = []
     if len(shares) > 1:
         keys = (element("span", "■ ", class_=f"key part{i % 6}") for i in range(len(shares)))
@@ -83,34 +83,15 @@ def _parts(spent: PrivacyCost) -> Html:
     ]
     table = element("div", element("table", row("step", *"εδμ", kind="th"), *rows), class_="scroll")
     steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"
-    composition = note("Gaussian steps (those with a μ) compose by their squares; their ε and δ do not add up.")
+    composition = note("Where a step has a μ, the squares of the μ add up; the ε and δ of such steps do not.")
     return join(*pieces, folded(steps, table, composition))
-
-
-def _shares(parts: Sequence[Part]) -> list[tuple[str, float]]:
-    """Return the share of each step in mu² or in epsilon; none if steps of both kinds were paid."""
-    gaussian = any(part.mu is not None for part in parts)
-    if gaussian and any(part.mu is None and part.epsilon > 0 for part in parts):
-        return []
-    several = len({part.name.split(":")[0] for part in parts}) > 1
-    sums: dict[str, float] = {}
-    for part in parts:
-        name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
-        sums[name] = sums.get(name, 0.0) + ((part.mu or 0.0) ** 2 if gaussian else part.epsilon)
-    ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
-    if len(ranked) > _MOST_STEPS:
-        ranked = [*ranked[: _MOST_STEPS - 1], ("other steps", sum(value for _, value in ranked[_MOST_STEPS - 1 :]))]
-    total = sum(value for _, value in ranked)
-    return [(name, value / total) for name, value in ranked]
 
 
 def assumptions(subject: Subject) -> Html:
     """List what the promise rests on, and what only the accuracy does."""
     about = about_method(subject.release.method)
     rests = [
-        "Each person is one row. Someone with several rows is protected for each of them only.",
-        f"Neighbours are {subject.release.cost.neighbours}: one record replaced by any other. The number of rows is "
-        "public, and so are the columns, their names and types, and every parameter below.",
+        *_who_is_hidden(subject),
         "Names, bounds, centres and units that were given for the columns were not chosen by looking at the values.",
         "No seed was given, and the operating system's random numbers are good."
         if subject.release.private
@@ -122,6 +103,23 @@ def assumptions(subject: Subject) -> Html:
         f"Accuracy is another matter. {about.accuracy}"
     )
     return join(element("h2", "What the promise rests on"), listed(rests), element("p", data))
+
+
+def _who_is_hidden(subject: Subject) -> list[str]:
+    """Say what may be replaced, and what is public."""
+    others = "and so are the columns, their names and types, and every parameter below."
+    relation = f"hardly changes what may come out ({subject.release.cost.neighbours} neighbours)"
+    if subject.by_persons:
+        return [
+            "The ids say truly which rows are of one person.",
+            f"What is hidden is any one person: replacing them, with all of their rows, {relation}. The number of "
+            f"persons is public, {others} How many rows they have, alone or together, is not.",
+        ]
+    return [
+        "Each person is one row. Someone with several rows is protected for each of them only.",
+        f"What is hidden is any one record: replacing it by any other {relation}. The number of rows is public, "
+        f"{others}",
+    ]
 
 
 def limits(subject: Subject) -> Html:
@@ -137,5 +135,8 @@ def limits(subject: Subject) -> Html:
         "Running time, memory use and who may read the machine are not covered.",
     ]
     if subject.release.subspace is not None and not subject.is_exact:
-        ends.append("The numbers carry noise: small loadings and the order of similar components may be noise only.")
+        ends.append(
+            "The numbers carry noise: a loading that is not several times its ±, and the order of similar "
+            "components, mean nothing."
+        )
     return join(element("h2", "Limits"), listed(ends))

@@ -5,24 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.in_words import angle, at_most, number, share, share_with_noise, two_digits, with_noise
+from privspan._lib.markup import Html, element, figure, join, listed, note
+from privspan.privacy.reading import stands_out
 from privspan.report import pictures
-from privspan.report.markup import Html, element, figure, join, listed, note
 from privspan.report.subject import Subject
-from privspan.report.words import (
-    about_method,
-    angle,
-    at_most,
-    captured,
-    chance_to_guess,
-    course,
-    gaps,
-    number,
-    share,
-    shortened_rows,
-    stands_out,
-    two_digits,
-    with_noise,
-)
+from privspan.report.words import about_method, chance_to_guess, course, gaps, shortened_rows
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -76,7 +64,7 @@ def _finding(subject: Subject) -> str:
         return "No subspace was released."
     missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
-    ratios, quality = subject.released("explained_variance_ratio"), captured(subject.release)
+    ratios, quality = subject.released("explained_variance_ratio"), subject.captured
     if quality is not None:
         share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
         lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
@@ -103,31 +91,35 @@ def facts(subject: Subject) -> Html:
     """Return the handful of numbers that a reader looks for first."""
     cost = subject.release.cost
     shown = []
-    quality = captured(subject.release)
+    quality = subject.captured
     if quality is not None:
         shown.append(("variance captured", quality[0], f"{quality[1]}; the best would be 100\u00a0%"))
     if subject.k is not None and subject.found is not None:
-        rest = (
-            "the others are noise" if subject.is_noise(subject.k - 1) else f"out of {number(subject.d or 0)} columns"
-        )
+        rest = f"out of {number(subject.d or 0)} columns"
+        if subject.is_noise(subject.k - 1):
+            rest = "the others are noise" if subject.found else "they are noise" if subject.k > 1 else "it is noise"
         shown.append(("components found", f"{number(subject.found)} of {number(subject.k)}", rest))
     elif subject.k is not None:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
-        found = "asked for" if subject.release.abstained else "found"
-        shown.append((f"dimensions {found}", number(subject.k), out_of))
+        chosen = "n_components" in subject.release.extras
+        asked = "chosen privately" if chosen else "as asked for" if subject.told is None else _told_apart(subject)
+        shown.append(("dimensions", number(subject.k), f"{asked}, {out_of}".rstrip(", ")))
     if subject.n is not None:
-        shown.append(("rows" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
+        shown.append(("took part" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
     promised = f"δ = {number(cost.delta)}, {cost.neighbours}"
     promised = promised if subject.release.private else "not promised: a seed was given"
     shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))
-    if subject.plan is not None and quality is None and not subject.release.abstained:
-        error = subject.plan.error
-        shown.append(("planned error", number(error, 2), f"{angle(error)} off, for ideal data"))
+    if quality is None and subject.own_error is not None:
+        shown.append(("turned by noise", angle(subject.own_error), "about; by its own account"))
     entries = (
         element("div", element("dt", name), element("dd", value, element("small", small)))
         for name, value, small in shown
     )
     return element("dl", *entries, class_="facts")
+
+
+def _told_apart(subject: Subject) -> str:
+    return "all told from noise" if (subject.told or 0) >= (subject.k or 0) else f"{subject.told} told from noise"
 
 
 def section(subject: Subject) -> Html:
@@ -196,12 +188,30 @@ def _spectrum(subject: Subject) -> Html:
         parts.append((others, float(ratios[_MOST_COMPONENTS:].sum())))
     faint = [i for i in range(len(parts)) if subject.is_noise(i)]
     parts.append(("the rest", max(0.0, 1.0 - float(ratios.sum()))))
-    rows = [(name, value, share(value)) for name, value in parts]
-    words = "How much of the variance lies along each component, with noise."
+    noise = _share_noise(subject, ratios, len(parts))
+    rows = [(name, value, _share(value, error)) for (name, value), error in zip(parts, noise, strict=True)]
+    words = "How much of the variance lies along each component."
+    words += " ± and thin lines: one standard deviation of the noise." if any(noise) else " Noise included."
     words += " Pale: cannot be told from noise." if faint else ""
     words += " Because of the noise the shares add up to more than 100\u00a0%." if ratios.sum() > 1.005 else ""
-    drawn = pictures.bars(rows, "Share of variance by component", faint=faint)
-    return figure("Private spectrum", f"{words} {_total(subject)}".rstrip(), drawn)
+    drawn = pictures.bars(rows, "Share of variance by component", faint=faint, noise=noise)
+    return figure("Variance along the components", f"{words} {_total(subject)}".rstrip(), drawn)
+
+
+def _share_noise(subject: Subject, ratios: NDArray[np.float64], count: int) -> list[float]:
+    """Return the noise of the bars; that of the rest, and of several components together, is not told."""
+    noise, total = subject.released("explained_variance_std"), subject.released("total_variance")
+    if noise is None or total is None or total[0] <= 0.0:
+        return [0.0] * count
+    each = (noise / total[0])[: min(len(ratios), _MOST_COMPONENTS)].tolist()
+    return [*each, *[0.0] * (count - len(each))]
+
+
+def _share(part: float, noise: float) -> str:
+    if noise == 0.0:
+        return share(part)
+    about, error = share_with_noise(part, noise)
+    return f"{about[:-2]} {error.replace('less than', '<')}"  # one sign for both
 
 
 def _total(subject: Subject) -> str:
@@ -212,17 +222,24 @@ def _total(subject: Subject) -> str:
 
 def _eigenvalues(subject: Subject) -> Html:
     values = subject.released("eigenvalues")
+    if values is None and subject.is_exact:
+        return join()
     if values is None:
         return note("This method releases the subspace only, without variances; PrivatePCA releases both.")
     rows = [(f"direction {i + 1}", float(value), number(float(value))) for i, value in enumerate(values)]
     words = "Of the sum of squares of unit-length records. Noise included."
-    return figure("Private eigenvalues", words, pictures.bars(rows[:_MOST_COMPONENTS], "Private eigenvalues"))
+    drawn = pictures.bars(rows[:_MOST_COMPONENTS], "Strength by direction")
+    return figure("Strength of the directions (eigenvalues)", words, drawn)
 
 
 def _loadings(subject: Subject, subspace: Subspace) -> Html:
+    if subspace.exact is not None:  # any basis of it is as good as another; the relations say it all
+        return join()
     count = min(subspace.dimension, _MOST_COMPONENTS)
     figures = [_component(subject, subspace.basis[:, i], i) for i in range(count)]
     words = "Columns of one colour move together, against those of the other. The squares of all loadings sum to 1."
+    if any(subject.loading_std(i) is not None for i in range(count)):
+        words += " ± and thin lines: one standard error, due to the noise."
     if not subject.is_pca:
         words += " The components below are one basis of many for the same subspace: read them together."
     if count < subspace.dimension:
@@ -233,13 +250,14 @@ def _loadings(subject: Subject, subspace: Subspace) -> Html:
 
 def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -> Html:
     order = _largest(np.abs(loadings))
-    rows = [(subject.names[i], float(loadings[i])) for i in order]
+    errors = subject.loading_std(position)
+    rows = [(subject.names[i], float(loadings[i]), 0.0 if errors is None else float(errors[i])) for i in order]
     name = f"Component {position + 1}"
     faint = subject.is_noise(position)
     words = f"{_variance(subject, position)} {_shown(order, loadings**2)}".strip()
     if faint:
         words = f"Cannot be told from noise: read nothing into it. {words}"
-    drawn = pictures.diverging_bars(rows, f"Loadings of {name}", abs(rows[0][1]), faint=faint)
+    drawn = pictures.diverging_bars(rows, f"Loadings of {name}", faint=faint)
     return figure(name, words, drawn)
 
 
@@ -272,7 +290,7 @@ def _shown(order: NDArray[np.intp], squares: NDArray[np.float64]) -> str:
 
 def _weights(subject: Subject, subspace: Subspace) -> Html:
     """Show how far each column's axis lies in the subspace; unlike loadings, the same for every basis."""
-    if subject.is_pca or subspace.dimension == 1:
+    if subject.is_pca or subject.is_exact or subspace.dimension == 1:
         return join()
     weights = (subspace.basis**2).sum(axis=1)  # (d,)
     order = _largest(weights)
@@ -323,7 +341,7 @@ def _unmeasured(subject: Subject) -> Html:
 
 def unmeasured(subject: Subject) -> list[str]:
     """List what a private PCA had too few rows to measure."""
-    if captured(subject.release) is None:
+    if subject.captured is None:
         return []
     missing = []
     if subject.mean_is == "public":

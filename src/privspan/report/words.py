@@ -7,14 +7,13 @@ see docs/explanation/promise.md.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
+from privspan._lib.in_words import number
 from privspan.ledger.release_file import KNOWN_METHODS
-from privspan.planner import Plan
-from privspan.privacy import PrivacyCost, Release
+from privspan.privacy import PERSONS, PrivacyCost, Release
 from privspan.private import Method
 
 _MOST_COLUMNS = 12  # whose missing cells are told one by one
@@ -27,58 +26,6 @@ _UNKNOWN = Method(
 def about_method(method: str) -> Method:
     """Return what is to be said about a method; of a private PCA, about how it found the subspace."""
     return KNOWN_METHODS.get(method, _UNKNOWN)
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number as a person would write it: 1e-6, 0.023, 1,500."""
-    if isinstance(value, int) or (abs(value) < 1e15 and float(value).is_integer()):
-        return f"{int(value):,}"
-    if 1e3 <= abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return _short_exponent(f"{value:.{digits}g}")
-
-
-def two_digits(value: float) -> str:
-    """Return a number with two digits that count, and a true minus sign: 0.50, −0.014."""
-    return _short_exponent(f"{value:#.2g}").replace("-", "−")
-
-
-def _short_exponent(text: str) -> str:
-    return re.sub(r"e([+-])0*(\d)", lambda match: f"e{match[1].replace('+', '')}{match[2]}", text)
-
-
-def angle(sine: float) -> str:
-    """Return the angle of a sine in degrees, to two digits."""
-    degrees = math.degrees(math.asin(min(1.0, max(0.0, sine))))
-    return f"{degrees:.0f}°" if degrees >= 9.95 else f"{degrees:.2g}°"
-
-
-def share(part: float) -> str:
-    """Return a share in per cent, to one decimal unless that is a zero."""
-    return f"{round(100.0 * part, 1):g}\u00a0%"
-
-
-def share_with_noise(part: float, noise: float) -> tuple[str, str]:
-    """Return a share in per cent and the standard deviation of its noise, with as many digits as that allows."""
-    digits = 0 if noise >= 0.01 else 1
-    error = f"± {100.0 * noise:.{digits}f}" if noise >= 0.0005 else "± less than 0.1"
-    return f"{100.0 * part:.{digits}f}\u00a0%", f"{error}\u00a0%"
-
-
-def with_noise(value: float, noise: float) -> str:
-    """Return a number and the standard deviation of its noise, with as many digits as that allows: 4.97 ± 0.21."""
-    if noise == 0.0:
-        return two_digits(value) if 0.0 < abs(value) < 1e-3 else number(value, 4).replace("-", "−")
-    places = 1 - math.floor(math.log10(noise))
-    if -12 <= places <= 6:
-        value, noise, places = round(value, places), round(noise, places), max(places, 0)
-        return f"{value:,.{places}f} ± {noise:,.{places}f}".replace("-", "−")
-    return _short_exponent(f"{value:.4g} ± {noise:.2g}").replace("-", "−")
-
-
-def at_most(probability: float) -> str:
-    """Return a probability in per cent, rounded up to one decimal, as a bound must be."""
-    return f"{math.ceil(round(min(1.0, probability) * 1000.0, 9)) / 10.0:g}\u00a0%"
 
 
 def chance_to_guess(cost: PrivacyCost) -> float:
@@ -102,11 +49,6 @@ def strength(epsilon: float) -> str:
     if epsilon <= 3.0:
         return "a fair promise"
     return "a weak promise" if epsilon <= 10.0 else "hardly a promise"
-
-
-def planned_name(plan: Plan) -> str:
-    """Return what a method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
-    return "robust" if plan.center and plan.method == "auto" else plan.method
 
 
 # ---- What a private PCA says of itself --------------------------------------------------------------------------
@@ -139,31 +81,15 @@ def course(release: Release) -> str | None:
     return _COURSES[told] if told in ("pairs", "centre not found") else middle + _COURSES[told]
 
 
-def captured(release: Release) -> tuple[str, str] | None:
-    """Return which share of the variance of the best components these capture, and its noise: 98 % and ± 4 %."""
-    value, error = (release.extras.get(f"captured_variance{end}") for end in ("", "_std"))
-    if not (_finite(value) and _finite(error)):
-        return None
-    return share_with_noise(float(value), float(error))  # type: ignore[arg-type]
-
-
-def stands_out(found: int, k: int) -> str:
-    """Say how many of k components, which come by falling variance, can be told from noise."""
-    if found >= k:
-        return "It stands out of the noise." if k == 1 else "All of them stand out of the noise."
-    if found == 0:
-        return "It cannot be told from noise." if k == 1 else "None of them can be told from noise."
-    first = "The first stands" if found == 1 else f"The first {found} stand"
-    others = "the other" if k - found == 1 else f"the other {k - found}"
-    return f"{first} out of the noise; {others} cannot be told from noise."
-
-
 def shortened_rows(release: Release) -> str | None:
     """Say how many rows were shortened, and what of them is not seen; None if none had to be."""
     clip, count, noise = (release.extras.get(name) for name in ("clip", "rows_shortened", "rows_shortened_std"))
     if not (_finite(clip) and _finite(count) and _finite(noise)):
         return None
-    about = f"About {number(max(0, round(float(count))))} rows (± {number(round(float(noise)))})"  # type: ignore[arg-type]
+    many, give_or_take = (number(max(0, round(float(size)))) for size in (count, noise))  # type: ignore[arg-type]
+    about = f"About {many} rows (± {give_or_take})"
+    if release.cost.neighbours == PERSONS:
+        about = f"As many rows as about {many} persons have (± {give_or_take})"
     return (
         f"{about} lay farther than {number(float(clip))} from the middle and were shortened to that; "  # type: ignore[arg-type]
         "variance that they carry beyond it is not seen."
@@ -204,12 +130,16 @@ def program(release: Release, k: int | None) -> str | None:
     method = about_method(release.method)
     if method.call is None:
         return None
-    chosen = '"auto"' if "n_components" in release.extras else "k" if k is None else str(k)
+    asked = release.parameters.get("share", "auto" if "n_components" in release.extras else k)
+    chosen = "k" if asked is None else _quoted(asked)
     options = {"method": method.name} if method.options is None else method.options
     arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
     written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
+    if release.cost.neighbours == PERSONS:
+        several = method.call not in ("exact_subspace", "stable_subspace", "boosted_subspace")
+        written += ", groups=ids" + (f", max_rows={release.parameters['max_rows']}" if several else "")
     call = f"release = ps.{method.call}(table, {chosen}, {written})"
     write = 'ps.report.write_report("report.html", release, columns=names)'
     return "\n".join(["import privspan as ps", "", call, write])
@@ -218,9 +148,12 @@ def program(release: Release, k: int | None) -> str | None:
 def command(release: Release, k: int | None) -> str | None:
     """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
     method = about_method(release.method)
-    if method.command is None:
+    if method.command is None or release.cost.neighbours == PERSONS:  # which the command does not take
         return None
-    chosen = "auto" if "n_components" in release.extras else "K" if k is None else str(k)
+    by_vote = (
+        "n_components" in release.extras and "share" not in release.parameters
+    )  # which the command does not take
+    chosen = "auto" if by_vote else "K" if k is None else str(k)
     budget = f"--epsilon {release.cost.epsilon:.12g} --delta {release.cost.delta:.12g}"
     options = [
         f"--{name}" if value is True else f"--{name} {value}" for name, value in _given(release, method).items()

@@ -32,6 +32,7 @@ from privspan.sums.everyday import EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
+from privspan.sums.loadings import errors_after_turning
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -141,6 +142,7 @@ class NearCourse:
             weight=1.0,
             passes=None,
             shares=self.ledger.shares,
+            basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, error),
         )
 
 

@@ -9,6 +9,7 @@ Proofs: ``docs/explanation/stable-leverage.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
@@ -53,6 +55,7 @@ def stable_subspace(
     options: Mapping[str, object] | None = None,
     groups: object = None,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
     **settings: Any,
 ) -> Release:
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
@@ -88,6 +91,8 @@ def stable_subspace(
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -98,7 +103,8 @@ def stable_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data, floating-point errors included. Assumed: each person contributes one row; `rng` is None. An
-    abstention costs the same. Proof: ``docs/explanation/stable-leverage.md``.
+    abstention costs the same. With `groups`, for replacing one person.
+    Proof: ``docs/explanation/stable-leverage.md``, ``docs/explanation/several-rows.md``.
 
     Notes
     -----
@@ -121,9 +127,9 @@ def stable_subspace(
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
     k = int(k)
-    streams = open_streams(rng)
     planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
     shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
+    streams = open_streams(rng)
     records = StableRecords(table, k, streams)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
@@ -140,7 +146,9 @@ def stable_subspace(
         released |= asdict(plan)
         passed = records.certified(plan, shares.mu_test, shares.delta_test)  # (5), (6)
         if passed is not None:
-            subspace = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation).subspace  # (7)
+            noisy = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)  # (7)
+            subspace = noisy.subspace
+            released["expected_error"] = min(1.0, noisy.std * (math.sqrt(d) + math.sqrt(k)))
     return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privspan._lib import card as cards
 from privspan._lib import checks
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
@@ -26,6 +27,7 @@ _Array = NDArray[np.float64]
 
 _ORTHONORMAL = 1e-8  # largest accepted entry of basis' basis - identity
 _SAME = 1e-12  # subspaces this close count as equal
+_MOST_SHOWN = 8  # columns and directions in a card
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,6 +255,18 @@ class Subspace:
         affine = ", affine" if self.offset is not None else ""
         exact = ", exact" if self.exact is not None else ""
         return f"Subspace(dimension={self.dimension}, ambient_dimension={self.ambient_dimension}{affine}{exact})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        kind = ("exact " if self.exact is not None else "") + ("affine" if self.offset is not None else "linear")
+        size = f"{kind}, {self.dimension:,} of {self.ambient_dimension:,} dimensions"
+        few = self.basis[:, :_MOST_SHOWN]
+        order = np.sort(np.argsort(-(few**2).sum(axis=1), kind="stable")[:_MOST_SHOWN])
+        names = self.names or [f"column {i + 1}" for i in range(self.ambient_dimension)]
+        heads = ("column", *(f"direction {j + 1}" for j in range(few.shape[1])))
+        shown = cards.table(heads, [(names[i], *(f"{value:+.2f}" for value in few[i])) for i in order])
+        left = "" if few.size == self.basis.size and len(order) == len(few) else "The columns that weigh most."
+        return cards.card("Subspace", shown, *([cards.aside(left)] if left else []), about=size)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Through the constructor, so that arrays come back read-only.

@@ -17,7 +17,7 @@ from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums.krylov import leading_pairs
+from privspan.sums.krylov import leading_pairs, separation_errors
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 from privspan.sums.lifts import person_lift
 
@@ -79,6 +79,9 @@ def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -
     lazy = LazyGauss(gram, mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
     if d <= _WIDEST_MATRIX:
         lazy.reveal_all()
-    _, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
+    values, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
     parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": d <= _WIDEST_MATRIX}
+    if k < d:
+        error = float(separation_errors(values, lazy.noise, float(n), d).max())
+        parameters["expected_error"] = min(1.0, error)
     return Release(Subspace.from_spanning(vectors), ledger.cost(), "analyze-gauss", parameters, streams.private)

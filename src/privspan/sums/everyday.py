@@ -3,7 +3,8 @@
 Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are public, and on whether a centre is found:
 
 * *pairs*: little data, or a centre that was not found.  Differences of pairs of rows need none; one look at them.
-* *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little.
+* *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little, and where the clip
+  turns out so short that clipped rows would be unit rows once more.
 * *two looks*: at unit rows, where weak directions show, and at rows clipped where noise and bias balance, where long
   rows count as they do in PCA; mixed as the judge finds best.  As n mu grows this becomes PCA.
 
@@ -53,6 +54,7 @@ _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
+_ALIKE = 1.2  # typical lengths; up to here a clip leaves little but unit rows
 _UNIT = 0.4  # of what is left, for the unit look where there are two
 _TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
@@ -103,6 +105,8 @@ class EverydayLook:
         Steps and their shares of mu².
     passes : int or None
         Over the rows of the table.
+    basis_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
     moment : (d, d) array or None
         The released second moment that the variances are of, up to a factor; None where there was no whole one.
     filled : (d,) array or None
@@ -130,6 +134,7 @@ class EverydayLook:
     weight: float
     shares: tuple[tuple[str, float], ...]
     passes: int | None
+    basis_std: Array
     moment: Array | None = None
     filled: Array | None = None
     gaps: Gaps | None = None
@@ -270,8 +275,10 @@ class _Course:
         return self._two_looks(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
 
     def _two_looks(self, centre: Centre) -> EverydayLook:
-        """Look at unit and at clipped rows."""
+        """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
         clip = self._clip(centre)
+        if clip.radius <= _ALIKE * centre.length:
+            return self._one_look(centre)
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
         total = self._sum_of_squares(factors, rows.lift) if self._wide else None
@@ -424,6 +431,7 @@ class _Course:
             passes=centre.passes + seen.passes + int(lengths_of_pairs),
             moment=seen.moment,
             filled=filled,
+            basis_std=verdict.loadings_std,
         )
 
 

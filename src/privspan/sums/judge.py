@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from privspan.sums.krylov import separation_errors
+from privspan.sums.krylov import above_the_rest, separation_errors
+from privspan.sums.loadings import loading_errors, turned_off, turns
 from privspan.sums.looks import Look
 
 Array = NDArray[np.float64]
@@ -73,6 +74,8 @@ class Verdict:
         Columns that stand out of the noise and of what is left out.
     weight : float
         Of the unit look.
+    loadings_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
     """
 
     basis: Array
@@ -83,6 +86,7 @@ class Verdict:
     captured: Captured
     found: int
     weight: float
+    loadings_std: Array
 
 
 def judged_mixture(
@@ -110,14 +114,15 @@ def judged_mixture(
     splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
     judged = _judged(unit, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
     own, chosen = judged[0], judged[-1]  # (k,)
-    values, basis = _leading(_mixed(unit.moment, first.moment, weight), k)
+    values, vectors = _leading(_mixed(unit.moment, first.moment, weight), k)
+    basis, turn, along = _turned(vectors[:, :k], first.moment)
     total = _trace(first.moment)
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * unit.noise / _trace(unit.moment))
     best = float(_leading(first.moment, k)[0][:k].sum())
     unseen = 0.0 if clipped is None else unseen_variance(_top_share(unit, k), _top_share(clipped, k), shortened)
     deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
     return Verdict(
-        _turned(basis, first.moment),
+        basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
@@ -125,6 +130,7 @@ def judged_mixture(
         captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen),
         steady(values, noise, d),
         weight,
+        loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
     )
 
 
@@ -176,12 +182,38 @@ def steady(values: Array, noise: float, d: int) -> int:
     return k if d == k else int((separation_errors(values, noise, 1.0, d) < _FOUND).sum())
 
 
+def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn: Array, beside: Array) -> Array:
+    """Return the standard errors of the entries of a basis, (k, d), which a mixture of trace 1 and a turn made.
+
+    Parameters
+    ----------
+    basis : (d, k) array
+    within : (k, k) array
+        Mean square sines of the turns of the columns towards one another.
+    values : (k + 1,) array
+        Largest eigenvalues of the mixture.
+    noise : float
+        Of the mixture.
+    turn : (k, k) array
+        What made the basis of the leading eigenvectors.
+    beside : (d, 1) array, or (d, 0)
+        The next eigenvector.
+    """
+    d, k = basis.shape
+    if d == k:
+        return loading_errors(basis, within, np.zeros(k))
+    above = above_the_rest(values, noise, 1.0, d)
+    off = noise**2 / (above**2 + noise**2)
+    towards = np.maximum(turns(values[:k], values[k:], noise)[:, 0], off)
+    return loading_errors(basis, within, turned_off(off, turn), (beside[:, 0], turned_off(towards, turn)))
+
+
 def _leading(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and k eigenvectors."""
+    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and their eigenvectors, where they exist."""
     d = len(matrix)
     first = max(d - k - 1, 0)
     values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
-    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1][:, :k]
+    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1]
 
 
 def _judged(
@@ -194,7 +226,7 @@ def _judged(
         noise = _symmetric(d, public) * first.noise
         maker, measure = first.moment + t * noise, first.moment - noise / t
         for weight, variances in zip(weights, judged, strict=True):
-            basis = _turned(_leading(_mixed(unit.moment, maker, weight), k)[1], maker)
+            basis = _turned(_leading(_mixed(unit.moment, maker, weight), k)[1][:, :k], maker)[0]
             variances += np.einsum("ij,ij->j", basis, measure @ basis) / splitting.draws
     return judged
 
@@ -213,7 +245,12 @@ def _trace(matrix: Array) -> float:
     return max(float(np.trace(matrix)), _SMALLEST_TRACE)
 
 
-def _turned(basis: Array, moment: Array) -> Array:
-    """Turn a basis within its span to the principal directions of a second moment there, largest first."""
+def _turned(basis: Array, moment: Array) -> tuple[Array, Array, Array]:
+    """Turn a basis within its span to the principal directions of a second moment there, largest first.
+
+    Returns the basis (d, k), the turn (k, k) and the eigenvalues (k,).
+    """
     within = basis.T @ moment @ basis
-    return np.asarray(basis @ np.linalg.eigh(0.5 * (within + within.T))[1][:, ::-1])
+    values, axes = np.linalg.eigh(0.5 * (within + within.T))
+    turn = axes[:, ::-1]
+    return np.asarray(basis @ turn), turn, values[::-1]

@@ -91,6 +91,14 @@ def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
     return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
 
 
+def above_the_rest(values: Array, noise: float, trace: float, d: int) -> Array:
+    """Return by how much the first k of k + 1 eigenvalues exceed the mean of all others, without noise; (k,)."""
+    k = len(values) - 1
+    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
+    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
+    return spiked_eigenvalues(values[:k] - rest, noise, d)
+
+
 def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
     """Return the error to be expected of each leading direction as one of the leading ones, not as a direction; (k,).
 
@@ -100,8 +108,6 @@ def separation_errors(values: Array, noise: float, trace: float, d: int) -> Arra
     the rest.
     """
     k = len(values) - 1
-    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
-    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
-    above = spiked_eigenvalues(values[:k] - rest, noise, d)
+    above = above_the_rest(values, noise, trace, d)
     gaps = np.maximum(values[:k] - values[k], noise)
     return np.asarray(np.hypot(noise * math.sqrt(d) / above, 2.0 * noise / gaps))

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from privspan.privacy.randomness import BitSource, Streams
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, steady, unseen_variance
+from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, loadings_std, steady, unseen_variance
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import Asked, UnitGram, within_memory
 from privspan.sums.lifts import Lift
+from privspan.sums.loadings import turns
 from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part, shared_levels
 
 Array = NDArray[np.float64]
@@ -263,6 +264,7 @@ def lazy_looks(
     unseen = unseen_variance(shares[0], shares[-1], shortened)
     final = _Mixture(looks, _shares(weight, traces), split, 0.0)
     values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public)
+    beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, [-k - 1]]  # (d, 1)
     noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
     kept, own = judged[chosen], judged[0]
     verdict = Verdict(
@@ -274,6 +276,7 @@ def lazy_looks(
         captured(float(kept.sum()), float(own.sum()), tops[-1], math.sqrt(k) * noise, unseen),
         steady(values, final.noise, d),
         weight,
+        loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside),
     )
     return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes)
 

@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.card import card, facts
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
@@ -41,7 +44,7 @@ _LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateMean:
     """A released mean and what it cost.
 
@@ -64,6 +67,17 @@ class PrivateMean:
     cost: PrivacyCost
     private: bool
 
+    def __repr__(self) -> str:
+        shown = np.array2string(self.mean, precision=4, threshold=8)
+        return f"PrivateMean({shown}, each ± {self.noise:.2g} (noise), {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        shown = column_table(None, {"mean": (self.mean, np.full(len(self.mean), self.noise))})
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("noise of each", f"{self.noise:.2g}")]
+        known.append(("rows shortened to", f"{self.norm_bound:.4g}"))
+        return card("PrivateMean", *warnings_of(self.private), facts(known), *shown)
+
 
 @entry
 @people
@@ -78,6 +92,7 @@ def private_mean(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateMean:
     """Release the mean of the rows, of all of it or of its projection onto a released subspace.
 
@@ -104,6 +119,8 @@ def private_mean(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -113,7 +130,8 @@ def private_mean(
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
     data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and that the products of a matrix
-    library compute every output row from its own input row.  Proof: docs/explanation/private-mean.md.
+    library compute every output row from its own input row.  With `groups`, for replacing one
+    person.  Proof: docs/explanation/private-mean.md, docs/explanation/several-rows.md.
 
     Examples
     --------
@@ -133,9 +151,10 @@ def mean_within(
     if norm_bound is not None:
         checks.positive(norm_bound=norm_bound)
     source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+    check_columns(source, subspace)
+    streams = open_streams(rng)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    streams = open_streams(rng)
     if norm_bound is None:
         mu_length = ledger.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
@@ -252,14 +271,20 @@ def row_sums(rows: AnyRows) -> ChunkSums:
     return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
 
 
+def check_columns(source: Any, subspace: Subspace | None) -> None:
+    """Refuse a table with another number of columns than the subspace, if there is one."""
+    d = int(source.shape[1])
+    if subspace is not None and d != subspace.ambient_dimension:
+        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+
+
 def coordinates_in(source: Any, subspace: Subspace) -> Any:
     """Return the coordinates of every row in the subspace, each from its own row; (n, k).
 
     Gaps are filled with the offset of the subspace, or with 0.
     """
+    check_columns(source, subspace)
     n, d = source.shape
-    if d != subspace.ambient_dimension:
-        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
     if isinstance(source, PersonTable):
         return source.then(partial(coordinates_in, subspace=subspace))
     if isinstance(source, PartitionedTable):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
@@ -31,7 +32,7 @@ from privspan.rows.persons import PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
-from privspan.sums.mean import coordinates_in
+from privspan.sums.mean import check_columns, coordinates_in
 
 Array = NDArray[np.float64]
 
@@ -77,6 +78,7 @@ def private_regression(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateRegression:
     """Release the coefficients of a least-squares fit of y by the rows of X.
 
@@ -104,6 +106,8 @@ def private_regression(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -113,8 +117,8 @@ def private_regression(
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours (a row
     and its target together) and every data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and
-    that the products of a matrix library compute every output row from its own input row.
-    Proof: docs/explanation/private-mean.md.
+    that the products of a matrix library compute every output row from its own input row.  With `groups`, for
+    replacing one person.  Proof: docs/explanation/private-mean.md, docs/explanation/several-rows.md.
 
     Examples
     --------
@@ -128,15 +132,15 @@ def private_regression(
     budget = Budget(epsilon, delta)
     checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
     source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
-    n = int(source.shape[0])
-    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), _targets_of(source, y))
+    check_columns(source, subspace)
+    n, given = int(source.shape[0]), _targets_of(source, y)
+    streams, shares = open_streams(rng), MuLedger(budget)
+    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), given)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    streams = open_streams(rng)
-    ledger = MuLedger(budget)
     rows = open_unit_rows(source, clip=float(norm_bound))
     k = rows.shape[1]
-    level = noise_level(moment_bounds(n, k), ledger.spend("second moments", 1.0))
+    level = noise_level(moment_bounds(n, k), shares.spend("second moments", 1.0))
     sums = grid_total(_moment_sums(rows, targets), (k, k + 1), level.grid)
     moments = gaussian_symmetric(sums[:, :k], level, streams.noise)  # (k, k)
     products = add_gaussian(sums[:, k], level.sigma, streams.noise, grid=level.grid) / _TARGET_WEIGHT  # (k,)
@@ -144,7 +148,7 @@ def private_regression(
     coefficients = solved if subspace is None else subspace.basis @ solved
     shift = 0.0 if subspace is None or subspace.offset is None else float(subspace.offset @ coefficients)
     coefficients.flags.writeable = False
-    return PrivateRegression(coefficients, -shift, level.sigma, ledger.cost(), streams.private)
+    return PrivateRegression(coefficients, -shift, level.sigma, shares.cost(), streams.private)
 
 
 def moment_bounds(n: int, k: int) -> SumBounds:

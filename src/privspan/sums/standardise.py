@@ -8,17 +8,22 @@ there, with noise for rows that are then short.  Proofs: docs/explanation/column
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.card import card, facts
+from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
+from privspan._lib.markup import Html
 from privspan.privacy import Budget, PrivacyCost, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.gaps import Missing, with_gaps
@@ -34,7 +39,7 @@ _SCALE_SHARE = 0.5  # of mu², where there is a mean to release too
 _ROUNDS = (0.1, 0.2, 0.7)  # of what the mean has, for rounds that start where the one before ended
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateScales:
     """Released means and standard deviations of columns, and what they cost.
 
@@ -70,6 +75,25 @@ class PrivateScales:
     gaps: Array | None = None
     gaps_std: float | None = None
 
+    def __repr__(self) -> str:
+        said = f"{int(self.found.sum())} of {len(self.found)} columns measured"
+        return f"PrivateScales({said}, {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return card("PrivateScales", *self.pieces())
+
+    def pieces(self, names: Sequence[str] | None = None) -> list[Html]:
+        """Return what a card says of it, under the names of the columns if they are known."""
+        spread = np.where(self.found, self.scale * self.scale_std, np.inf)
+        columns = {
+            "mean": (self.mean, np.where(self.found, self.mean_std, np.inf)),
+            "deviation": (self.scale, spread),
+        }
+        measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]
+        return [*warnings_of(self.private), facts(known), *column_table(names, columns)]
+
 
 @entry
 @people
@@ -86,6 +110,7 @@ def private_scales(
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
+    ledger: LedgerLike = None,
 ) -> PrivateScales:
     """Release the mean and the standard deviation of every column, whatever its units.
 
@@ -117,6 +142,8 @@ def private_scales(
         With `groups`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -130,7 +157,8 @@ def private_scales(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
-    data set; n, d, declared types and all parameters are public.  Proof: docs/explanation/column-scales.md.
+    data set; n, d, declared types and all parameters are public.  With `groups`, for replacing one person.
+    Proof: docs/explanation/column-scales.md, docs/explanation/several-rows.md.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """
-Exact relations in a real table
-===============================
+Which columns follow from others, exactly?
+==========================================
 
 A table of flights has twelve columns of whole numbers, and some of them follow from others. Which? The answer is
 exact, carries no noise, and is differentially private: it is released whole or not at all.

@@ -1,6 +1,6 @@
 """
-Error against the number of columns
-===================================
+Do more columns make it worse?
+==============================
 
 Noise that hides a person in every entry of a d × d matrix grows with d. Stable leverage adds noise that is scaled to
 what one person can do to the *subspace*, which is little when everybody lies close to it.

@@ -1,6 +1,6 @@
 """
-A private mean, with and without a private subspace
-===================================================
+What is a subspace good for afterwards? A private mean
+======================================================
 
 The noise of a private mean grows with the number of columns. If the records lie near a low-dimensional subspace, half
 of the budget can find that subspace, and the other half then has to hide one record in a few coordinates only. The

@@ -1,0 +1,60 @@
+"""The private map of scores, as a picture."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.in_words import number
+from privspan.plot._drawing import axes, colours, plainly
+
+Array = NDArray[np.float64]
+
+
+class Map(Protocol):
+    """What is drawn of a private score map."""
+
+    counts: Array  # (first, second), with noise
+    edges: tuple[Array, Array]
+    noise: float
+
+    def smoothed(self) -> Array:
+        """Return the counts, smoothed and not negative."""
+
+
+def score_map(source: Map, *, smooth: bool = True, ax: Any = None) -> Any:
+    """Draw where people's scores lie: a noisy histogram over two components, which may be shown.
+
+    Parameters
+    ----------
+    source : ScoreMap
+        What ``private_score_map`` released.
+    smooth : bool, default=True
+        Whether to draw the smoothed counts instead of the noisy ones as they are.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not all(hasattr(source, name) for name in ("counts", "edges", "noise", "smoothed")):
+        raise TypeError(f"what `private_score_map` released is needed; got {type(source).__name__}.")
+    from matplotlib.colors import LinearSegmentedColormap
+
+    counts = source.smoothed() if smooth else np.maximum(source.counts, 0.0)  # (first, second)
+    ax = axes(ax, (6.4, 4.8))
+    palette = colours(ax)
+    tints = LinearSegmentedColormap.from_list("privspan", [palette.ground, palette.blue, palette.ink])
+    first, second = source.edges
+    drawn = ax.pcolormesh(first, second, counts.T, cmap=tints, vmin=0.0, vmax=max(float(counts.max()), source.noise))
+    which = getattr(source, "components", (0, 1))
+    ax.set(xlabel=f"component {which[0] + 1}", ylabel=f"component {which[1] + 1}")
+    ax.set_title(f"people per cell, {'smoothed; ' if smooth else ''}noise ± {number(source.noise, 2)} each")
+    bar = ax.figure.colorbar(drawn, ax=ax)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=palette.soft, labelcolor=palette.ink)
+    plainly(ax, palette)
+    return ax

@@ -1,0 +1,272 @@
+"""What a release tells, for whoever shows it: a report, a plot, a card in a notebook, a command.
+
+Plain post-processing of released and public values; nothing here sees data or adds noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.in_words import share_with_noise
+from privspan.subspace import Subspace
+
+Array = NDArray[np.float64]
+
+PERSONS = "replace-one-person"
+"""Neighbours of which one person, with all of their rows, is another."""
+
+
+class Step(Protocol):
+    """What is read of a `Part` of a cost."""
+
+    @property
+    def name(self) -> str:
+        """What it paid for."""
+
+    @property
+    def epsilon(self) -> float:
+        """What it cost."""
+
+    @property
+    def mu(self) -> float | None:
+        """The same for a Gaussian step."""
+
+
+class Cost(Protocol):
+    """What is read of a `PrivacyCost`."""
+
+    @property
+    def epsilon(self) -> float:
+        """In all."""
+
+    @property
+    def delta(self) -> float:
+        """In all."""
+
+    @property
+    def neighbours(self) -> str:
+        """For which neighbours."""
+
+    @property
+    def parts(self) -> Sequence[Step]:
+        """Step by step."""
+
+
+class Released(Protocol):
+    """What is read of a `Release`, which is made above this module."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it cost."""
+
+    @property
+    def method(self) -> str:
+        """How it was made."""
+
+    @property
+    def private(self) -> bool:
+        """Whether no seed was given."""
+
+    @property
+    def subspace(self) -> Subspace | None:
+        """What was learnt."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Public parameters and released values that describe the run."""
+
+    @property
+    def extras(self) -> Mapping[str, object]:
+        """Released values beyond the subspace."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A release, and names for its columns if it has none of its own."""
+
+    release: Released
+    columns: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns or ()):
+            raise TypeError("`columns` must be a sequence of str.")
+        if self.columns is not None and self.d not in (None, len(self.columns)):
+            raise ValueError(f"`columns` must hold {self.d} names, one per column; got {len(self.columns)}.")
+
+    @cached_property
+    def d(self) -> int | None:
+        """The number of columns, where anything tells it."""
+        found = self.release.subspace
+        return self._public("d") if found is None else found.ambient_dimension
+
+    @cached_property
+    def k(self) -> int | None:
+        """The dimension that was found or asked for."""
+        found = self.release.subspace
+        return self._public("k") if found is None else found.dimension
+
+    @property
+    def n(self) -> int | None:
+        """How many rows took part, or pairs of them, or persons."""
+        return self._public("n")
+
+    @property
+    def by_persons(self) -> bool:
+        """Whether the promise is for persons with several rows."""
+        return self.release.cost.neighbours == PERSONS
+
+    @property
+    def unit(self) -> str:
+        """What n counts."""
+        if self.by_persons:
+            return "pairs of persons" if self._by_pairs and self._earlier else "persons"
+        return "pairs of rows" if self._by_pairs and self._earlier else "rows"
+
+    @property
+    def found(self) -> int | None:
+        """How many components, from the first on, can be told from noise; None if that is not told."""
+        found = self.released("found")
+        return None if found is None else int(found[0])
+
+    @property
+    def told(self) -> int | None:
+        """How many directions can be told from noise, though it is not said which; None if that is not told."""
+        found = self.release.parameters.get("found") if self.found is None else self.found
+        return found if isinstance(found, int) else None
+
+    def is_noise(self, component: int) -> bool:
+        """Whether a component cannot be told from noise."""
+        return self.found is not None and component >= self.found
+
+    @property
+    def captured(self) -> tuple[str, str] | None:
+        """Which share of the variance of the best components these hold, and its noise: 98 % and ± 4 %."""
+        value, error = self.released("captured_variance"), self.released("captured_variance_std")
+        return None if value is None or error is None else share_with_noise(float(value[0]), float(error[0]))
+
+    @property
+    def own_error(self) -> float | None:
+        """What the run itself expects the error of the subspace to be, due to noise; None if it does not tell."""
+        error = self.release.parameters.get("expected_error")
+        return error if isinstance(error, float) and self.release.subspace is not None else None
+
+    @property
+    def mean_is(self) -> str:
+        """Whether the mean that is released was "measured", is "public", or "absent"."""
+        if self.released("mean") is None or self.release.parameters.get("centring") == "none":
+            return "absent"
+        if self._earlier or self.released("mean_std") is not None:
+            return "measured"
+        return "public" if self.release.parameters.get("centring") == "public centre" else "absent"
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns in which no spread could be measured."""
+        told = self.release.parameters.get("left_out", ())
+        places = told if isinstance(told, tuple) else ()
+        return [self.names[place] if isinstance(place, int) else str(place) for place in places]
+
+    @property
+    def has_measured_units(self) -> bool:
+        """Whether the columns were divided by private standard deviations."""
+        return self.release.parameters.get("scale") is True and self.released("scale") is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an exact subspace was found."""
+        return self.release.subspace is not None and self.release.subspace.exact is not None
+
+    @property
+    def is_pca(self) -> bool:
+        """Whether the basis is ordered by variance; otherwise it is one of many."""
+        return "explained_variance_ratio" in self.release.extras or "explained_variance" in self.release.extras
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Names of the columns: those given, those of the subspace, or their numbers."""
+        given = self.columns or (self.release.subspace and self.release.subspace.names)
+        return given or [f"column {i + 1}" for i in range(self.d or 0)]
+
+    def released(self, name: str) -> Array | None:
+        """Return a released array of finite numbers; None if there is no such thing."""
+        values = self._numbers(name)
+        return values if values is not None and np.all(np.isfinite(values)) else None
+
+    def loading_std(self, component: int) -> Array | None:
+        """Return the standard errors of the loadings of a component; None if they are not told, or it is noise."""
+        errors = self._numbers("components_std")  # (k, d)
+        if errors is None or self.is_noise(component) or not np.all(np.isfinite(errors[component])):
+            return None
+        return np.asarray(errors[component])
+
+    def _numbers(self, name: str) -> Array | None:
+        if name not in self.release.extras:
+            return None
+        return np.atleast_1d(np.asarray(self.release.extras[name], dtype=np.float64))
+
+    @property
+    def _by_pairs(self) -> bool:
+        return self.release.parameters.get("centring") == "pair differences"
+
+    @property
+    def _earlier(self) -> bool:
+        """Whether it was made before a private PCA told of units; it then counted pairs, and told of no noise."""
+        return "scale" not in self.release.parameters
+
+    def _public(self, name: str) -> int | None:
+        value = self.release.parameters.get(name)
+        return int(value) if isinstance(value, int | np.integer) else None
+
+
+def stands_out(found: int, k: int) -> str:
+    """Say how many of k components, which come by falling variance, can be told from noise."""
+    if found >= k:
+        return "It stands out of the noise." if k == 1 else "All of them stand out of the noise."
+    if found == 0:
+        return "It cannot be told from noise." if k == 1 else "None of them can be told from noise."
+    first = "The first stands" if found == 1 else f"The first {found} stand"
+    others = "the other" if k - found == 1 else f"the other {k - found}"
+    return f"{first} out of the noise; {others} cannot be told from noise."
+
+
+_IN_PLAIN_WORDS = {
+    "clipped look": "look at records, the longest shortened",
+    "unit look": "look at records made equally long",
+    "clip": "limit for long records",
+    "centre": "search for the middle",
+    "first length": "first idea of their length",
+    "length": "typical length of records",
+    "mean square": "mean squared length",
+    "near a subspace?": "question: near a subspace?",
+    "scales": "units of the columns",
+}  # what steps are called for those who read of them in a report or a picture
+
+
+def budget_shares(cost: Cost, most: int | None = None) -> list[tuple[str, float]]:
+    """Return the share of each step in what was spent, largest first.
+
+    Gaussian steps share by mu², steps of another kind have their part of epsilon, and the Gaussian ones what is left
+    of it.  Steps with one name before a colon count as one, if there are several such names; of more than `most` the
+    smallest are put together.
+    """
+    several = len({part.name.split(":")[0] for part in cost.parts}) > 1
+    plain = math.fsum(part.epsilon for part in cost.parts if part.mu is None)
+    squares = math.fsum(part.mu**2 for part in cost.parts if part.mu is not None)
+    whole = plain if squares == 0.0 else max(cost.epsilon, plain)
+    sums: dict[str, float] = {}
+    for part in cost.parts:
+        name = part.name.split(":")[0] if several else part.name.split(":")[-1].strip()
+        spent = part.epsilon if part.mu is None else (whole - plain) * part.mu**2 / squares
+        name = _IN_PLAIN_WORDS.get(name, name)
+        sums[name] = sums.get(name, 0.0) + spent
+    ranked = sorted(((name, value) for name, value in sums.items() if value > 0), key=lambda item: -item[1])
+    if most is not None and len(ranked) > most:
+        ranked = [*ranked[: most - 1], ("other steps", math.fsum(value for _, value in ranked[most - 1 :]))]
+    return [(name, value / math.fsum(value for _, value in ranked)) for name, value in ranked]

@@ -1,0 +1,378 @@
+"""A private picture of the scores of people: a noisy histogram over two components.
+
+Each record is counted in one cell of a grid that public or released numbers fix, or in the one cell for all that lies
+off the grid.  A replacement takes one from a cell and adds one to another, so the counts move by at most sqrt(2), and
+noise of standard deviation sqrt(2)/mu in every cell is enough, however many cells there are.  Smoothing the counts,
+cutting them at zero and drawing points from them is post-processing.
+Proof: docs/explanation/score-map.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from privspan._lib import checks
+from privspan._lib.charge import LedgerLike
+from privspan._lib.entry import entry
+from privspan.privacy import Budget, PrivacyCost, Release
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.rows import PartitionedTable
+from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
+from privspan.rows.unit import as_rows_input
+from privspan.subspace import Subspace
+from privspan.sums.about import in_units
+from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.mean import check_columns, coordinates_in
+from privspan.sums.variance import typical_length
+
+Array = NDArray[np.float64]
+
+_REACH = 3.0  # standard deviations from the centre to the border
+_SPREAD_SHARE = 0.05  # of mu², for each spread that nobody has released yet
+_NORMAL = 0.53  # geometric mean of |z| for a normal z, in standard deviations
+_SIDES = (8, 64)  # fewest and most cells along an axis, unless the user says otherwise
+_LARGEST_SIDE = 1024
+_WIDTHS = (0.0, *(2.0 ** (step / 2) for step in range(-1, 7)))  # of the smoothing kernel, in cells
+
+
+@dataclass(frozen=True)
+class ScoreMap:
+    """A released histogram of scores, and what it cost.
+
+    Attributes
+    ----------
+    counts : (rows, columns) array
+        Noisy counts, read-only, negative ones among them: unbiased.  The first axis is the first component.
+    edges : pair of arrays
+        Borders of the cells along either component, in the units that ``transform`` has.
+    outside : float
+        Noisy count of the records off the grid, those without a finite score among them.
+    noise : float
+        Standard deviation of the noise in every count.
+    n : int
+        How many records there are, which is public.
+    components : pair of int
+        Which components these are, from 0.
+    cost : PrivacyCost
+    private : bool
+        False when a seed was given, here or for the release that the scores belong to.
+    """
+
+    counts: Array
+    edges: tuple[Array, Array]
+    outside: float
+    noise: float
+    n: int
+    components: tuple[int, int]
+    cost: PrivacyCost
+    private: bool
+
+    def smoothed(self, width: float | None = None) -> Array:
+        """Return the counts smoothed by a Gaussian kernel, and then the nearest ones that people could have.
+
+        These are not negative, and sum to the number of records that are not `outside`.  Post-processing: it costs
+        nothing, and every width may be tried.
+
+        Parameters
+        ----------
+        width : float, optional
+            Standard deviation of the kernel, in cells.  By default the one with the least estimated error (Stein's
+            estimate, from the released counts and the size of the noise).
+
+        Returns
+        -------
+        (rows, columns) array
+        """
+        if width is None:
+            width = min(_WIDTHS, key=self._estimated_error)
+        checks.non_negative(width=width)
+        return _nearest_counts(_blurred(self.counts, float(width)), min(max(self.n - self.outside, 0.0), self.n))
+
+    def sample(self, size: int, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw points from the smoothed map, uniform within cells: a scatter plot of nobody.  Post-processing.
+
+        Parameters
+        ----------
+        size : int
+            How many points.
+        rng : None, int or Generator
+            A seed does no harm here: no noise that protects anybody is drawn.
+
+        Returns
+        -------
+        (size, 2) array
+        """
+        checks.integer_at_least(0, size=size)
+        weights = self.smoothed().ravel()
+        if not weights.any():
+            raise ValueError(
+                "There is nothing to draw from: everybody seems to be off the grid; give other `ranges`."
+            )
+        generator = np.random.default_rng(rng)
+        cells = generator.choice(len(weights), size=int(size), p=weights / weights.sum())
+        places = np.unravel_index(cells, self.counts.shape)
+        low = np.column_stack([edge[at] for edge, at in zip(self.edges, places, strict=True)])  # (size, 2)
+        sides = np.array([edge[1] - edge[0] for edge in self.edges])
+        return np.asarray(low + sides * generator.random((int(size), 2)))
+
+    def _estimated_error(self, width: float) -> float:
+        """Return Stein's estimate of the squared error of a width, up to a constant.
+
+        A count has the variance of the noise and, as a count of people who might be others, about its own size.
+        """
+        variance = self.noise**2 * self.counts.size + self.n
+        impulse = np.zeros_like(self.counts)
+        middle = impulse.shape[0] // 2, impulse.shape[1] // 2
+        impulse[middle] = 1.0
+        own_weight = float(_blurred(impulse, width)[middle])
+        return float(((self.counts - _blurred(self.counts, width)) ** 2).sum()) + 2.0 * own_weight * variance
+
+
+def _blurred(counts: Array, width: float) -> Array:
+    return counts if width == 0.0 else np.asarray(gaussian_filter(counts, width, mode="constant", truncate=4.0))
+
+
+def _nearest_counts(counts: Array, total: float) -> Array:
+    """Return the nearest array that is nowhere negative and has this sum: all less one number, cut at zero."""
+    if total <= 0.0:
+        return np.zeros_like(counts)
+    falling = np.sort(counts, axis=None)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)  # what to take off if so many stay positive
+    return np.asarray(np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
+
+
+@entry
+def private_score_map(
+    X: object,
+    subspace: Subspace | Release,
+    *,
+    epsilon: float,
+    delta: float,
+    components: tuple[int, int] = (0, 1),
+    bins: int | tuple[int, int] | None = None,
+    ranges: Sequence[tuple[float, float]] | None = None,
+    rng: RandomLike = None,
+    ledger: LedgerLike = None,
+) -> ScoreMap:
+    """Release how the scores of people are spread over two components: the scatter plot that may be shown.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
+        One person per row.  A row without a finite score, and one off the grid, is counted as `outside`.
+    subspace : Release, Subspace or fitted estimator
+        Public, or released at its own cost.  Units and centre of a `Release` are respected, so that the scores are
+        those of ``PrivatePCA.transform``.
+    epsilon, delta : float
+        Privacy budget, in addition to that of the subspace.
+    components : pair of int, default=(0, 1)
+        Which components, from 0.
+    bins : int or pair of int, optional
+        Cells along either component.  By default √(n mu), from 8 to 64: a typical cell then holds more people than
+        noise.
+    ranges : pair of (low, high), optional
+        Public ends of the grid along either component; never read off the data.  By default three standard deviations
+        about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
+        mu².
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+
+    Returns
+    -------
+    ScoreMap
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
+    data set; n, d and all parameters are public, and the subspace is public or was released at its own cost.
+    Assumed: each person is one row, and the products of a matrix library compute every output row from its own input
+    row.  Proof: docs/explanation/score-map.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import privspan as ps
+    >>> sides = np.random.default_rng(0).choice([-1.0, 1.0], size=(20_000, 1)) * [5.0, 0.0, 0.0]
+    >>> X = sides + np.random.default_rng(1).standard_normal((20_000, 3))
+    >>> release = ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    >>> picture = ps.private_score_map(X, release, epsilon=1.0, delta=1e-6, rng=0)
+    >>> along = picture.smoothed().sum(axis=1)  # over the second component
+    >>> bool(along[len(along) // 2] < 0.1 * along.max())  # two clusters, and nobody between them
+    True
+    """
+    source = as_rows_input(X, accept_partitions=True)
+    view = _view(subspace, components)
+    check_columns(source, view.subspace)
+    sides = None if bins is None else _sides(bins)
+    ends = None if ranges is None else _ends(ranges)
+    streams, shares = open_streams(rng), MuLedger(Budget(epsilon, delta))
+    scores = _scores(source, view)  # (n, 2)
+    if ends is None:
+        ends = [(-half, half) for half in _half_widths(scores, view.spreads, shares, streams.noise)]
+    mu = shares.spend("counts", shares.left)
+    sides = _usual_sides(int(source.shape[0]), mu) if sides is None else sides
+    edges = [np.linspace(*end, side + 1) for end, side in zip(ends, sides, strict=True)]
+    noisy, sigma = cell_counts(scores, edges, mu, streams.noise)
+    counts = noisy[:-1].reshape(sides)
+    for array in (counts, *edges):
+        array.flags.writeable = False
+    private, both, n = streams.private and view.private, (edges[0], edges[1]), int(source.shape[0])
+    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, shares.cost(), private)
+
+
+def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, bits: BitSource) -> tuple[Array, float]:
+    """Release how many records fall into each cell, row by row, and last how many into none; also the noise.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours, for scores that are each a function of its own record and for borders that are
+    public or released.  Proof: docs/explanation/score-map.md, lemma 1.
+    """
+    count = math.prod(len(edge) - 1 for edge in edges) + 1
+    cells = per_row(partial(cells_of, edges=edges), scores)  # (n,)
+    sums = known_chunks(partial(_counted, count=count), cells)
+    return gaussian_sum(sums, (count,), count_bounds(len(scores), count), mu, bits)
+
+
+def count_bounds(n: int, count: int) -> SumBounds:
+    """Return what one record can do to the counts: one cell loses, one gains.  Float64 counts without an error."""
+    return SumBounds(math.nextafter(math.sqrt(2.0), 2.0), 0.0, count, 1.0 * n)
+
+
+def cells_of(scores: Array, edges: Sequence[Array]) -> NDArray[np.intp]:
+    """Return the number of the cell that holds each record, and the number of cells where none does; (rows,).
+
+    A cell has its lower border, and the last one along an axis its upper border too.  By comparisons alone: each
+    number depends on the scores of its own record, and on no arithmetic with them.
+    """
+    cells, inside, sides = (
+        np.zeros(len(scores), np.intp),
+        np.ones(len(scores), bool),
+        [len(edge) - 1 for edge in edges],
+    )
+    for along, edge, side in zip(scores.T, edges, sides, strict=True):
+        at = np.searchsorted(edge, along, side="right") - 1  # NaN comes after all others
+        at = np.where(along == edge[-1], side - 1, at)
+        inside &= (at >= 0) & (at < side)
+        cells = cells * side + at
+    return np.where(inside, cells, math.prod(sides))
+
+
+def _counted(cells: NDArray[np.intp], count: int) -> Array:
+    return np.bincount(cells, minlength=count).astype(np.float64)
+
+
+# ---- The scores, as `transform` has them ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _View:
+    """Two components, the units of the columns, and what is known of the spread along them."""
+
+    subspace: Subspace
+    components: tuple[int, int]
+    units: Array | None  # (d,)
+    spreads: Array | None  # (2,)
+    private: bool
+
+
+def _view(given: Any, components: Any) -> _View:
+    """Return what is looked at, or refuse it: from public and released numbers alone."""
+    made = getattr(given, "release_", given)
+    whole = made.subspace if isinstance(made, Release) else made
+    if isinstance(made, Release) and whole is None:
+        raise ValueError("`subspace` must be a release with a subspace; this one abstained.")
+    if not isinstance(whole, Subspace):
+        raise TypeError(f"`subspace` must be a Release or a Subspace; got {type(made).__name__}.")
+    first, second = _components(components, whole.dimension)
+    two = [first, second]
+    extras = made.extras if isinstance(made, Release) else {}
+    units: Any = extras.get("scale")
+    variances: Any = extras.get("explained_variance")
+    spreads = None if variances is None else np.sqrt(np.asarray(variances, dtype=np.float64)[two])
+    if spreads is not None and not (np.isfinite(spreads) & (spreads > 0.0)).all():
+        spreads = None  # what was too small to measure there is measured here
+    private = made.private if isinstance(made, Release) else True
+    return _View(Subspace(whole.basis[:, two], offset=whole.offset), (first, second), units, spreads, private)
+
+
+def _components(components: Any, k: int) -> tuple[int, int]:
+    if not isinstance(components, Sequence) or len(components) != 2:
+        raise TypeError("`components` must be two numbers of components, as in (0, 1).")
+    for component in components:
+        checks.integer_at_least(0, components=component)
+    first, second = map(int, components)
+    if first == second or max(first, second) >= k:
+        raise ValueError(
+            f"`components` must be two different ones of {k}, numbered from 0; got {first} and {second}."
+        )
+    return first, second
+
+
+def _sides(bins: Any) -> tuple[int, int]:
+    both = tuple(bins) if isinstance(bins, Sequence) else (bins, bins)
+    if len(both) != 2:
+        raise TypeError("`bins` must be an integer, or two of them.")
+    for side in both:
+        checks.integer_at_least(1, bins=side)
+        if side > _LARGEST_SIDE:
+            raise ValueError(f"`bins` must be at most {_LARGEST_SIDE}; got {int(side)}.")
+    return int(both[0]), int(both[1])
+
+
+def _usual_sides(n: int, mu: float) -> tuple[int, int]:
+    fewest, most = _SIDES
+    side = max(fewest, min(most, round(math.sqrt(n * mu))))
+    return side, side
+
+
+def _ends(ranges: Any) -> list[tuple[float, float]]:
+    try:
+        ends = np.asarray(ranges, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.shape != (2, 2):
+        raise TypeError("`ranges` must be two pairs of numbers, as in ((-1, 1), (-2, 2)).")
+    if not (np.isfinite(ends) & (np.abs(ends) <= 2.0**500)).all() or not (ends[:, 0] < ends[:, 1]).all():
+        raise ValueError("`ranges` must be two pairs of finite numbers, the lower one first.")
+    return [(float(low), float(high)) for low, high in ends]
+
+
+def _scores(source: Any, view: _View) -> PerRow:
+    """Return the scores of every record, in its units and from its centre, each from its own row; (n, 2)."""
+    rows = source if view.units is None else in_units(source, view.units)
+    scores = coordinates_in(rows, view.subspace)
+    if isinstance(scores, PartitionedTable):
+        return RowValues(scores.place, scores.lengths, scores.place.hold(scores.parts, scores.lengths))
+    return scores
+
+
+def _half_widths(scores: PerRow, spreads: Array | None, shares: MuLedger, bits: BitSource) -> list[float]:
+    """Return how far the grid reaches along either component; spreads that are not known yet are measured."""
+    if spreads is not None:
+        return [_REACH * float(spread) for spread in spreads]
+    mus = [shares.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
+    return [_REACH / _NORMAL * typical_length(_column(scores, axis), mu, bits) for axis, mu in enumerate(mus)]
+
+
+def _column(scores: PerRow, axis: int) -> Any:
+    """Return the scores along one component as a table of one column, where they are."""
+    one = per_row(partial(_one_of, axis=axis), scores)
+    if not isinstance(one, RowValues):
+        return one
+    return PartitionedTable(one.place, one.parts, tuple(one.lengths), 1, np.dtype(np.float64))
+
+
+def _one_of(scores: Array, axis: int) -> Array:
+    return scores[:, axis : axis + 1]

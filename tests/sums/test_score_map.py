@@ -1,0 +1,229 @@
+"""The map of scores: its sensitivity, its cells, and what it shows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from gaussian_transcript import Transcript
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+import privspan as ps
+from privspan.privacy import Budget
+from privspan.rows import partition_rows
+from privspan.sums import score_map
+from privspan.sums.grid import SumBounds
+from privspan.sums.score_map import ScoreMap, cells_of, count_bounds
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+PLANE = ps.Subspace(np.eye(4, 2))
+SQUARE = ((-1.0, 1.0), (-2.0, 2.0))
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-3, 3)
+SCORES = hnp.arrays(np.float64, (2, 2), elements=NUMBERS)
+GRID = [np.linspace(-1.0, 1.0, 4), np.linspace(-2.0, 2.0, 6)]
+
+
+def clusters(n: int = 20_000) -> np.ndarray:
+    """Two clusters along the first of four axes, at 15 and at 25."""
+    rng = np.random.default_rng(0)
+    sides = rng.choice([-5.0, 5.0], size=n)
+    return rng.standard_normal((n, 4)) * [1.0, 3.0, 0.3, 0.3] + np.outer(sides, [1, 0, 0, 0]) + [20, -7, 3, 0]
+
+
+# --- Privacy ---------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(SCORES)
+def test_one_record_moves_the_counts_by_at_most_the_root_of_two(scores):
+    one, other = (np.bincount(cells_of(row[None], GRID), minlength=16) for row in scores)
+    assert one.sum() == other.sum() == 1
+    assert np.linalg.norm(one - other) <= count_bounds(1, 16).sensitivity
+
+
+@settings(max_examples=200, deadline=None)
+@given(hnp.arrays(np.float64, (30, 2), elements=st.floats(-1.2, 1.2) | st.sampled_from([-1.0, 1.0, 2.0, -2.0])))
+def test_cells_are_those_of_an_ordinary_histogram(scores):
+    expected, *_ = np.histogram2d(*scores.T, bins=GRID)
+    counts = np.bincount(cells_of(scores, GRID), minlength=16)
+    np.testing.assert_array_equal(counts[:-1].reshape(3, 5), expected)
+    assert counts[-1] == 30 - expected.sum()
+
+
+def neighbours(seed, n=300):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    other = X.copy()
+    X[5], other[5] = rng.choice([0.3, 1e6, np.nan]), -0.3
+    return X, other
+
+
+@pytest.mark.parametrize("ranges", [None, SQUARE])
+def test_a_whole_run_spends_no_more_than_mu(monkeypatch, ranges):
+    transcript, mu = Transcript(monkeypatch), Budget(**BUDGET).mu
+
+    def run(X):
+        return ps.private_score_map(X, PLANE, **BUDGET, ranges=ranges, bins=6, rng=3)
+
+    spent = [transcript.spent_by(run, *neighbours(seed)) for seed in range(6)]
+    assert 0.8 * mu**2 <= max(spent) <= mu**2
+
+
+def test_a_sensitivity_of_one_is_seen(monkeypatch):
+    transcript = Transcript(monkeypatch)
+    monkeypatch.setattr(score_map, "count_bounds", lambda n, count: SumBounds(1.0, 0.0, count, 1.0 * n))
+    spent = transcript.spent_by(
+        lambda X: ps.private_score_map(X, PLANE, **BUDGET, ranges=SQUARE, bins=6, rng=3), *neighbours(0)
+    )
+    assert spent > 1.5 * Budget(**BUDGET).mu ** 2
+
+
+def test_a_record_reaches_its_own_cell_alone():
+    """With the same noise, replacing a record by anything changes two counts, by one each."""
+    X, _ = neighbours(1)
+    before = ps.private_score_map(X, PLANE, **BUDGET, ranges=SQUARE, bins=8, rng=0)
+    for value in (np.nan, np.inf, 1e300, 5e-324, 0.9, -0.9):
+        other = X.copy()
+        other[7] = value
+        after = ps.private_score_map(other, PLANE, **BUDGET, ranges=SQUARE, bins=8, rng=0)
+        moved = np.append(after.counts - before.counts, after.outside - before.outside)
+        assert np.abs(moved).sum() <= 2.001
+        assert np.count_nonzero(np.abs(moved) > 0.5) in (0, 2)
+
+
+def test_the_noise_is_as_promised():
+    maps = [ps.private_score_map(np.zeros((5, 4)), PLANE, **BUDGET, ranges=SQUARE, bins=20) for _ in range(5)]
+    noise = np.concatenate([one.counts[:9].ravel() for one in maps])  # the origin is not in these rows
+    assert maps[0].noise == pytest.approx(math.sqrt(2.0) / Budget(**BUDGET).mu, rel=1e-3)
+    assert noise.std() == pytest.approx(maps[0].noise, rel=0.15)  # 900 draws: six standard errors
+    assert maps[0].private
+    assert (maps[0].cost.epsilon, maps[0].cost.delta) == (1.0, 1e-6)
+
+
+# --- What it shows ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [False, {1: 3.0}, True])
+def test_scores_are_those_of_transform(scale):
+    """Units and centre of the release are respected: with next to no noise the map is the histogram of the scores."""
+    X = clusters(4_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ps.PrivatePCA(3, epsilon=1e3, delta=1e-6, scale=scale, random_state=0).fit(X)
+        made = ps.private_score_map(X, model, epsilon=1e4, delta=1e-6, components=(2, 0), rng=0)
+    scores = model.transform(X)[:, [2, 0]]
+    expected, *_ = np.histogram2d(*scores.T, bins=made.edges)
+    assert np.abs(made.counts - expected).sum() <= 0.05 * len(X)  # noise of .014 in each of the 4,096 cells
+    assert made.outside == pytest.approx(len(X) - expected.sum(), abs=1.0)
+    spreads = [edge[-1] for edge in made.edges]
+    assert spreads == pytest.approx(3.0 * np.sqrt(model.explained_variance_[[2, 0]]))
+
+
+def test_two_clusters_are_seen_and_the_gap_between_them():
+    X = clusters(2_000)
+    release = ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+    picture = ps.private_score_map(X, release, **BUDGET, rng=1)
+    along = picture.smoothed().sum(axis=1)
+    middle = len(along) // 2
+    assert along[middle - 1 : middle + 1].max() < 0.2 * min(along[:middle].max(), along[middle:].max())
+
+
+def test_without_variances_the_spreads_are_measured_for_a_tenth():
+    X = clusters()
+    bare = ps.Subspace(np.eye(4, 2), offset=[20.0, -7.0, 0.0, 0.0])
+    made = ps.private_score_map(X, bare, **BUDGET, rng=0)
+    assert [part.name for part in made.cost.parts] == ["spread 1", "spread 2", "counts"]
+    assert made.outside < 0.05 * len(X)
+    assert made.counts.shape == (64, 64)  # the most by itself
+    for edge, spread in zip(made.edges, (5.1, 3.0), strict=True):
+        assert 2.0 * spread < edge[-1] < 6.0 * spread
+
+
+def test_every_container_gives_the_same_map(tmp_path):
+    import pandas as pd
+
+    X = clusters(5_000)
+    made = ps.private_score_map(X, PLANE, **BUDGET, rng=0)
+    np.save(tmp_path / "people.npy", X)
+    for table in (pd.DataFrame(X), np.load(tmp_path / "people.npy", mmap_mode="r"), partition_rows(X, [4096, 904])):
+        np.testing.assert_array_equal(ps.private_score_map(table, PLANE, **BUDGET, rng=0).counts, made.counts)
+    thin = ps.private_score_map(sparse.csr_array(X), PLANE, **BUDGET, ranges=SQUARE, bins=5, rng=0)
+    np.testing.assert_allclose(
+        thin.counts, ps.private_score_map(X, PLANE, **BUDGET, ranges=SQUARE, bins=5, rng=0).counts, atol=1e-9
+    )
+
+
+# --- Post-processing -------------------------------------------------------------------------------------
+
+
+def a_map(counts, noise=1.0, outside=0.0, n=None):
+    counts = np.asarray(counts, float)
+    edges = tuple(np.linspace(0.0, 1.0, side + 1) for side in counts.shape)
+    n = int(counts.sum()) if n is None else n
+    return ScoreMap(counts, edges, outside, noise, n, (0, 1), Budget(**BUDGET).cost(), True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(hnp.arrays(np.float64, (4, 5), elements=st.floats(-50, 50)), st.floats(-10, 120), st.none() | st.floats(0, 5))
+def test_smoothed_counts_are_counts_of_people(counts, outside, width):
+    smooth = a_map(counts, outside=outside, n=100).smoothed(width)
+    assert (smooth >= 0.0).all()
+    assert smooth.sum() == pytest.approx(min(max(100 - outside, 0.0), 100.0), abs=1e-9)
+
+
+def test_the_width_follows_the_noise():
+    rng = np.random.default_rng(0)
+    hill = 40.0 * np.exp(-0.5 * (np.linspace(-3, 3, 32)[:, None] ** 2 + np.linspace(-3, 3, 32) ** 2))
+    errors = {}
+    for noise in (0.1, 10.0):
+        people = rng.poisson(hill)
+        made = a_map(people + noise * rng.standard_normal(hill.shape), noise, n=people.sum())
+        errors[noise] = [np.abs(made.smoothed(width) - hill).sum() for width in (0.0, None, 16.0)]
+        assert errors[noise][1] <= 1.2 * min(errors[noise])
+    assert errors[10.0][1] < 0.5 * errors[10.0][0]
+
+
+def test_points_fall_where_people_are():
+    made = a_map([[0, 0, 80], [0, 0, 0], [20, 0, 0]])
+    points = made.sample(500, 3)
+    assert points.shape == (500, 2)
+    inside, *_ = np.histogram2d(*points.T, bins=made.edges)
+    assert inside.sum() == 500
+    assert inside[0, 2] > 3 * inside[2, 0] > 0
+    with pytest.raises(ValueError, match="off the grid"):
+        a_map([[0.0]], outside=10.0, n=5).sample(3)
+
+
+# --- Refusals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"components": (0, 2)}, "two different ones of 2"),
+        ({"components": (1, 1)}, "two different"),
+        ({"components": 3}, "`components` must be two"),
+        ({"bins": 0}, "`bins` must be an integer"),
+        ({"bins": 2000}, "at most 1024"),
+        ({"ranges": (0, 1)}, "two pairs"),
+        ({"ranges": ((1, 0), (0, 1))}, "lower one first"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_first(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ps.private_score_map(np.zeros((9, 4)), PLANE, **BUDGET, **options)
+
+
+def test_a_subspace_is_needed_and_its_columns():
+    with pytest.raises(ValueError, match="4 columns"):
+        ps.private_score_map(np.zeros((9, 3)), PLANE, **BUDGET)
+    with pytest.raises(TypeError, match="a Release or a Subspace"):
+        ps.private_score_map(np.zeros((9, 4)), np.eye(4), **BUDGET)
+    abstained = ps.Release(None, Budget(**BUDGET).cost(), "none")
+    with pytest.raises(ValueError, match="abstained"):
+        ps.private_score_map(np.zeros((9, 4)), abstained, **BUDGET)
