@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
@@ -129,18 +129,14 @@ def test_preconditioned_sums_move_by_at_most_root_two_c_squared(case, clip):
 @given(pairs_and_frames())
 def test_second_moments_and_typical_lengths_spend_at_most_mu(case):
     x, y, basis, _, clip, _ = case
-    with pytest.MonkeyPatch.context() as patch:
-        transcript = Transcript(patch)
-        spent = transcript.spent_by(
-            lambda X: second_moments(Rows(X, clip=clip), basis, 1.0, open_streams(0).noise), x, y
-        )
-        assert spent <= 1.0
-        spent = transcript.spent_by(
-            lambda X: geometric_mean(np.abs(np.nan_to_num(X[0])), 0.01, 2.0, 1.0, open_streams(0).noise),
-            x,
-            x * np.r_[1e9, np.ones(x.shape[1] - 1)],
-        )
-        assert spent <= 1.0
+    spent = spent_by(lambda X: second_moments(Rows(X, clip=clip), basis, 1.0, open_streams(0).noise), x, y)
+    assert spent <= 1.0
+    spent = spent_by(
+        lambda X: geometric_mean(np.abs(np.nan_to_num(X[0])), 0.01, 2.0, 1.0, open_streams(0).noise),
+        x,
+        x * np.r_[1e9, np.ones(x.shape[1] - 1)],
+    )
+    assert spent <= 1.0
 
 
 def test_matrix_products_are_row_local():
@@ -226,18 +222,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_replacing_one_record_costs_at_most_the_budget(monkeypatch, case):
+def test_replacing_one_record_costs_at_most_the_budget(case):
     shape, course = CASES[case]
     X, truth = gaussian_subspace(3_000, 30, 3, rng=5, **shape)
 
     def run(rows):
         assert adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=11).parameters["course"] == course
 
-    transcript = Transcript(monkeypatch)
     across = truth.complement().basis[:, 0]
     records = [np.zeros(30), np.full(30, np.nan), across, -1e200 * across, truth.basis[:, -1]]
     others = [flipped(X, truth, 7), *(replaced(X, 7, record) for record in records)]
-    spent = [transcript.spent_by(run, X, other) for other in others]
+    spent = [spent_by(run, X, other) for other in others]
     assert max(spent) <= MU**2
     assert max(spent) > 0.2 * MU**2  # the microscope is sharp enough to see a factor 2.3 in the noise
 
@@ -248,28 +243,25 @@ def test_weak_directions_are_looked_for_in_that_case():
     assert "preconditioned look" in dict(release.parameters["shares"])
 
 
-def most_spent(monkeypatch):
+def most_spent():
     """Return the largest share of mu² that a flipped residual costs, over a few rows."""
     X, truth = gaussian_subspace(3_000, 30, 3, gamma_w=0.1, rng=5)
-    transcript = Transcript(monkeypatch)
     costs = [
-        transcript.spent_by(
-            lambda rows: adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=11), X, flipped(X, truth, row)
-        )
+        spent_by(lambda rows: adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=11), X, flipped(X, truth, row))
         for row in range(4)
     ]
     return max(costs) / MU**2
 
 
 def test_one_sided_sensitivity_of_c_is_caught(monkeypatch):
-    honest = most_spent(monkeypatch)
+    honest = most_spent()
     bounds = localised.cross_bounds
 
     def one_sided(n, d, k, clip):
         return bounds(n, d, k, 0.5 * clip)
 
     monkeypatch.setattr(localised, "cross_bounds", one_sided)
-    assert honest <= 1.0 < most_spent(monkeypatch)
+    assert honest <= 1.0 < most_spent()
 
 
 def test_weights_from_unreleased_quantiles_are_caught(monkeypatch):
@@ -280,7 +272,7 @@ def test_weights_from_unreleased_quantiles_are_caught(monkeypatch):
 
     monkeypatch.setattr(adaptive, "geometric_mean", unreleased)
     with pytest.raises(AssertionError, match="unreleased"):
-        most_spent(monkeypatch)
+        most_spent()
 
 
 def test_a_ledger_that_does_not_add_up_is_caught(monkeypatch):
@@ -290,7 +282,6 @@ def test_a_ledger_that_does_not_add_up_is_caught(monkeypatch):
     monkeypatch.setattr(MuLedger, "spend", generous)
     monkeypatch.setattr(MuLedger, "left", property(lambda self: 1.0))
     X, truth = gaussian_subspace(500, 10, 1, gamma_w=0.1, rng=5)
-    transcript = Transcript(monkeypatch)
 
     def run(rows):
         source = Rows(rows)
@@ -299,7 +290,7 @@ def test_a_ledger_that_does_not_add_up_is_caught(monkeypatch):
         mu = ledger.spend("residuals", 0.9)
         localised.localised_sums(source, view, np.ones(1), 0.05, mu, mu, open_streams(0).noise)
 
-    assert transcript.spent_by(run, X, flipped(X, truth, 0)) > MU**2
+    assert spent_by(run, X, flipped(X, truth, 0)) > MU**2
 
 
 # ---- Odd inputs -------------------------------------------------------------------------------------------------

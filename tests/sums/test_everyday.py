@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 from everyday_replay import DELTA, fitted, numbers, replayed
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from privspan._lib.watch import watching_rows
+from privspan.audit import replay
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
@@ -105,8 +105,7 @@ def spent_by(run, row, other, rest=5):
     """Replay one step on tables that differ in one row."""
     X = np.vstack([np.arange(3.0 * rest).reshape(rest, 3), row])
     neighbour = np.vstack([X[:-1], other])
-    with pytest.MonkeyPatch.context() as patch:
-        return Transcript(patch).spent_by(run, X, neighbour)
+    return replay.spent_by(run, X, neighbour)
 
 
 def about_two(length=3.0):

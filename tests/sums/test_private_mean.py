@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
+from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows import PartitionedTable, RowSource, partition_rows
 from privspan.rows.unit import Rows
@@ -53,31 +53,29 @@ def neighbours(seed, n=300, d=6):
 
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("norm_bound", [None, 2.0])
-def test_a_whole_run_spends_no_more_than_mu(monkeypatch, within, norm_bound):
-    transcript = Transcript(monkeypatch)
+def test_a_whole_run_spends_no_more_than_mu(within, norm_bound):
     subspace = Subspace(np.eye(6, 2)) if within else None
     mu = Budget(**BUDGET).mu
 
     def run(X):
         return private_mean(X, subspace, **BUDGET, norm_bound=norm_bound, rng=3)
 
-    spent = [transcript.spent_by(run, *neighbours(seed)) for seed in range(6)]
+    spent = [spent_by(run, *neighbours(seed)) for seed in range(6)]
     assert max(spent) <= mu**2
     X = np.ones((300, 6))
     opposite = X.copy()
     opposite[0] = -1.0
-    spent_most = transcript.spent_by(run, 1e6 * X, 1e6 * opposite)
+    spent_most = spent_by(run, 1e6 * X, 1e6 * opposite)
     # Opposite records come close to the bound where it is given; a private bound is three times their length.
     assert (0.3 if norm_bound else 0.08) * mu**2 <= spent_most <= mu**2
 
 
 def test_a_planted_fault_is_seen(monkeypatch):
-    transcript = Transcript(monkeypatch)
     monkeypatch.setattr(mean_module, "mean_bounds", lambda n, columns: SumBounds(1.0, 0.0, columns, 2.0 * n))
     X = np.ones((300, 6))
     other = X.copy()
     other[0] = -1.0
-    spent = transcript.spent_by(lambda rows: private_mean(rows, **BUDGET, norm_bound=1.0, rng=0), X, other)
+    spent = spent_by(lambda rows: private_mean(rows, **BUDGET, norm_bound=1.0, rng=0), X, other)
     assert spent > 1.5 * Budget(**BUDGET).mu ** 2
 
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows import partition_rows
 from privspan.rows.unit import Rows
@@ -55,8 +55,8 @@ def split_run(table):
     return private_regression(table[:, :-1], table[:, -1], **BUDGET, **BOUNDS, rng=3)
 
 
-def test_a_whole_run_spends_no_more_than_mu(monkeypatch):
-    spent = Transcript(monkeypatch).spent_by(split_run, *opposite_targets())
+def test_a_whole_run_spends_no_more_than_mu():
+    spent = spent_by(split_run, *opposite_targets())
     mu = Budget(**BUDGET).mu
     assert 0.99 * mu**2 <= spent <= mu**2
 
@@ -64,7 +64,7 @@ def test_a_whole_run_spends_no_more_than_mu(monkeypatch):
 def test_a_planted_fault_is_seen(monkeypatch):
     """The sensitivity of the second moments alone, as if targets were public."""
     monkeypatch.setattr(regression, "moment_bounds", lambda n, k: SumBounds(1.0, 0.0, k * k, 2.0 * n))
-    spent = Transcript(monkeypatch).spent_by(split_run, *opposite_targets())
+    spent = spent_by(split_run, *opposite_targets())
     assert spent > 2 * Budget(**BUDGET).mu ** 2
 
 

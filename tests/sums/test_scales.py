@@ -7,13 +7,13 @@ from dataclasses import replace
 import dask.array as da
 import numpy as np
 import pytest
-from gaussian_transcript import Transcript
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from privspan import private_scales
+from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
@@ -122,38 +122,34 @@ def neighbours(kind, n=2_000, d=4):
 )
 @pytest.mark.parametrize("epsilon", [1.0, 20.0])  # one rung, and all
 @pytest.mark.filterwarnings("ignore::privspan.WeakPrivacyWarning")
-def test_a_whole_run_spends_no_more_than_mu(monkeypatch, kind, options, epsilon):
-    transcript = Transcript(monkeypatch)
+def test_a_whole_run_spends_no_more_than_mu(kind, options, epsilon):
     budget = {"epsilon": epsilon, "delta": 1e-6}
 
     def run(X):
         return private_scales(X, **budget, **options, rng=3)
 
-    assert transcript.spent_by(run, *neighbours(kind)) <= Budget(**budget).mu ** 2
+    assert spent_by(run, *neighbours(kind)) <= Budget(**budget).mu ** 2
 
 
-def test_a_run_nearly_spends_mu_when_one_record_decides(monkeypatch):
-    transcript = Transcript(monkeypatch)
+def test_a_run_nearly_spends_mu_when_one_record_decides():
     X = np.ones((2_000, 4))
     other = X.copy()
     X[0], other[0] = 1.0 + 1e-9, 1e15
-    spent = transcript.spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
+    spent = spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
     assert 0.9 * MU**2 <= spent <= MU**2
 
 
 @pytest.mark.parametrize("wrong", ["vote_sensitivity", "ladder_sensitivity"])
 def test_a_sensitivity_of_one_is_seen(monkeypatch, wrong):
-    transcript = Transcript(monkeypatch)
     monkeypatch.setattr(scales, wrong, lambda _: 1.0)
     X = np.ones((2_000, 4))
     other = X.copy()
     X[0], other[0] = 1.0 + 1e-9, 1e15
-    spent = transcript.spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
+    spent = spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
     assert spent > 1.5 * MU**2
 
 
 def test_a_clip_from_unreleased_values_is_seen(monkeypatch):
-    transcript = Transcript(monkeypatch)
 
     def exact(differences, voting, ladder, mu, bits):
         return np.abs(differences).max(axis=0)[voting], np.ones(int(voting.sum()), dtype=bool)
@@ -162,7 +158,7 @@ def test_a_clip_from_unreleased_values_is_seen(monkeypatch):
     X = np.random.default_rng(0).standard_normal((2_000, 4))
     other = X.copy()
     other[0] = 1e12
-    spent = transcript.spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
+    spent = spent_by(lambda rows: private_scales(rows, **BUDGET, center=False, rng=3), X, other)
     assert spent > MU**2
 
 

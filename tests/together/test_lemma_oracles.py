@@ -1,7 +1,7 @@
 """Second, brute-force implementations of the core lemmas' bounds, in rational or high-precision arithmetic.
 
 Others live beside their subjects: `exact_oracle` (scores, margins), `stable_oracle` (leverages, levels),
-`gaussian_transcript` (what a run of Gaussian steps spends), `test_privacy` (conversions by their formulas).
+`privspan.audit.replay` (what a run of Gaussian steps spends), `test_privacy` (conversions by their formulas).
 Nothing here calls the formula that it checks.
 """
 

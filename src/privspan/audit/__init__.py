@@ -1,10 +1,11 @@
-"""Checks of a privacy claim that anyone can run: exact for small discrete mechanisms, by replay or by runs for others.
+"""Checks of a privacy claim that anyone can run: by enumeration, by replay and by attack.
 
 An exact audit takes the output distributions on two neighbouring inputs and returns the smallest delta for which
 they satisfy the definition at a given epsilon. A replay records the private steps of one run and repeats them on a
 neighbour, which tells without sampling how much of the claim that pair uses up. A sampled audit runs the mechanism on
 both inputs many times and returns a lower bound on epsilon, or on the mu of Gaussian differential privacy, that holds
-with stated confidence: a claim below that bound is refuted. A sampler test compares draws of noise with their exact law. Audits can refute, never prove; the proofs are in the explanation
+with stated confidence: a claim below that bound is refuted. A sampler test compares draws of noise with their exact
+law. Audits can refute, never prove; the proofs are in the explanation
 pages of the documentation.
 
 `run_audit` runs them on the mechanisms of this package: every public algorithm and every baseline, end to end, on the

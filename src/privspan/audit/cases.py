@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.registry import EPSILON, Case, Outcome, add, register
+from privspan.audit.registry import EPSILON, Case, add, register
+from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
     line_pairs,
@@ -23,6 +24,7 @@ from privspan.audit.tables import (
     moment_pairs,
     near_axis_pairs,
     persons_pairs,
+    ramp_pair,
     rank_pairs,
     regression_pairs,
     scale_pairs,
@@ -46,7 +48,7 @@ from privspan.sums.variance import explained_variance
 
 _EXACT_DELTA = 0.2
 FIRST_AXIS = Subspace(np.array([[1.0], [0.0]]))
-_PLANE = Subspace(np.eye(2))
+PLANE = Subspace(np.eye(2))
 
 
 # ---- Baselines -------------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ for _name in baselines.__all__:
     if _name not in _OTHERWISE:
         add(_name, getattr(baselines, _name), moment_pairs(), 1)
 # Its claim is an epsilon, of which runs see most at a large delta; it has no other audit, so there are many.
-add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=6.0)
+add("additive_wishart", baselines.additive_wishart, moment_pairs(), 1, epsilon=3.0, delta=0.3, share=20.0)
 # The next abstains where the gap is below 2 plus noise.
 add("analyze_gauss_gap", baselines.analyze_gauss_gap, moment_pairs(padding=16), 1)
 add("smooth_sensitivity", baselines.smooth_sensitivity, moment_pairs(padding=5), 1)
@@ -77,15 +79,19 @@ add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EX
 # ---- Close to a subspace ---------------------------------------------------------------------------------------
 
 # A plan whose ramp holds the twelve records of `slope_pairs` that have longer tails.
-SLOPE = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
+SLOPE: dict[str, Any] = {"full_level": 36, "ramp": 12, "movers": 23, "signal": 20.0, "spread": 1.5e-6, "ridge": 1e-5}
 
 add("stable_subspace", stable_subspace, near_axis_pairs(60), 1, share=0.5)
-# Margins so small that about a third of the runs abstain.
-add("stable_subspace (threshold)", stable_subspace, near_axis_pairs(40), 1, share=0.5)
+# So few movers that a record on the ramp costs a step of the margin, where the coin of the test is near one half.
+EDGE: dict[str, Any] = {**SLOPE, "movers": 16}
+ON_TEST = {"scale": 0.1, "tail": 0.01, "long": 0.005, "signal": 0.01, "test": 0.8, "noise": 0.02}
+_pairs = {"long row, row on the ramp": ramp_pair(0.5, 8.0), **slope_pairs()}
+add("stable_subspace (budget on the test)", stable_subspace, _pairs, 1, share=0.5, split=ON_TEST, **EDGE)
 add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **SLOPE)
 
 
 def by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
+    """Aggregate single records by a histogram with few references."""
     references = {"references": 2}
     return approximate_subspace(table, k, block_size=1, aggregate="histogram", options=references, **options)
 
@@ -122,11 +128,12 @@ add("explained_variance (bound chosen)", explained_variance, moment_pairs(), FIR
 add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
 add("private_mean (bound chosen)", private_mean, mean_pairs())
 add("private_mean (in a subspace)", private_mean, mean_pairs(), FIRST_AXIS, norm_bound=1.0)
-add("private_score_map", private_score_map, mean_pairs(), _PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
-add("private_score_map (spreads measured)", private_score_map, mean_pairs(), _PLANE, bins=3)
+add("private_score_map", private_score_map, mean_pairs(), PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
+add("private_score_map (spreads measured)", private_score_map, mean_pairs(), PLANE, bins=3)
 
 
 def scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
+    """Fit the scaler, and return what it has released."""
     from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
 
     release: PrivateScales = PrivateStandardScaler(random_state=rng, **options).fit(table).release_
@@ -139,6 +146,7 @@ add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25, with_mean=False)
 
 
 def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
+    """Regress the last column on the others."""
     return private_regression(table[:, :-1], table[:, -1], subspace, norm_bound=1.0, target_bound=1.0, **options)
 
 
@@ -159,10 +167,10 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 # ---- Several rows a person ---------------------------------------------------------------------------------------
 
 
-def of_persons(algorithm: Callable[..., Outcome]) -> Callable[..., Outcome]:
+def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column says whose each row is."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Outcome:
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
         return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
 
     return run

@@ -1,7 +1,7 @@
 """Exact laws of steps that are not Gaussian, on two tables side by side, and what they tell of a table together.
 
-A `Cells` is a pair of arrays: into which of finitely many cells the outcome of a step falls, and with which chance, on
-the first table and on the second. Cells that merge outcomes can only hide something, so an epsilon computed from them
+A `Cells` is a pair of arrays: with which chance the outcome of a step falls into each of finitely many cells, on the
+first table and on the second. Cells that merge outcomes can only hide something, so an epsilon computed from them
 is never too large. Independent steps multiply.
 """
 

@@ -8,14 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
+from privspan.audit.releases import Released
 from privspan.audit.tables import Pair
-from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
-from privspan.sums.mean import PrivateMean
-from privspan.sums.regression import PrivateRegression
-from privspan.sums.standardise import PrivateScales
 
-Outcome: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | int
 CaseKind: TypeAlias = Literal["sampled", "replayed"]
 
 EPSILON, DELTA = 2.0, 0.1
@@ -49,7 +45,7 @@ class Case:
     epsilon: float
     delta: float
     pairs: Mapping[str, Pair]
-    run: Callable[[NDArray[Any], RandomLike], Outcome]
+    run: Callable[[NDArray[Any], RandomLike], Released]
     share: float = 1.0
     kind: CaseKind = "sampled"
     reason: str = ""
@@ -72,7 +68,7 @@ def registered(kind: CaseKind = "sampled") -> Mapping[str, Case]:
 
 def add(
     name: str,
-    algorithm: Callable[..., Outcome],
+    algorithm: Callable[..., Released],
     pairs: Mapping[str, Pair],
     *arguments: object,
     epsilon: float = EPSILON,
@@ -84,7 +80,7 @@ def add(
 ) -> None:
     """Register ``algorithm(table, *arguments, epsilon=…, delta=…, rng=…, **options)`` as a case."""
 
-    def run(table: NDArray[Any], rng: RandomLike) -> Outcome:
+    def run(table: NDArray[Any], rng: RandomLike) -> Released:
         return algorithm(table, *arguments, epsilon=epsilon, delta=delta, rng=rng, **options)
 
     register(Case(name, epsilon, delta, pairs, run, share, kind, reason))

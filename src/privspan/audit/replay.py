@@ -1,4 +1,4 @@
-"""Replay: what does replacing one record cost along the transcript of one run?  Nothing is sampled but the run itself.
+"""Replay: what replacing one record costs along the transcript of one run.
 
 The real code runs once on a table, and every private step is kept: its exact value before the noise, the standard
 deviation, and what came out. It runs again on a neighbour with the same outcomes handed back, so that every decision
@@ -70,12 +70,15 @@ class Path:
         The sum of squares of the Gaussian steps.
     laws : tuple of pairs of arrays
         Of the steps that are neither Gaussian nor selections.
+    results : tuple
+        What the runs returned. If both tables can come this way, they must say the same: all that was released is.
     """
 
     chance: float
     other: float
     spent: float
     laws: tuple[Cells, ...]
+    results: tuple[Any, Any]
 
 
 class Transcript(AbstractContextManager["Transcript"]):
@@ -97,11 +100,13 @@ class Transcript(AbstractContextManager["Transcript"]):
         self._choices: tuple[int, ...] = ()  # outcomes of the first selections, by number
         self._selected: list[tuple[Array, int]] = []  # law and outcome of every selection
         self._spent, self._laws = 0.0, list[Cells]()
+        self._heard, self._said = 0.0, False  # chance of the last coin, and what it says
 
     def _hooks(self) -> list[tuple[Any, str, Callable[..., Any]]]:
         return [
             (noise, "add_gaussian", self._gaussian),
             (stable_release, "goes_on", self._coin),
+            (stable_release, "certified_items", self._test),
             (stable_release, "_with_noise", self._basis),
             (selection, "permute_and_flip", self._selection),
             (selection, "releases", self._decision),
@@ -146,7 +151,7 @@ class Transcript(AbstractContextManager["Transcript"]):
             raise ReplayError("the number of steps depends on unreleased values")
         chances = [math.prod(float(law[taken]) for law, taken in side) for side in (selected, self._selected)]
         self._selected = selected
-        return Path(chances[0], chances[1], self._spent, tuple(self._laws))
+        return Path(chances[0], chances[1], self._spent, tuple(self._laws), (first, self.results[1]))
 
     def _kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
         """Keep a step of the first run and return None, or return what the first run kept of the same step."""
@@ -179,21 +184,27 @@ class Transcript(AbstractContextManager["Transcript"]):
         return self._genuine["_with_noise"](basis, shift, mu, bits)
 
     def _coin(self, margin: int, mu: float, delta: float, bits: Any) -> bool:
+        """Hear with which chance the test of stable leverage goes on, and go on where it may, whatever it says."""
         self.margins.append(margin)
         said = _Overheard()
         self._genuine["goes_on"](margin, mu, delta, said)
-        answer = said.chance > 0.0 and self._answer is not False
+        self._heard, self._said = said.chance, said.chance > 0.0 and self._answer is not False
         if self._answer is None and not self._replaying:
-            answer = self._genuine["goes_on"](margin, mu, delta, bits)
-        before = self._kept("coin", said.chance, answer)
-        if before is None:
-            return bool(answer)
-        known, answer = before
-        if min(known, said.chance) > 0.0:
-            self._spent += float(ndtri(known) - ndtri(said.chance)) ** 2
-        elif answer or max(known, said.chance) > delta:
-            self._spent = math.inf  # *yes* gives one of the tables away, with more than the chance that is allowed
-        return bool(answer)
+            self._said = self._genuine["goes_on"](margin, mu, delta, bits)
+        return self._heard > 0.0
+
+    def _test(self, gram: Array, width: int, k: int, plan: Any, mu: float, delta: float, bits: Any) -> Any:
+        self._heard, self._said = 0.0, False  # where there are no levels there is no coin: it is *no* for certain
+        passed = self._genuine["certified_items"](gram, width, k, plan, mu, delta, bits)
+        before = self._kept("test", self._heard, self._said)
+        answer = self._said
+        if before is not None:
+            known, answer = before
+            if min(known, self._heard) > 0.0:
+                self._spent += float(ndtri(known) - ndtri(self._heard)) ** 2
+            elif answer or max(known, self._heard) > delta:
+                self._spent = math.inf  # *yes* gives one of the tables away, more often than delta allows
+        return passed if answer else None
 
     @property
     def _replaying(self) -> bool:
@@ -232,16 +243,16 @@ class Transcript(AbstractContextManager["Transcript"]):
         before = self._kept("wishart", root, drawn)
         if before is not None:
             known, drawn = before
-            scales = known @ known.T, root @ root.T
-            self._laws += covariance_cells(*(scales[::-1] if inverse else scales), degrees)
+            first, second = (root, known) if inverse else (known, root)
+            self._laws += covariance_cells(first @ first.T, second @ second.T, degrees)
         return np.array(drawn)
 
     def _direction(self, matrix: Array, weight: float, tries: int, generator: Any) -> Array | None:
-        if len(matrix) == 1:  # there is but one
-            return self._genuine["drawn_direction"](matrix, weight, tries, generator)
-        drawn = None
-        if not self._replaying:
+        drawn: Array | None = None
+        if not self._replaying or len(matrix) == 1:
             drawn = self._genuine["drawn_direction"](matrix, weight, tries, generator)
+        if len(matrix) == 1:  # there is but one direction
+            return drawn
         before = self._kept("direction", matrix, drawn)
         if before is not None:
             known, drawn = before
@@ -257,6 +268,12 @@ class _Overheard:
     def bernoulli(self, numerator: int, bits: int) -> bool:
         self.chance = float(Fraction(numerator, 2**bits))
         return False
+
+
+def spent_by(run: Run, table: Any, neighbour: Any, *, answer: bool | None = None) -> float:
+    """Return what replacing one record costs along one run: `Transcript.spent_by`, opened and closed."""
+    with Transcript(answer=answer) as transcript:
+        return transcript.spent_by(run, table, neighbour)
 
 
 def replayed_epsilon(paths: Sequence[Path], delta: float) -> float:

@@ -32,8 +32,8 @@ class AuditResult:
     epsilon, delta : float or None
         The claim; None for samplers, whose claim is their law.
     measure : {"epsilon", "mu", "delta", "p-value"}
-        What was found: an epsilon at the claimed delta; a mu, where everything that is spent is Gaussian; the delta at
-        the claimed epsilon of an exact audit; the p-value of a sampler.
+        What was found: an epsilon at the claimed delta; a mu, where everything that is spent is Gaussian; of an exact
+        audit the delta at the claimed epsilon; of a sampler the p-value.
     claimed : float or None
         The same of the claim; None for samplers.
     found : float

@@ -14,17 +14,19 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.registry import Case, registered
-from privspan.audit.releases import released_numbers
-from privspan.audit.replay import ReplayError, Transcript, is_gaussian, replayed_epsilon
+from privspan.audit.releases import Released, released_numbers
+from privspan.audit.replay import Path, ReplayError, Transcript, is_gaussian, replayed_epsilon
 from privspan.audit.results import AuditResult, Kind, Measure
 from privspan.audit.sampled import scalar_audit
 from privspan.audit.samplers import FALSE_ALARM, SAMPLERS
@@ -193,6 +195,19 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
+def _repeatable(case: Case, number: int, table: NDArray[Any]) -> Released:
+    return case.run(table.copy(), number)
+
+
+def _check_results(paths: Sequence[Path]) -> None:
+    """Refuse results that differ on the two tables though everything that was released is the same."""
+    for path in paths:
+        first, second = (released_numbers(result) for result in path.results)
+        same = first.keys() == second.keys() and np.array_equal([*first.values()], [*second.values()], equal_nan=True)
+        if path.chance > 0.0 and path.other > 0.0 and not same:
+            raise ReplayError("a result depends on unreleased values")
+
+
 def _spends_mu(case: Case, task: Task) -> bool:
     """Tell whether a release says that all it has spent is Gaussian, so that the claim is one about mu."""
     cost = getattr(case.run(case.pairs[task.case][0].copy(), 0), "cost", None)
@@ -210,7 +225,8 @@ def _run_replay(task: Task, runs: int, seed: int | None) -> _Seen:
         # The test of stable leverage is to say yes, after which more is spent than after no.
         with Transcript(answer=True) as transcript:
             try:
-                paths = transcript.paths(lambda table, number=number: case.run(table.copy(), number), first, second)
+                paths = transcript.paths(partial(_repeatable, case, number), first, second)
+                _check_results(paths)
             except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
                 found.append(math.inf)
                 continue

@@ -6,9 +6,9 @@ bounded by the limits of Clopper and Pearson, one from below and one from above.
 chance that any of the four limits is wrong is shared among them. The choice of the event cannot hurt validity, only
 power.
 
-If it is mu-GDP, then no event tells the inputs apart better than a threshold tells N(0, 1) from N(mu, 1): from an event
-of probability at least p on one input and at most q on the other follows mu >= Φ⁻¹(p) - Φ⁻¹(q). That sees more of a
-Gaussian mechanism than its epsilon at one delta, for which events matter that hardly ever occur.
+If it is mu-GDP, then no event tells the inputs apart better than a threshold tells N(0, 1) from N(mu, 1): from an
+event of probability at least p on one input and at most q on the other follows mu >= Φ⁻¹(p) - Φ⁻¹(q). That sees more
+of a Gaussian mechanism than its epsilon at one delta, for which events matter that hardly ever occur.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHOICE_ERROR = 0.05  # of the limits by which a set of outcomes is chosen, whic
 
 
 class _Bounds(Protocol):
-    """Bounds on what tells two inputs apart, from counts of events that are likely on the one and rare on the other."""
+    """Bounds on epsilon or mu, from counts of events that are likely on one input and rare on the other."""
 
     def __call__(self, likely: ArrayLike, rare: ArrayLike, *, runs: int, error: float) -> Array: ...
 

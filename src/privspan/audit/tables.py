@@ -61,8 +61,8 @@ def line_pairs(n: int = 10) -> dict[str, Pair]:
 
     half = n // 2
     return {
-        "tie": last_replaced(lines(half), first, second),
         "threshold": last_replaced(lines(half + 1), first, (1.0, 1.0)),
+        "tie": last_replaced(lines(half), first, second),
         "middle of the ramp": last_replaced(lines(half + 2), first, (1.0, 1.0)),
         "outlier becomes inlier": last_replaced(lines(n - 2), (1.0, 2.0), first),
         "zero row, huge row": last_replaced(lines(half + 1), (0.0, 0.0), (_HUGE, 0.0)),
@@ -80,9 +80,9 @@ def affine_line_pairs(n: int = 10) -> dict[str, Pair]:
 
     half = n // 2
     return {
+        "middle of the ramp": last_replaced(levels(half + 2), (last, 1.0), (last, 3.0)),
         "tie": last_replaced(levels(half), (last, 1.0), (last, 2.0)),
         "threshold": last_replaced(levels(half + 1), (last, 1.0), (last, 3.0)),
-        "middle of the ramp": last_replaced(levels(half + 2), (last, 1.0), (last, 3.0)),
         "outlier becomes inlier": last_replaced(levels(n - 2), (last, 3.0), (last, 1.0)),
         "zero row, huge row": last_replaced(levels(half + 2), (0.0, 0.0), (_HUGE, 1.0)),
         "NaN row, inlier": last_replaced(levels(half + 2), (np.nan, 1.0), (last, 1.0)),
@@ -149,12 +149,12 @@ def axis_pair(n: int) -> Pair:
 
 
 def halves_pair(n: int) -> Pair:
-    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that goes from one to the other."""
+    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that is on either."""
     return last_replaced(np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0), (1.0, 0.0), (0.0, 1.0))
 
 
 def vote_pair(votes: int, others: int) -> Pair:
-    """Return a pair (n, 2): so many records on the first axis, others on lines of their own, one that joins either."""
+    """Return a pair (n, 2): `votes` records on the first axis, `others` on lines of their own, one on either axis."""
     angles = np.linspace(0.35, 2.8, others)
     lines = np.column_stack([np.cos(angles), np.sin(angles)])
     return last_replaced(
@@ -179,7 +179,7 @@ def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
 
 
 def sketch_pair(direction: Array) -> Pair:
-    """Return a pair (1, d) of unit rows that are nearly alike and that a sketch along `direction` sees as opposite."""
+    """Return a pair (1, d) of unit rows, nearly alike, that a sketch along `direction` takes for opposite ones."""
     length = float(np.linalg.norm(direction))
     along = direction / length
     across = np.eye(len(along))[0] - along[0] * along

@@ -210,7 +210,7 @@ def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Arr
 
 
 def wishart_root(root: Array, degrees: int, generator: np.random.Generator, *, inverse: bool = False) -> Array:
-    """Return a (d, d) root of a Wishart draw with scale R Rᵀ and at least d degrees, or of an inverse Wishart draw."""
+    """Return a (d, d) root of a Wishart draw, or of an inverse one, with scale R Rᵀ and at least d degrees."""
     factor = bartlett_factor(len(root), degrees, generator)
     if not inverse:
         return np.asarray(root @ factor)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 _DEFAULT_RUNS = 2000  # that of `run_audit`, which is not loaded for --help
 _DEFAULT_OUTPUT = Path("privspan-audit.json")
-_COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">runs", "verdict")
+_COLUMNS = ("mechanism", "audit", "case", "claim", "found", ">of it", ">runs", "verdict")
 
 
 def audit(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A mechanism, or exact, sampler or sampled; else all.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A mechanism, or exact, sampler, sampled or replayed; else all."),
     ] = None,
     list_names: Annotated[bool, option("--list", "List the mechanisms and stop.")] = False,
     runs: Annotated[int, whole("--runs", "2000", "Runs on each table.")] = _DEFAULT_RUNS,
@@ -37,7 +38,7 @@ def audit(
     page: Annotated[Path | None, typer.Option("--page", hidden=True)] = None,  # stored results, into docs/
     json: Json = False,
 ) -> int:
-    """Test the privacy promises of this package by enumeration and by attack.
+    """Test the privacy promises of this package by enumeration, by replay and by attack.
 
     The exit code is 1 if a claim is refuted.
 
@@ -115,12 +116,12 @@ def _verdict(result: AuditResult) -> str:
 
 def _cells(result: AuditResult) -> tuple[str, ...]:
     """One result as the cells of its line."""
-    claim, found = {
-        "exact": (f"delta {result.delta}", f"delta {result.found:.6g}"),
-        "sampler": ("exact law", f"p = {result.found:.2g}"),
-        "sampled": (f"epsilon {result.epsilon}", f"epsilon >= {result.found:.3f}"),
-    }[result.kind]
-    return result.name, result.kind, result.case, claim, found, f"{result.runs:,}", _verdict(result)
+    claim, part = "exact law", ""
+    if result.claimed is not None and result.certified is not None:
+        claim, part = f"{result.measure} {result.claimed:.4g}", f"{result.certified:.0%}"
+    sign = {"sampler": "p =", "sampled": f"{result.measure} >="}.get(result.kind, result.measure)
+    found = f"{sign} {result.found:.4g}"
+    return result.name, result.kind, result.case, claim, found, part, f"{result.runs:,}", _verdict(result)
 
 
 def _print_results(results: Sequence[AuditResult]) -> None:

@@ -35,7 +35,6 @@ from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
 from privspan.rows.categories import EncodedRows, encoded
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
-from privspan.rows.gaps import filled
 from privspan.rows.unit import as_table, piece_rows
 from privspan.subspace import Subspace
 
@@ -248,7 +247,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
             warnings.warn(message, AbstentionWarning, stacklevel=outside())
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Coordinates of rows in the learnt subspace; a gap counts as the centre. Not private when the rows are.
+        """Coordinates of rows in the learnt subspace. Not private when the rows are.
 
         Parameters
         ----------
@@ -267,11 +266,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = (self.components_ / self._units()).T / self._spreads(), self._centre()  # (d, k), (d,)
-        with np.errstate(invalid="ignore", over="ignore"):
-            table = filled(X, centre)  # a gap counts as the centre
-            if issparse(table):  # not centred itself, which would fill it
+        with np.errstate(invalid="ignore", over="ignore"):  # a row that is not finite gives one that is not
+            if issparse(X):  # not centred itself, which would fill it
+                table: Any = X
                 return np.asarray(table @ axes - centre @ axes)
-            return np.asarray((table - centre) @ axes)
+            return np.asarray((X - centre) @ axes)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Rows of the original space with these coordinates.

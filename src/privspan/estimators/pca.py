@@ -18,7 +18,7 @@ from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
-from privspan.rows.gaps import Missing
+from privspan.rows.gaps import Missing, filled
 from privspan.sums.scales import NoSpreadWarning
 
 
@@ -184,6 +184,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         if self.whiten and not (self.explained_variance_ > 0.0).all():  # nor where it is NaN
             message = "Scores along components without a measurable variance are not whitened."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
+
+    def _coordinates(self, X: Any) -> Any:
+        return super()._coordinates(filled(X, self.mean_))  # a gap counts as the centre, as it does in `fit`
 
     def _centre(self) -> Any:
         return self.mean_

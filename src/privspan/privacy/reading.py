@@ -245,7 +245,8 @@ _IN_PLAIN_WORDS = {
     "length": "typical length of records",
     "mean square": "mean squared length",
     "near a subspace?": "question: near a subspace?",
-    "scales": "units of the columns",
+    "votes for scales": "rough size of the columns",
+    "second moments of columns": "spread of the columns",
 }  # what steps are called for those who read of them in a report or a picture
 
 

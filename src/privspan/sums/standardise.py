@@ -88,7 +88,7 @@ class PrivateScales:
         spread = np.where(self.found, self.scale * self.scale_std, np.inf)
         columns = {
             "mean": (self.mean, np.where(self.found, self.mean_std, np.inf)),
-            "deviation": (self.scale, spread),
+            "standard deviation": (self.scale, spread),
         }
         measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
         known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]

@@ -1,0 +1,222 @@
+"""Replays: what they count, what they refuse, the exact laws, and that planted faults use up more than the claim."""
+
+import itertools
+import math
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privspan.audit import ReplayError, Transcript, registered, run_task, tasks
+from privspan.audit.laws import covariance_cells, direction_cells, epsilon_at, flipped_law, laplace_cells, product
+from privspan.audit.page import bites
+from privspan.audit.replay import is_gaussian, replayed_epsilon, spent_by
+from privspan.blocks import rank
+from privspan.exact import exact
+from privspan.privacy import delta_from_mu, noise, selection
+from privspan.privacy.randomness import open_streams
+from privspan.stable import release as stable_release
+from privspan.sums import grid, mean
+
+REPLAYS = registered("replayed")
+SLOW = ("boosted_subspace", "approximate_subspace (histogram, side chosen)")
+QUICK = [pytest.param(name, marks=pytest.mark.slow) if name.startswith(SLOW) else name for name in REPLAYS]
+
+
+def replayed(name):
+    (task,) = (task for task in tasks("replayed") if task.name == name)
+    return run_task(task, 8, 0)
+
+
+# ---- What is counted -------------------------------------------------------------------------------------------
+
+
+def released(values, sigma=2.0):
+    return noise.add_gaussian(np.asarray(values, dtype=np.float64), sigma, open_streams(0).noise)
+
+
+def test_gaussian_steps_add_up_in_squares():
+    def run(table):
+        released(table)
+        return released(3.0 * np.asarray(table), sigma=6.0)
+
+    assert spent_by(run, [0.0, 4.0], [1.0, 4.0]) == pytest.approx(0.25 + 0.25)
+
+
+def test_the_second_run_is_handed_what_the_first_released():
+    with Transcript() as transcript:
+        transcript.spent_by(released, [0.0], [5.0])
+    first, second = transcript.results
+    assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda table: released(table, sigma=1.0 + table[0]),
+        lambda table: [released(table) for _ in range(1 + int(table[0]))],
+        lambda table: [released(table) for _ in range(2 - int(table[0]))],
+        lambda table: released(np.zeros(1 + int(table[0]))),
+    ],
+)
+def test_what_an_unreleased_value_decides_is_refused(run):
+    with pytest.raises(ReplayError, match="unreleased"):
+        spent_by(run, [0.0], [1.0])
+
+
+def test_the_code_is_as_it_was_when_a_transcript_is_closed():
+    before = {name: vars(module).copy() for name, module in sys.modules.items() if name.startswith("privspan")}
+    with Transcript() as transcript:
+        assert grid.add_gaussian != before["privspan.sums.grid"]["add_gaussian"]
+        with pytest.raises(ReplayError):
+            transcript.spent_by(lambda table: released(table, 1.0 + table[0]), [0.0], [1.0])
+    for name, values in before.items():
+        assert all(vars(sys.modules[name])[key] is value for key, value in values.items() if callable(value))
+
+
+def test_a_selection_is_followed_into_everything_that_it_may_select():
+    def run(scores):
+        chosen = selection.permute_and_flip(scores, 2.0, open_streams(0).noise)
+        return released([float(chosen * scores[0])])
+
+    with Transcript() as transcript:
+        paths = transcript.paths(run, [4, 1], [3, 2])
+    assert not is_gaussian(paths)
+    assert sum(path.chance for path in paths) == pytest.approx(1.0)
+    assert sorted(path.spent for path in paths) == [0.0, pytest.approx(0.25)]
+    assert replayed_epsilon(paths, 1e-12) > 2.0  # that of the selection and some more
+
+
+# ---- Exact laws ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scores", [[4, 3], [0, 2, 2], [5, 1, 4, 4]])
+def test_permute_and_flip_by_all_orders(scores):
+    taken = np.exp(-0.7 * (max(scores) - np.array(scores)) / 2)
+    chances = np.zeros(len(scores))
+    for order in itertools.permutations(range(len(scores))):
+        left = 1.0 / math.factorial(len(scores))
+        for candidate in order:
+            chances[candidate] += left * taken[candidate]
+            left *= 1.0 - taken[candidate]
+    np.testing.assert_allclose(flipped_law(scores, 0.7), chances, atol=1e-12)
+
+
+def test_cells_have_the_epsilon_of_what_they_stand_for():
+    laplace = laplace_cells(0.0, 3.0, 2.0)
+    assert epsilon_at(1e-12, (laplace, 0.0)) == pytest.approx(1.5, rel=1e-6)
+    assert epsilon_at(1e-12, (product([laplace, laplace]), 0.0)) == pytest.approx(3.0, rel=1e-6)
+    first, second = direction_cells(np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), 0.8)
+    assert np.log(first / second).max() == pytest.approx(0.8, rel=1e-3)  # at the axis; the normalisers agree
+    (chi_square,) = covariance_cells(np.array([[1.0]]), np.array([[2.0]]), 9)
+    edge = 4.0 * (4.5 * math.log(2.0) - 0.5)  # where log p/q = 1/2
+    law = stats.chi2(9)
+    exact = law.cdf(edge) - math.exp(0.5) * law.cdf(edge / 2.0)
+    assert 0.999 * 0.5 <= epsilon_at(exact, (chi_square, 0.0)) <= 0.5 * (1 + 1e-9)
+
+
+def test_a_gaussian_step_beside_cells_is_the_hockey_stick_of_both():
+    for mu, epsilon in ((0.5, 1.0), (2.0, 3.0)):
+        assert epsilon_at(delta_from_mu(mu, epsilon), (product([]), mu)) == pytest.approx(epsilon, rel=1e-8)
+    coin = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+    rng = np.random.default_rng(0)
+    loss = np.where(rng.random(400_000) < 0.75, 1.0, -1.0) * math.log(3.0) + rng.normal(0.5, 1.0, 400_000)
+    delta = np.maximum(0.0, -np.expm1(1.0 - loss)).mean()
+    assert epsilon_at(delta, (coin, 1.0)) == pytest.approx(1.0, abs=0.01)
+
+
+# ---- Every mechanism ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_replay_uses_up_nine_tenths_of_its_claim_or_says_why_not(name):
+    result = replayed(name)
+    assert not result.refuted
+    assert 0.0 < result.certified <= 1.0 + 1e-6
+    assert bites(result.to_dict()) or REPLAYS[name].reason
+
+
+# ---- Planted faults: more than the whole claim -------------------------------------------------------------------
+
+
+def half_the_noise(patch):
+    rounded_up = grid.up
+    patch.setattr(grid, "up", lambda value: 0.5 * rounded_up(value))
+
+
+def louder_vote(patch):
+    patch.setattr(
+        rank, "permute_and_flip", lambda scores, epsilon, bits: selection.permute_and_flip(scores, 4 * epsilon, bits)
+    )
+
+
+def steeper_coin(patch):
+    coin = stable_release.goes_on
+    patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(margin, 1.2 * mu, delta, bits))
+
+
+def coin_at_margin_zero(patch):
+    coin = stable_release.goes_on
+    patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
+
+
+def small_ridge(patch):
+    for name in ("johnson_lindenstrauss", "inverse_wishart"):
+        module = sys.modules[f"privspan.baselines.{name}"]
+        ridge = module.covariance_ridge
+        patch.setattr(module, "covariance_ridge", lambda draws, budget, ridge=ridge: 0.8 * ridge(draws, budget))
+
+
+def heavier_weight(patch):
+    module = sys.modules["privspan.baselines.exponential_pca"]
+    draw = module.deflated_vectors
+    patch.setattr(module, "deflated_vectors", lambda matrix, k, weight, *rest: draw(matrix, k, 1.2 * weight, *rest))
+
+
+def looser_release(patch):
+    def loose(margin, epsilon, delta, bits, release="optimal"):
+        return selection.releases(margin, 1.5 * epsilon, delta, bits, release)
+
+    patch.setattr(exact, "releases", loose)
+
+
+GAUSSIAN = (
+    "analyze_gauss",
+    "mod_sulq",
+    "noisy_power",
+    "adaptive_subspace (localised)",
+    "explained_variance",
+    "private_mean (bound chosen)",
+    "private_pca",
+    "private_regression",
+    "private_score_map",
+    "PrivateStandardScaler",
+)
+
+
+@pytest.mark.parametrize(
+    ("plant", "name"),
+    [
+        *((half_the_noise, name) for name in GAUSSIAN),
+        (louder_vote, "choose_dimension"),
+        (steeper_coin, "stable_subspace (budget on the test)"),
+        (coin_at_margin_zero, "approximate_subspace (budget on the test)"),
+        (small_ridge, "johnson_lindenstrauss"),
+        (small_ridge, "inverse_wishart"),
+        (heavier_weight, "exponential_pca"),
+        (looser_release, "exact_subspace (majority)"),
+    ],
+)
+def test_a_planted_fault_uses_up_more_than_the_claim(plant, name, monkeypatch):
+    plant(monkeypatch)
+    result = replayed(name)
+    assert result.refuted
+    assert result.certified > 1.0
+
+
+def test_an_unreleased_length_is_refuted(monkeypatch):
+    monkeypatch.setattr(mean, "typical_length", lambda source, *_: float(np.abs(np.asarray(source)).max()))
+    result = replayed("private_mean (bound chosen)")
+    assert result.refuted
+    assert math.isinf(result.found)
