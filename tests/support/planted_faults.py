@@ -83,9 +83,11 @@ from privspan.stable.plan import StableBudget
 from privspan.stable.records import stable_subspace
 from privspan.stable.release import certified_release
 from privspan.sums import (
+    about,
     adaptive,
     centre,
     everyday,
+    gaps,
     lazy_gauss,
     lazy_looks,
     lifts,
@@ -1186,6 +1188,45 @@ def shared_noise(patch):
         return [level for _ in mus]
 
     patch.setattr(lazy_looks, "shared_levels", joint)
+
+
+# ---- Gaps ----------------------------------------------------------------------------------------------------------
+
+
+def gaps_refuted() -> bool:
+    """Replay a run on a table with gaps: a record far away may move nobody else's."""
+    table = everyday_table()
+    table[::7, 1] = np.nan
+    return not_replayed(last_replaced(table, np.full(4, 1e4), np.full(4, -1e4)), everyday_replay.fitted)
+
+
+@fault("gaps filled with the column's own mean", gaps_refuted)
+def own_means(patch):
+    sound = about.less_mean
+
+    def filled(table, middle):
+        return sound(np.where(np.isnan(table), np.nanmean(table, axis=0), table), middle)
+
+    patch.setattr(about, "less_mean", filled)
+
+
+def counts_refuted() -> bool:
+    """Replay the counts of gaps on a neighbour whose record is all gaps."""
+    ledger = MuLedger(Budget(1.0, everyday_replay.DELTA))
+    share = gaps.gap_share(6_000, 4, ledger.mu)
+    pair = last_replaced(np.zeros((6_000, 4)), np.zeros(4), np.full(4, np.nan))
+
+    def counted(table):
+        bits, fresh = open_streams(0).noise, MuLedger(Budget(1.0, everyday_replay.DELTA))
+        gaps.released_gaps(table, np.ones(4, dtype=bool), fresh, bits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        return Transcript(patch).spent_by(counted, *pair) > share * ledger.mu**2 * (1 + 1e-9)
+
+
+@fault("gaps of all columns counted with the noise of one", counts_refuted)
+def quiet_counts(patch):
+    patch.setattr(gaps, "count_sensitivity", lambda columns: 1.0)
 
 
 # ---- Several rows a person -------------------------------------------------------------------------------------

@@ -78,6 +78,10 @@ class Reading(TextForm):
         int | None,
         whole("--width", "64", "Parquet, Arrow: numbers in each list of a column of lists.", panel=_READING),
     ] = None
+    person: Annotated[
+        str | None,
+        _reading("--person", "Column that says whose each row is, if people have several.", "COLUMN"),
+    ] = None
     schema: Annotated[
         Path | None,
         _reading(
@@ -130,6 +134,18 @@ class Learning:
             "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
         ),
     ] = None
+    missing: Annotated[
+        str,
+        option(
+            "--missing",
+            "What a missing cell does: 'fill', it counts as the centre; 'zero-row', its whole row counts as zeros.",
+            "RULE",
+            panel=_WHAT,
+        ),
+    ] = "fill"
+    max_rows: Annotated[
+        int, whole("--max-rows", "8", "With --person: rows of a person that are looked at.", panel=_WHAT)
+    ] = 8
     robust: Annotated[
         bool, option("--robust", "Weigh all rows alike: the directions that most people lie near.", panel=_WHAT)
     ] = False

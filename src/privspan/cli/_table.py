@@ -18,8 +18,9 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
+    from privspan.rows.persons import PersonTable
 
-_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines)`")
+_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines|person)`")
 
 
 @contextmanager
@@ -115,6 +116,9 @@ def table_name(file: Path) -> str:
     return "standard input" if file == STDIN else file.name
 
 
-def table_in_words(file: Path, source: RowSource) -> str:
+def table_in_words(file: Path, source: RowSource | PersonTable) -> str:
     """Return the name and the size, which is public."""
-    return f"{table_name(file)}, {source.shape[0]:,} rows, {source.shape[1]:,} columns"
+    from privspan.rows.persons import PersonTable
+
+    who = "persons" if isinstance(source, PersonTable) else "rows"
+    return f"{table_name(file)}, {source.shape[0]:,} {who}, {source.shape[1]:,} columns"

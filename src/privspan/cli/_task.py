@@ -22,8 +22,13 @@ from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release
+from privspan.privacy.persons import by_person, for_persons
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import RowSource
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import is_sparse
+
+Table = RowSource | PersonTable
 
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
 
@@ -51,6 +56,8 @@ class Task(Learning):
         not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None, "--scale": self.scale or None}
         not_exact |= {"--bounds": self.bounds, "--units": self.units, "--around": self.around}
         not_exact |= {"--robust": self.robust or None}
+        if self.missing not in ("fill", "zero-row"):
+            raise Complaint(f"--missing takes 'fill' or 'zero-row'; got {self.missing!r}.")
         only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
         for flag, value in (not_exact if self.exact else only_exact).items():
             if value is not None:
@@ -64,7 +71,13 @@ class Task(Learning):
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
-    def check(self, source: RowSource) -> None:
+    def people(self, source: RowSource) -> Table:
+        """Return the table as it is learnt from: of persons, where the file says whose each row is."""
+        if source.person is None:
+            return source
+        return by_person(source, source.person, 1 if self.exact else self.max_rows, self.seed)
+
+    def check(self, source: Table) -> None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
         n, d = source.shape
         weak = weakness(n, **self._budget())
@@ -74,7 +87,7 @@ class Task(Learning):
         if self.k != "auto" and self.k > min(usable, d):
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
-        if source.is_sparse and (self.exact or not takes_sparse(self.method)):
+        if is_sparse(source) and (self.exact or not takes_sparse(self.method)):
             known = ", ".join(filter(takes_sparse, PCA_METHODS))
             raise Complaint(f"a sparse table takes --method {known}; no --exact.")
         if self.exact:
@@ -102,7 +115,7 @@ class Task(Learning):
         if usable < rank_block_size(most):
             raise Complaint(f"--k auto needs more rows for up to {most} dimensions; add --max-k 2, or --k 1.")
 
-    def rows_to_see(self, source: RowSource) -> float | None:
+    def rows_to_see(self, source: Table) -> float | None:
         """Return about how many rows will be looked at, or None if that tells nothing about the time."""
         if self.exact:
             return None
@@ -111,7 +124,7 @@ class Task(Learning):
         passes = (EVERYDAY if self._settings(source).everyday else named).passes
         return None if passes is None else passes * source.shape[0]
 
-    def run(self, source: RowSource) -> tuple[Release, Plan | None]:
+    def run(self, source: Table) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -122,23 +135,25 @@ class Task(Learning):
                 _console.warn(str(warning.message))
         # What was run costs no more than the decimals that were typed; those are what people want to read.
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
-        return replace(release, cost=cost), plan
+        release = replace(release, cost=cost)
+        return for_persons(release, source) if isinstance(source, PersonTable) else release, plan
 
     def _budget(self) -> dict[str, float]:
         return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}
 
-    def _exact(self, source: RowSource) -> tuple[Release, None]:
+    def _exact(self, source: Table) -> tuple[Release, None]:
         options: dict[str, Any] = {"method": self.method, "affine": self.affine, "decimals": self.decimals}
         names = None if source.names is None else list(source.names)
         release = exact_subspace(source, int(self.k), **self._budget(), **options, names=names, rng=self.seed)  # type: ignore[arg-type]
         return release, None
 
-    def _settings(self, source: RowSource) -> PCASettings:
+    def _settings(self, source: Table) -> PCASettings:
         """Return the choices as the library takes them, public numbers by the positions of columns."""
         options: dict[str, Any] = {"center": self.center, "scale": self.scale, "robust": self.robust}
         declared = {"center": self.around, "scale": self.units, "bounds": self.bounds}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
         options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
+        options |= {"missing": self.missing}
         return PCASettings(self.k, **options)
 
 

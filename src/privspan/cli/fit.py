@@ -77,11 +77,12 @@ def _learn(
     charge.check(task)
     with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, reading) as source:
         tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
-        task.check(source)
-        delivery.source = table_in_words(file, source)
-        shown.now("Learning privately", task.rows_to_see(source))
+        table = task.people(source)
+        task.check(table)
+        delivery.source = table_in_words(file, table)
+        shown.now("Learning privately", task.rows_to_see(table))
         with charge.spending(task) as spending, watching_rows(shown.advance):
-            made = task.run(source)
+            made = task.run(table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"
             delivery.save(*made)

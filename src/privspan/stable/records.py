@@ -68,7 +68,7 @@ def stable_subspace(
     Parameters
     ----------
     X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
-        One person per row. A row with a value that is not finite counts as zero.
+        One person per row. A value that is not finite counts as 0.
     k : int
         Dimension of the subspace.
     epsilon, delta : float

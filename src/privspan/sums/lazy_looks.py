@@ -36,12 +36,16 @@ _SMALL, _FINISH_SMALL = 0.5, 0.2  # residuals, in spreads of the noise, that end
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes."""
+    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes.
+
+    Also the whole second moment that the variances are of, where it was looked at.
+    """
 
     verdict: Verdict
     mean: Array
     mean_noise: float
     passes: int = 1
+    moment: Array | None = None
 
 
 class CentredGauss(Asked):

@@ -56,7 +56,7 @@ def row_lengths(table: object) -> PerRow:
     Parameters
     ----------
     table : (n, d) array, RowSource or PartitionedTable
-        Looked at once.  Rows that are not finite have length zero.
+        Looked at once.  Entries that are not finite count as 0.
     """
     return lengths_of(open_unit_rows(table, keep=False))
 

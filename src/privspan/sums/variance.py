@@ -60,7 +60,7 @@ def explained_variance(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
+        One person per row, centred if variances about the mean are wanted.  Entries that are not finite count as 0.
     subspace : Subspace
         Public or released; an offset is ignored.
     epsilon, delta : float
