@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import typer
 
-from privspan import NotPrivateWarning, PrivatePCA, __version__
+from privspan import NotPrivateWarning, PrivatePCA, Release, __version__
 from privspan.cli import _progress, main
 from privspan.cli.app import app
 from privspan.cli.exits import ExitCode
@@ -1023,6 +1024,27 @@ def test_rows_are_counted_while_an_algorithm_runs() -> None:
     counted = len(seen)
     private_subspace(X, 1, epsilon=1.0, delta=1e-6, method="analyze-gauss", rng=0)
     assert len(seen) == counted
+
+
+def test_people_with_several_rows_are_counted_as_persons(folder: Path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(np.repeat(np.arange(1500), 3))
+    rows = rng.standard_normal((4500, 3)) * [5, 1, 1]
+    write_csv(folder / "visits.csv", ["a", "b", "c", "patient"], np.column_stack([rows, ids]))
+    fit = ["fit", "visits.csv", "--k", "1", *BUDGET, "-o", "visits.npz", "--report", "visits.html", "--seed", "1"]
+    assert main([*fit, "--person", "patient", "--max-rows", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "visits.csv, 1,500 persons, 3 columns" in told
+    release = Release.load("visits.npz")
+    assert release.cost.neighbours == "replace-one-person"
+    assert release.parameters["n"] == 1500
+    assert release.parameters["max_rows"] == 2
+    page = Path("visits.html").read_text("utf-8")
+    assert "The number of persons is public" in page
+    assert "groups=ids, max_rows=2" in page
+    assert "--person COLUMN --max-rows 2" in page
+    assert not re.search("4,?500", told + page)
+    assert main(["transform", "visits.npz", "visits.csv", "-o", "scores.csv", "--person", "patient"]) == 0
 
 
 def test_transform_fills_gaps_with_the_centre_as_the_library_does(folder: Path, capsys) -> None:

@@ -18,6 +18,7 @@ from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.rows import RowSource
+    from privspan.rows.persons import PersonTable
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Declared:
     flag: str
     values: dict[str, Any]
 
-    def placed(self, source: RowSource) -> dict[int, Any]:
+    def placed(self, source: RowSource | PersonTable) -> dict[int, Any]:
         """Return the same by the positions of columns, or complain about one that the table does not have."""
         d, names = int(source.shape[1]), source.names
         if "" in self.values:

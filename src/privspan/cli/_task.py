@@ -85,7 +85,8 @@ class Task(Learning):
             _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
         if self.k != "auto" and self.k > min(usable, d):
-            limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} rows"
+            what = "persons" if isinstance(source, PersonTable) else "rows"
+            limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} {what}"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
         if is_sparse(source) and (self.exact or not takes_sparse(self.method)):
             known = ", ".join(filter(takes_sparse, PCA_METHODS))
@@ -122,7 +123,8 @@ class Task(Learning):
         # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
         named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
         passes = (EVERYDAY if self._settings(source).everyday else named).passes
-        return None if passes is None else passes * source.shape[0]
+        width = source.width if isinstance(source, PersonTable) else 1
+        return None if passes is None else passes * source.shape[0] * width
 
     def run(self, source: Table) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""

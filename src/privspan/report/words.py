@@ -148,7 +148,7 @@ def program(release: Release, k: int | None) -> str | None:
 def command(release: Release, k: int | None) -> str | None:
     """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
     method = about_method(release.method)
-    if method.command is None or release.cost.neighbours == PERSONS:  # which the command does not take
+    if method.command is None:
         return None
     by_vote = (
         "n_components" in release.extras and "share" not in release.parameters
@@ -160,6 +160,8 @@ def command(release: Release, k: int | None) -> str | None:
     ]
     if release.parameters.get("centring") == "none":
         options.append("--no-center")
+    if release.cost.neighbours == PERSONS:
+        options.append(f"--person COLUMN --max-rows {release.parameters['max_rows']}")
     parts = ["privspan fit table.csv", f"--k {chosen}", budget, method.command, *options]
     return " ".join([*filter(None, parts), "\\\n    -o subspace.npz --report report.html"])
 
