@@ -21,6 +21,7 @@ extensions = [
     "numpydoc",
     "guarantee_section",
     "remaining_modules",
+    "tutorial_notebook",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -48,6 +49,7 @@ html_title = "privspan"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system says
 html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
@@ -72,8 +74,8 @@ sphinx_gallery_conf = {
 # The badges of the front door say what was counted, not what was typed.
 _audits = json.loads((HERE / "_static" / "audit.json").read_text("utf-8"))
 _faults = (HERE / "explanation" / "planted-faults.md").read_text("utf-8").split("\n## ")[0]
+_caught = len(re.findall(r"^\| (?!fault|---)", _faults, flags=re.M))
 myst_substitutions = {
-    "audits": _audits["audits"],
-    "refuted": _audits["refuted"],
-    "faults": len(re.findall(r"^\| (?!fault|---)", _faults, flags=re.M)),
+    "audited": f"{{bdg-success}}`{_audits['audits']} audits, {_audits['refuted']} refuted`",
+    "faulted": f"{{bdg-success}}`{_caught} planted faults, all caught`",
 }

@@ -1,7 +1,8 @@
 """Run the README's first example as printed, and keep its picture for the README and the site.
 
 Run ``python benchmarks/scripts/first_picture.py``: it prints what the example prints and how long it took, picture
-included, and replaces ``docs/_static/couples.png``. The noise is drawn afresh each time. ``--quick`` keeps the old one.
+included, and replaces ``docs/_static/couples.png``. The noise is drawn afresh each time; ``--quick`` keeps the old
+picture.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 Can people's ancestry be mapped without showing anyone's genome?
 ================================================================
 
-The first components of genomes are a map of where ancestors lived; nearly every genetic study starts with it. Here are
-2,504 people of the 1000 Genomes project (a public table), each with 127 markers: how many of the two letters, 0, 1 or 2,
-are not those of the reference genome.
+The first components of genomes are a map of where ancestors lived; nearly every genetic study starts with it. Here
+are 2,504 people of the 1000 Genomes project (a public table), each with 127 markers: how many of the two letters,
+0, 1 or 2, are not those of the reference genome.
 """
 
 # %%
@@ -20,8 +20,8 @@ people = ps.datasets.load("ancestry")
 print(people.values.shape, *people.columns[:4], "…")
 
 # %%
-# That a marker lies between 0 and 2 is public knowledge, so we say so: the search for units and centre then costs less.
-# No seed is given, so what is released is private.
+# That a marker lies between 0 and 2 is public knowledge, so we say so: the search for units and centre then costs
+# less. No seed is given, so what is released is private.
 model = ps.PrivatePCA(2, epsilon=3.0, delta=1e-6, bounds=(0, 2)).fit(people.values)
 print(model.release_.headline)
 print(model.release_.cost)

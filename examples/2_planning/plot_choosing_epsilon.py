@@ -2,8 +2,8 @@
 How small can ε be?
 ===================
 
-A smaller ε hides people better and blurs the answer more. How much more depends on the table, and a plan says it before
-any budget is spent. Here are 5,634 couples with their ages, schooling, hours and earnings.
+A smaller ε hides people better and blurs the answer more. How much more depends on the table, and a plan says it
+before any budget is spent. Here are 5,634 couples with their ages, schooling, hours and earnings.
 """
 
 # %%
@@ -24,8 +24,8 @@ epsilons = np.geomspace(0.03, 10, 12)
 planned = [ps.plan(n, d, 2, epsilon=epsilon, delta=1e-6, center=True).error for epsilon in epsilons]
 
 # %%
-# Then we do what nobody may do with private data: fit at every ε, several times, and look at the truth. One fit at one ε
-# is what the promise is for; all the fits of this page together would cost more than 60.
+# Then we do what nobody may do with private data: fit at every ε, several times, and look at the truth. One fit at
+# one ε is what the promise is for; all the fits of this page together would cost more than 60.
 covariance = np.cov(couples.T)
 best = PCA(2).fit(couples).explained_variance_.sum()
 captured, said = [], []
@@ -48,7 +48,7 @@ right.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# What the numbers promise: somebody who knows all other couples, and that yours is one of two, names the right one with
-# at most this chance.
+# What the numbers promise: somebody who knows all other couples, and that yours is one of two, names the right one
+# with at most this chance.
 for epsilon in (0.1, 0.3, 1.0, 3.0):
     print(f"ε = {epsilon:<4g} at most {np.exp(epsilon) / (1 + np.exp(epsilon)):.0%}, where guessing gives 50%")

@@ -27,11 +27,13 @@ print(f"{len(table):,} rows: predicted error {plan.error:.2g}")
 print(f"for an error of 0.2: about {plan.needed_n(0.2):,} rows")
 
 # %%
-# A plan is for ideal data: bell-shaped, and with little besides the components. Flights are neither: some are a day late,
-# and their fourth component is nearly as large as the third. Whoever knows the latter tells the plan, with ``gamma``.
+# A plan is for ideal data: bell-shaped, and with little besides the components. Flights are neither: some are a day
+# late, and their fourth component is nearly as large as the third. Whoever knows the latter tells the plan, with
+# ``gamma``.
 #
-# And what happens: samples of the flights, three of each size. The variance that is captured, out of what the best three
-# components of all flights hold, is what most uses of a PCA live on; it comes well before the last direction is right.
+# And what happens: samples of the flights, three of each size. The variance that is captured, out of what the best
+# three components of all flights hold, is what most uses of a PCA live on; it comes well before the last direction
+# is right.
 covariance = np.cov(table.T)
 best = PCA(k).fit(table).explained_variance_.sum()
 sizes = np.array([300, 600, 1_200, 2_500, 5_000, 10_000, 20_000, 32_735])

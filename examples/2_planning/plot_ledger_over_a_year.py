@@ -42,8 +42,8 @@ for month, answer in answers.items():
     print(f"{month}  {answer}")
 
 # %%
-# October wanted more than was left and was refused; November asked for less and got it; after that nothing is left, which
-# is what the limit is for. Only what the ledger allowed counts.
+# October wanted more than was left and was refused; November asked for less and got it; after that nothing is left,
+# which is what the limit is for. Only what the ledger allowed counts.
 account = ledger.account("survey")
 print("spent:", account.spent, " left:", account.left)
 

@@ -2,13 +2,13 @@
 Does it matter where the rows are?
 ==================================
 
-A table may be spread over the machines of a cluster, as a Dask array or dataframe. Rows stay where they are: totals come
-back, and the noise is added here. So the answer must not depend on who did the adding.
+A table may be spread over the machines of a cluster, as a Dask array or dataframe. Rows stay where they are: totals
+come back, and the noise is added here. So the answer must not depend on who did the adding.
 """
 
 # %%
-# 60,000 people in 40 columns, cut into 1, 4 and 12 partitions. The seed is there to compare results bit by bit, and makes
-# them *not* private; leave ``rng`` out when the records are real.
+# 60,000 people in 40 columns, cut into 1, 4 and 12 partitions. The seed is there to compare results bit by bit, and
+# makes them *not* private; leave ``rng`` out when the records are real.
 import dask
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -34,8 +34,9 @@ with dask.config.set(scheduler="synchronous"):  # on a cluster: Client("tcp://â€
         print(f"{name:<14} error {error:.2g}   the same bits as at home: {identical}")
 
 # %%
-# How far the answers for different cuts lie from one another and from the truth, in degrees of the largest angle. One seed
-# is one noise, so the cut changes nothing but rounding, in the tenth digit; what remains is the noise of privacy.
+# How far the answers for different cuts lie from one another and from the truth, in degrees of the largest angle.
+# One seed is one noise, so the cut changes nothing but rounding, in the tenth digit; what remains is the noise of
+# privacy.
 names = [*cuts, "the truth"]
 found = [*(release.subspace for release in releases.values()), truth]
 angles = np.array([[np.degrees(np.arcsin(min(a.distance(b), 1.0))) for b in found] for a in found])

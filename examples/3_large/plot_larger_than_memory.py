@@ -2,12 +2,13 @@
 What if the table does not fit in memory?
 =========================================
 
-Open the file instead of loading it: rows are read in pieces, and a table of any length needs the memory of a few pieces.
+Open the file instead of loading it: rows are read in pieces, and a table of any length needs the memory of a few
+pieces.
 """
 
 # %%
-# A file of 100,000 people and 50 columns, with three directions that matter. ``open_rows`` reads its first bytes only, and
-# any function takes what it returns. Parquet, Arrow, Zarr and AnnData files work the same way.
+# A file of 100,000 people and 50 columns, with three directions that matter. ``open_rows`` reads its first bytes
+# only, and any function takes what it returns. Parquet, Arrow, Zarr and AnnData files work the same way.
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -29,8 +30,9 @@ with tempfile.TemporaryDirectory() as folder:
     del rows
 
 # %%
-# To see what it takes we need larger tables than a page like this should write to a disk. These are stored nowhere: every
-# row is made up when it is asked for, 200 columns of ±1 near a subspace of four dimensions, up to 1.6 GB of numbers.
+# To see what it takes we need larger tables than a page like this should write to a disk. These are stored nowhere:
+# every row is made up when it is asked for, 200 columns of ±1 near a subspace of four dimensions, up to 1.6 GB of
+# numbers.
 sizes, tables, needs = [60_000, 250_000, 700_000, 1_000_000], [], []
 for n in sizes:
     endless, _ = ps.datasets.sign_subspace(n, 200, 4, rng=0)
@@ -41,8 +43,8 @@ for n in sizes:
     tables.append(n * 200 * 8 / 1e6)
 
 # %%
-# Up to a gigabyte the rows are kept between passes, because that is faster. Beyond it they are read again each time, and
-# the memory does not depend on the length of the table any more.
+# Up to a gigabyte the rows are kept between passes, because that is faster. Beyond it they are read again each
+# time, and the memory does not depend on the length of the table any more.
 figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 places = np.arange(len(sizes))
 axes.bar(places - 0.2, tables, 0.38, color="0.8", label="the table, in float64")

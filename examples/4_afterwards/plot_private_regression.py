@@ -2,8 +2,9 @@
 What is a year of school worth?
 ===============================
 
-A regression of wages on schooling and experience, from 28,155 people of the American population survey of 1988, without
-telling anybody's wage: least squares from noisy second moments, where everything that it releases costs one budget.
+A regression of wages on schooling and experience, from 28,155 people of the American population survey of 1988,
+without telling anybody's wage: least squares from noisy second moments, where everything that it releases costs one
+budget.
 """
 
 # %%
@@ -37,7 +38,8 @@ fits = {
 }
 
 # %%
-# Dots are private fits, the line is least squares without privacy. Already at ε = 0.3 one can tell what school is worth.
+# Dots are private fits, the line is least squares without privacy. Already at ε = 0.3 one can tell what school is
+# worth.
 figure, panels = plt.subplots(1, 4, figsize=(10.5, 3.4), layout="constrained")
 for number, axes in enumerate(panels):
     axes.axhline(truth[number], color="0.4", lw=1)

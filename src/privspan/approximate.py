@@ -118,7 +118,8 @@ def approximate_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data; no assumption is made but that each person contributes one row. An abstention costs the same.
-    Proof: docs/explanation/approximate-case.md, and docs/explanation/choosing-k.md for ``k="auto"``.
+    With `groups`, for replacing one person. Proof: docs/explanation/approximate-case.md, and
+    docs/explanation/choosing-k.md for ``k="auto"``, docs/explanation/several-rows.md for persons.
 
     Examples
     --------

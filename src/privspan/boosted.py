@@ -82,7 +82,8 @@ def boosted_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data. The accuracy holds whenever every part is within alpha/3 of the true subspace with probability at least
-    0.7. Proof: docs/explanation/boosted.md.
+    0.7. With `groups`, for replacing one person. Proof: docs/explanation/boosted.md,
+    docs/explanation/several-rows.md.
     """
     budget = Budget(epsilon, delta)
     table = as_rows_input(X, accept_sparse=False)

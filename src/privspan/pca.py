@@ -176,7 +176,8 @@ def private_pca(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
-    parameters are public.  Assumed: each person is one row, and `rng` is None.
+    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
+    person; their number is public, that of rows is not (docs/explanation/several-rows.md).
     Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
 
     Examples

@@ -311,17 +311,18 @@ def _preference(one: Plan) -> float:
 
 
 def _reason(chosen: Plan, setting: _Setting) -> str:
-    tail = f"in each direction off the subspace {chosen.gamma:.3g} times the spread along it"
+    tail = f"{chosen.gamma:.3g} times the spread that they have along it"
     if not chosen.assumed:
+        said = f"Off the subspace, records were said to have {tail}, in every direction"
         if not setting.may_look:
-            return f"Records were said to have {tail}: too far off for stable leverage to pay off."
+            return f"{said}: too much for stable leverage to pay off."
         then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
-        fall = "with the adaptive algorithm to fall back on"
-        return f"Records were said to have {tail}, so stable leverage looks first{then}, {fall}."
-    supposed = f"How close is not known beforehand; the errors suppose {tail}."
+        return f"{said}, so stable leverage looks first{then}, with the adaptive algorithm to fall back on."
+    supposed = f"How far off it they lie is not known beforehand; the errors suppose {tail}, in every direction."
     if not setting.may_look:
         return f"Stable leverage could not pay off, however close to a subspace records lie. {supposed}"
-    return f"A private question tells whether records lie so close that stable leverage looks first. {supposed}"
+    asked = "A private question tells whether records lie so close to a subspace that stable leverage looks first."
+    return f"{asked} {supposed}"
 
 
 def _advice(useless: Plan, setting: _Setting) -> str:

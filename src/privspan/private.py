@@ -273,8 +273,9 @@ def private_subspace(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
-    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.
-    Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md.
+    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.  With `groups`, for
+    replacing one person; their number is public, that of rows is not.
+    Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md, docs/explanation/several-rows.md.
 
     Examples
     --------

@@ -174,7 +174,6 @@ def heavier_weight(patch):
     patch.setattr(module, "deflated_vectors", lambda matrix, k, weight, *rest: draw(matrix, k, 1.2 * weight, *rest))
 
 
-
 def looser_release(patch):
     def loose(margin, epsilon, delta, bits, release="optimal"):
         return selection.releases(margin, 1.5 * epsilon, delta, bits, release)

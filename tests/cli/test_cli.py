@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import typer
 
-from privspan import __version__
+from privspan import NotPrivateWarning, PrivatePCA, __version__
 from privspan.cli import _progress, main
 from privspan.cli.app import app
 from privspan.cli.exits import ExitCode
@@ -822,7 +822,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert "captured   about 100 %" in said
     assert "of the variance (private estimate)" in said
     (first,) = [line for line in said.splitlines() if line.startswith("1 ")]
-    assert first.count("+") + first.count("-") == 2
+    assert first.count("±") == 3  # of the variance, and of two loadings
     assert main(["show", str(fitted / "a.npz"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["subspace"]["dimension"] == 2
@@ -830,6 +830,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert shown["release"]["extras"]["captured_variance"] > 0.9
     assert len(shown["release"]["extras"]["mean_std"]) == len(shown["mean"]) == 4
     assert len(shown["components"][0]["loadings"]) == 4
+    assert all(0.0 < one["std"] < 0.2 for one in shown["components"][0]["loadings"])
 
 
 def test_show_of_a_bare_subspace(folder: Path, capsys) -> None:
@@ -1022,3 +1023,15 @@ def test_rows_are_counted_while_an_algorithm_runs() -> None:
     counted = len(seen)
     private_subspace(X, 1, epsilon=1.0, delta=1e-6, method="analyze-gauss", rng=0)
     assert len(seen) == counted
+
+
+def test_transform_fills_gaps_with_the_centre_as_the_library_does(folder: Path, capsys) -> None:
+    rows = np.random.default_rng(0).normal(size=(2_000, 3)) * [3.0, 1.0, 1.0] + 5.0
+    with pytest.warns(NotPrivateWarning):
+        model = PrivatePCA(1, epsilon=1.0, delta=1e-6, scale={0: 2.0}, random_state=0).fit(rows)
+    model.release_.save("centred.npz")
+    rows[4, 1] = np.nan
+    np.save("gappy.npy", rows)
+    assert main(["transform", "centred.npz", "gappy.npy", "-o", "scores.npy"]) == 0
+    np.testing.assert_allclose(np.load("scores.npy"), model.transform(rows), atol=1e-9)
+    assert np.isfinite(np.load("scores.npy")).all()

@@ -98,7 +98,7 @@ def test_a_pipeline_with_a_classifier_is_validated_and_told_of_once(table):
     """One warning for all folds and steps, whatever scikit-learn does with the filters in between."""
     _base._tell_that_rows_are_not_private.cache_clear()
     y = table[:, 0] > 3.0
-    pipeline = make_pipeline(ps.PrivateStandardScaler(**BUDGET), ps.PrivatePCA(4, **BUDGET), LogisticRegression())
+    pipeline = make_pipeline(ps.PrivateStandardScaler(**BUDGET), ps.PrivatePCA(6, **BUDGET), LogisticRegression())
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         scores = cross_val_score(pipeline, table, y, cv=3)

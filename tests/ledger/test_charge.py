@@ -192,7 +192,7 @@ class Deadly(RowSource):
     def _take(self, numbers):
         os.kill(os.getpid(), signal.SIGKILL)
 
-ps.PrivatePCA(2, epsilon=0.5, delta=1e-6, ledger=sys.argv[1]).fit(Deadly())
+ps.private_mean(Deadly(), epsilon=0.5, delta=1e-6, ledger=sys.argv[1])
 """
 
 
@@ -248,6 +248,7 @@ def test_a_seeded_run_is_charged_and_marked(tmp_path: Path) -> None:
     assert [entry.what for entry in entries(path)] == ["private_pca, k = 2, seeded and so not private"]
 
 
+@pytest.mark.slow
 def test_the_ledger_changes_no_bit_of_the_result(tmp_path: Path) -> None:
     for call in CALLS.values():
         plain, charged = call(X, **PLENTY, rng=0), call(X, **PLENTY, rng=0, ledger=tmp_path / "b.json")

@@ -121,6 +121,21 @@ def test_scores_are_those_of_transform(scale):
     assert spreads == pytest.approx(3.0 * np.sqrt(model.explained_variance_[[2, 0]]))
 
 
+def test_gaps_count_as_the_centre_as_they_do_in_transform():
+    X = clusters(4_000)
+    X[:2_000, 1], X[7] = np.nan, np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ps.PrivatePCA(2, epsilon=1e3, delta=1e-6, scale={1: 3.0}, random_state=0).fit(X)
+        made = ps.private_score_map(X, model, epsilon=1e4, delta=1e-6, bins=16, rng=0)
+    scores = model.transform(X)
+    assert np.isfinite(scores).all()
+    np.testing.assert_allclose(scores[7], 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.transform(sparse.csr_array(X)), scores, atol=1e-9)
+    expected, *_ = np.histogram2d(*scores.T, bins=made.edges)
+    assert np.abs(made.counts - expected).sum() <= 0.01 * len(X)
+
+
 def test_two_clusters_are_seen_and_the_gap_between_them():
     X = clusters(2_000)
     release = ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0)
@@ -153,6 +168,15 @@ def test_every_container_gives_the_same_map(tmp_path):
     np.testing.assert_allclose(
         thin.counts, ps.private_score_map(X, PLANE, **BUDGET, ranges=SQUARE, bins=5, rng=0).counts, atol=1e-9
     )
+
+
+def test_of_persons_with_several_rows_one_is_counted():
+    """Their numbers of rows show nowhere: a person with a hundred rows has one cell, like everybody."""
+    X, many = clusters(500), np.repeat([0, *range(1, 401)], [100, *[1] * 400])
+    made = ps.private_score_map(X, PLANE, epsilon=1e4, delta=1e-6, ranges=((0, 40), (-30, 30)), groups=many, rng=0)
+    assert made.n == 401
+    assert made.counts.sum() + made.outside == pytest.approx(401, abs=5)
+    assert made.cost.neighbours != "replace-one"
 
 
 # --- Post-processing -------------------------------------------------------------------------------------

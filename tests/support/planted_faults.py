@@ -32,16 +32,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exact_oracle import printed_algorithm, scores
+from person_neighbours import neighbours, spent_between
 from scipy import sparse
 from stable_attacks import hidden_rows
 
 import privspan.audit.domains as domains
-from privspan import Subspace, approximate, baselines, exact_subspace, private_mean, private_scales, private_score_map
+from privspan import (
+    Subspace,
+    approximate,
+    baselines,
+    exact_subspace,
+    private_mean,
+    private_scales,
+    private_score_map,
+    private_subspace,
+)
 from privspan._lib import entry, frames, strict_json
+from privspan._lib.charge import Charge
 from privspan.approximate import approximate_subspace
 from privspan.audit import Task, run_task, scalar_audit, tasks
 from privspan.audit.releases import released_numbers
-from privspan.audit.replay import spent_by
+from privspan.audit.replay import ReplayError, spent_by
 from privspan.audit.tables import last_replaced, moment_pairs, near_axis
 from privspan.backends import dask_tables
 from privspan.blocks import histogram, rank
@@ -50,14 +61,16 @@ from privspan.exact import exact
 from privspan.exact import search as exact_search
 from privspan.exact.arithmetic import rational_form
 from privspan.ledger import DamagedLedgerError, Ledger
-from privspan.privacy import Budget, compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, selection
+from privspan.privacy import Budget, compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, persons, selection
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
-from privspan.rows import UnreadableFileError, open_rows
+from privspan.rows import RowSource, UnreadableFileError, open_rows
 from privspan.rows import arrays as array_files
 from privspan.rows import unit as unit_rows
 from privspan.rows.files import parquet as parquet_files
 from privspan.rows.files import text as text_files
+from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
+from privspan.rows.persons import Belongings, PersonTable, PersonValues
 from privspan.rows.unit import Rows
 from privspan.stable import certificate as leverage_certificate
 from privspan.stable import choice, course, near
@@ -74,6 +87,7 @@ from privspan.sums import (
     everyday,
     lazy_gauss,
     lazy_looks,
+    lifts,
     localised,
     looks,
     mean,
@@ -959,6 +973,34 @@ def two_names(patch):
     patch.setattr(Ledger, "_refuse_second_name", lambda ledger, descriptor: None)
 
 
+class Struck(RowSource):
+    """Rows whose first reader is struck down."""
+
+    shape, dtype = (400, 2), np.dtype(float)
+
+    def _take(self, numbers):
+        raise SystemExit
+
+
+def runs_for_nothing() -> bool:
+    """Tell whether a call that has begun to look at the data, and then dies, has spent nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/budget.json")
+        with contextlib.suppress(SystemExit):
+            private_mean(Struck(), epsilon=EPSILON, delta=SMALL_DELTA, ledger=ledger)
+        return ledger.account("people").spent.epsilon == 0.0
+
+
+@fault("a charge written after the run", runs_for_nothing)
+def charged_late(patch):
+    def finished(self, result):
+        begin(self)
+
+    begin = Charge.begin
+    patch.setattr(Charge, "begin", lambda self: None)
+    patch.setattr(Charge, "finished", finished)
+
+
 # ---- Files -----------------------------------------------------------------------------------------------------
 
 
@@ -1133,3 +1175,140 @@ def shared_noise(patch):
         return [level for _ in mus]
 
     patch.setattr(lazy_looks, "shared_levels", joint)
+
+
+# ---- Several rows a person -------------------------------------------------------------------------------------
+
+
+def persons_refuted() -> bool:
+    """Replay a mean and a subspace on data sets that differ in a person, with 1 row or with 500."""
+    pair = neighbours(300, 3)
+    return replay_refuted(mean_of_persons, pair) or replay_refuted(subspace_of_persons, pair)
+
+
+def replay_refuted(run: Callable[..., Any], pair: Any) -> bool:
+    try:
+        spent, one, other = spent_between(run, pair)
+    except ReplayError:
+        return True
+    told = [repr((made, getattr(made, "parameters", None))) for made in (one, other)]
+    return spent > mu_from_budget(1.0, 1e-6) ** 2 * (1 + 1e-9) or told[0] != told[1]
+
+
+def mean_of_persons(rows, ids):
+    return private_mean(rows, groups=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=0)
+
+
+def subspace_of_persons(rows, ids):
+    return private_subspace(rows, 1, groups=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=0)
+
+
+def places_refuted() -> bool:
+    """Audit where somebody else stands, when the first of three persons becomes one with another id."""
+    rows = np.arange(3.0)[:, None]
+    pair = np.array(["a", "b", "c"]), np.array(["z", "b", "c"])
+
+    def place(ids, rng):
+        return {"place": float(np.argmax(persons.by_person(rows, ids, 1, rng).rows[:][:, 0] == 1.0))}
+
+    return refuted(place, pair)
+
+
+@fault("persons in the order of their ids", places_refuted)
+def order_of_ids(patch):
+    def by_code(codes):
+        order = np.argsort(codes, kind="stable")
+        return Belongings(order, np.arange(len(codes)), np.ones(len(codes), dtype=np.intp))
+
+    patch.setattr(persons, "belongings", by_code)
+    patch.setattr(persons, "secret_order", lambda n, bits: np.arange(n))
+
+
+def touched_chunks(rows: Any, others: Any) -> int:
+    """Return how many chunks of persons differ between two tables."""
+    sums_of = [list(open_unit_rows(table).map_chunks(lambda piece: piece.sum(axis=0))) for table in (rows, others)]
+    return sum(not np.array_equal(*pair) for pair in zip(*sums_of, strict=True))
+
+
+def borders_refuted() -> bool:
+    """Replace each of some persons: more than one chunk changes."""
+    rows, width = np.ones((3 * 3000, 2)), 3
+    changed = []
+    for person in (0, 1023, 1024, 1365, 2730, 2999):
+        other = rows.copy()
+        other[person * width : (person + 1) * width] = [1.0, -1.0]
+        tables = (PersonTable(table, width, np.arange(9000), table, 9000) for table in (rows, other))
+        changed.append(touched_chunks(*tables))
+    return max(changed) > 1
+
+
+@fault("chunks of persons cut by rows", borders_refuted)
+def cut_by_rows(patch):
+    patch.setattr(unit_rows, "whole_persons", lambda rows, grain: rows)
+
+
+def others_refuted() -> bool:
+    """Compare the slots of everybody else, one by one."""
+    slots = []
+    for people in neighbours(60, 2):
+        with people.coupled():
+            slots.append(persons.by_person(people.rows, people.ids, 4, 0).rows[:].reshape(60, -1))
+    return bool(np.count_nonzero((slots[0] != slots[1]).any(axis=1)) > 1)
+
+
+@fault("a draw for each row of a person", others_refuted)
+def draws_that_shift(patch):
+    sound = persons.slotted
+
+    def shifting(table, declared, owned, places, draws, width):
+        drawn = np.random.default_rng(0).random(len(owned.order))
+        ends = np.cumsum(owned.counts[places])
+        return sound(table, declared, owned, places, drawn[ends - 1], width)
+
+    patch.setattr(persons, "slotted", shifting)
+
+
+@fault("rows of a person added up", persons_refuted)
+def not_averaged(patch):
+    def added(self, function, *known, finish=None):
+        return self.slots.map_chunks(function, *(values.slots for values in known), finish=finish)
+
+    patch.setattr(PersonRows, "map_chunks", added)
+
+
+def lift_refuted() -> bool:
+    """Look at a person of 400 rows, one of which a look shortens to nothing."""
+    width, square = 400, looks.CONSTANT**2
+    rows = np.eye(width, width + 1) * math.sqrt(1.0 - square**2)
+    rows[0], rows[:, -1] = 0.0, np.where(np.arange(width), -square, 1.0)
+    opened = open_unit_rows(PersonTable(rows, width, np.arange(width), rows, width))
+    factors = PersonValues((np.arange(width) > 0).astype(float), width)
+    gram = looks.AugmentedGram(opened, [factors], lift=lifts.person_lift(opened, looks.CONSTANT))
+    (total,) = gram.products(None)
+    return bool(np.linalg.norm(total) > gram.size)
+
+
+@fault("a lift for rows that nothing shortens", lift_refuted)
+def lift_of_unit_rows(patch):
+    patch.setattr(lifts, "_largest", lambda inner, square: inner)
+
+
+@fault("as many slots as somebody has rows", persons_refuted)
+def slots_for_the_longest(patch):
+    sound = persons.slotted
+
+    def as_needed(table, declared, owned, places, draws, width):
+        return sound(table, declared, owned, places, draws, min(width, int(owned.counts.max())))
+
+    patch.setattr(persons, "slotted", as_needed)
+
+
+@fault("rows counted in place of persons", persons_refuted)
+def number_of_rows(patch):
+    sound = persons.for_persons
+
+    def counting(release, table):
+        told = sound(release, table)
+        return replace(told, parameters={**told.parameters, "n": table.read}) if hasattr(told, "parameters") else told
+
+    patch.setattr(persons, "for_persons", counting)

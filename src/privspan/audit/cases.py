@@ -7,6 +7,7 @@ abstention, an outlier that becomes an inlier, weights on the slope, a zero row 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 from privspan import baselines
 from privspan.approximate import approximate_subspace
 from privspan.audit.registry import EPSILON, Case, add, register
+from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
     line_pairs,
     mean_pairs,
     moment_pairs,
     near_axis_pairs,
+    persons_pairs,
     ramp_pair,
     rank_pairs,
     regression_pairs,
@@ -160,3 +163,19 @@ add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, cen
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.
 _pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}
 add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options)
+
+# ---- Several rows a person ---------------------------------------------------------------------------------------
+
+
+def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
+    """Run an algorithm on a table whose last column says whose each row is."""
+
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
+        return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
+
+    return run
+
+
+add("private_mean (persons)", of_persons(private_mean), persons_pairs(mean_pairs()), share=0.5, norm_bound=1.0)
+add("private_subspace (persons)", of_persons(private_subspace), persons_pairs(moment_pairs()), 1, share=0.25)
+add("private_pca (persons)", of_persons(private_pca), persons_pairs(moment_pairs(padding=5)), 1, share=0.15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -186,3 +187,23 @@ def sketch_pair(direction: Array) -> Pair:
     least = min(1.0, 1.0000001 / length)  # so that the sketch has length 1, and is not made shorter
     rows = [sign * least * along + np.sqrt(1.0 - least**2) * across for sign in (1.0, -1.0)]
     return last_replaced(np.zeros((1, len(along))), *(tuple(row.tolist()) for row in rows))
+
+
+# ---- Persons with several rows ------------------------------------------------------------------------------------
+
+
+def persons_pairs(pairs: Mapping[str, Pair], rows: int = 500) -> dict[str, Pair]:
+    """Return neighbours that differ in a person, with ids in the last column, from those that differ in a record.
+
+    In the first table everybody has one row. In the second the last person has so many, alike, at both ends of the
+    table, and an id that comes before the others.
+    """
+    return {f"{name}, {rows} times": _persons_pair(*pair, rows) for name, pair in pairs.items()}
+
+
+def _persons_pair(first: Array, second: Array, rows: int) -> Pair:
+    ids = np.arange(float(len(first)))
+    mine = np.append(second[-1], -7.0)  # (d + 1,)
+    front, back = np.tile(mine, (rows // 2, 1)), np.tile(mine, (rows - rows // 2, 1))
+    others = np.column_stack([second, ids])[:-1]
+    return np.column_stack([first, ids]), np.vstack([front, others, back])

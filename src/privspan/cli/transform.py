@@ -62,7 +62,7 @@ def transform(
         writer = _WRITERS[".csv" if to_stdout else output.suffix.lower()]
         target = _stdout() if to_stdout else whole_file(output, overwrite=overwrite)
         with target as handle, writer(handle, source.shape[0], found) as write:
-            for coordinates in _coordinates(source, found, _units(saved)):
+            for coordinates in _coordinates(source, saved):
                 write(coordinates)
                 shown.advance(len(coordinates))
     _console.warn("these coordinates are not private: they show one row per person. Do not publish them.")
@@ -71,22 +71,23 @@ def transform(
         _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
 
 
-def _units(saved: SavedRelease) -> Any:
-    """Return what the columns were divided by before the subspace was learnt, (d,) or one number."""
-    return 1.0 if saved.release is None else saved.release.extras.get("scale", 1.0)
-
-
-def _coordinates(source: RowSource, subspace: Subspace, units: Any) -> Iterator[NDArray[np.float64]]:
-    """Yield the coordinates piece by piece, (rows, k)."""
+def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.float64]]:
+    """Yield the coordinates piece by piece, (rows, k); in a private PCA a gap counts as the centre, as in its fit."""
     import numpy as np
 
+    from privspan.rows.gaps import filled
+
+    subspace, released = saved.subspace, {} if saved.release is None else saved.release.extras
+    units: Any = released.get("scale", 1.0)  # what columns were divided by before the subspace was learnt
+    centre: Any = released.get("mean")
     n, d = source.shape
     shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
     basis = subspace.basis / np.reshape(units, (-1, 1))  # (d, k)
     step = max(1, _PIECE_ENTRIES // d)
     for start in range(0, n, step):
         with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
-            yield np.asarray(source[start : start + step].astype(np.float64) @ basis - shift)
+            rows = source[start : start + step].astype(np.float64)
+            yield np.asarray((rows if centre is None else filled(rows, centre)) @ basis - shift)
 
 
 @contextmanager

@@ -85,8 +85,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n_samples, n_features) array-like, RowSource, or Dask array or dataframe
-            One person per row. A memory map or a :class:`privspan.rows.RowSource` is read in pieces; a Dask table
-            stays where it is.
+            One person per row, unless there are `groups`. A memory map or a :class:`privspan.rows.RowSource` is read
+            in pieces; a Dask table stays where it is.
         y : ignored
             Present for the scikit-learn interface.
         groups : (n_samples,) array-like or str, optional
@@ -104,9 +104,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.id_column_ = groups if isinstance(groups, str) else None
         declared = X if persons is None else persons.declared
         X = partitioned(declared)
-        fewest = (
-            2 if persons is None else 1
-        )  # how many rows persons have is not told; two persons are asked for later
+        fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
         if isinstance(X, RowSource | PartitionedTable):
             as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
             self._remember_columns(X)

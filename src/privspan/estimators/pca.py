@@ -17,6 +17,7 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.columns import PublicBounds, PublicNumbers
+from privspan.rows.gaps import filled
 from privspan.sums.scales import NoSpreadWarning
 
 
@@ -98,7 +99,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns and all parameters
-    are public. ``transform`` of private rows is not private. Proof: ``docs/explanation/planning.md``.
+    are public. With `groups`, for replacing one person; their number is public, that of rows is not. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -174,6 +176,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         if self.whiten and not (self.explained_variance_ > 0.0).all():  # nor where it is NaN
             message = "Scores along components without a measurable variance are not whitened."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
+
+    def _coordinates(self, X: Any) -> Any:
+        return super()._coordinates(filled(X, self.mean_))  # a gap counts as the centre, as it does in `fit`
 
     def _centre(self) -> Any:
         return self.mean_

@@ -78,8 +78,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns, declared types and
-    all parameters are public. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/column-scales.md``.
+    all parameters are public. With `groups`, for replacing one person; their number is public, that of rows is not.
+    ``transform`` of private rows is not private. Proof: ``docs/explanation/column-scales.md``,
+    ``docs/explanation/several-rows.md``.
 
     Examples
     --------

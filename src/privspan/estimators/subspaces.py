@@ -56,8 +56,8 @@ class ExactSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/exact-case.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/exact-case.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -127,8 +127,8 @@ class ApproximateSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/planning.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples
     --------
@@ -199,8 +199,8 @@ class BoostedSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row. ``transform`` of private rows is not private. Proof:
-    ``docs/explanation/planning.md``.
+    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
     """
 
     n_components: int

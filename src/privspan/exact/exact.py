@@ -124,7 +124,8 @@ def exact_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data. No assumption on the data is made but that each person contributes one row. An abstention costs
-    the same. Proof: ``docs/explanation/exact-case.md``.
+    the same. With `groups`, for replacing one person. Proof: ``docs/explanation/exact-case.md``,
+    ``docs/explanation/several-rows.md``.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from privspan.privacy.reading import Reading
 Array = NDArray[np.float64]
 
 _FAINT = 0.3  # opacity of what cannot be told from noise
-_MANY = 30  # components, beyond which bars are drawn without gaps
+_FEW, _MANY = 3, 20  # components: there is room for a few, and with many, bars are drawn without gaps
 
 
 def scree(source: object, *, ax: Any = None) -> Any:
@@ -57,7 +57,9 @@ def scree(source: object, *, ax: Any = None) -> Any:
         ax.errorbar(places, heights, yerr=noise, fmt="none", ecolor=palette.soft, capsize=caps, lw=1.2)
     ax.set(xlabel="component", ylabel=label, title=_captured(reading))
     ax.title.set_fontsize("medium")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    if len(heights) <= _MANY:
+        ax.set_xticks(places)
+    ax.set_xlim(0.4, max(len(heights), _FEW) + 0.6)  # so that a single bar is still a bar
     ax.set_ylim(bottom=0.0)
     if any(reading.is_noise(i) for i in range(len(heights))):
         ax.legend(frameon=False, labelcolor=palette.ink)

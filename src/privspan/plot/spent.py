@@ -11,6 +11,7 @@ from privspan.privacy.reading import budget_shares
 
 _MOST_STEPS = 6
 _HEIGHT = 0.6  # of the bar, in inches
+_TWO_COLUMNS = 5.0  # inches that two columns of words need
 _ROOM_FOR_WORDS = 0.08  # of the bar
 
 
@@ -38,7 +39,7 @@ def budget(source: object, *, ax: Any = None) -> Any:
     if not isinstance(cost, PrivacyCost):
         raise TypeError(f"something with a cost is needed; got {type(source).__name__}.")
     shares = budget_shares(cost, _MOST_STEPS) or [("one step", 1.0)]
-    ax = axes(ax, (7.2, 1.9))
+    ax = axes(ax, (7.2, 2.3))
     palette, left = colours(ax), 0.0
     for i, (name, part) in enumerate(shares):
         tint = palette.parts[i % len(palette.parts)]
@@ -47,13 +48,14 @@ def budget(source: object, *, ax: Any = None) -> Any:
             ax.text(left + part / 2, 0, share(part), ha="center", va="center", color=palette.ground)
         left += part
     # Words beside the bar keep their size, so the bar keeps its own, however high the axes are.
-    half = max(0.3, 0.25 * ax.get_window_extent().height / ax.figure.dpi / _HEIGHT)
+    wide, high = (size / ax.figure.dpi for size in ax.get_window_extent().size)
+    half = max(0.3, 0.25 * high / _HEIGHT)
     ax.set(xlim=(0.0, 1.0), ylim=(0.3 - 2.0 * half, 0.3), xticks=[], yticks=[])
     title = f"where ε = {number(cost.epsilon)}, δ = {number(cost.delta)} went"
     ax.set_title(title, color=palette.ink, fontsize="medium")
     ax.legend(
         frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.28), bbox_transform=ax.transData,
-        ncols=min(3, len(shares)), fontsize="small", labelcolor=palette.ink,
+        ncols=1 if wide < _TWO_COLUMNS else 2, fontsize="small", labelcolor=palette.ink,
     )  # fmt: skip
     for spine in ax.spines.values():
         spine.set_visible(False)

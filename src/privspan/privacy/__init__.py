@@ -3,7 +3,6 @@
 from privspan._lib.entry import WeakPrivacyWarning
 from privspan.privacy.cost import (
     NEIGHBOURS,
-    PERSONS,
     AbstentionWarning,
     Budget,
     NotPrivateWarning,
@@ -13,6 +12,7 @@ from privspan.privacy.cost import (
     TransformedRowsWarning,
 )
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
+from privspan.privacy.reading import PERSONS
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [

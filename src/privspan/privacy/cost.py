@@ -33,7 +33,6 @@ from privspan.privacy.release_card import release_pieces
 from privspan.subspace import Subspace
 
 NEIGHBOURS = "replace-one"
-PERSONS = "replace-one-person"
 
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
 

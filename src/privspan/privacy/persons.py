@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan.privacy.cost import PERSONS, Release
+from privspan.privacy.cost import Release
 from privspan.privacy.randomness import BitSource, RandomLike, order_bits
+from privspan.privacy.reading import PERSONS
 from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
 from privspan.rows.columns import column_names
 from privspan.rows.persons import PersonTable, belongings, slotted

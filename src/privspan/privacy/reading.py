@@ -19,6 +19,9 @@ from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
 
+PERSONS = "replace-one-person"
+"""Neighbours of which one person, with all of their rows, is another."""
+
 
 class Step(Protocol):
     """What is read of a `Part` of a cost."""
@@ -46,6 +49,10 @@ class Cost(Protocol):
     @property
     def delta(self) -> float:
         """In all."""
+
+    @property
+    def neighbours(self) -> str:
+        """For which neighbours."""
 
     @property
     def parts(self) -> Sequence[Step]:
@@ -107,12 +114,19 @@ class Reading:
 
     @property
     def n(self) -> int | None:
-        """How many rows took part, or pairs of them."""
+        """How many rows took part, or pairs of them, or persons."""
         return self._public("n")
+
+    @property
+    def by_persons(self) -> bool:
+        """Whether the promise is for persons with several rows."""
+        return self.release.cost.neighbours == PERSONS
 
     @property
     def unit(self) -> str:
         """What n counts."""
+        if self.by_persons:
+            return "pairs of persons" if self._by_pairs and self._earlier else "persons"
         return "pairs of rows" if self._by_pairs and self._earlier else "rows"
 
     @property
@@ -231,7 +245,8 @@ _IN_PLAIN_WORDS = {
     "length": "typical length of records",
     "mean square": "mean squared length",
     "near a subspace?": "question: near a subspace?",
-    "scales": "units of the columns",
+    "votes for scales": "rough size of the columns",
+    "second moments of columns": "spread of the columns",
 }  # what steps are called for those who read of them in a report or a picture
 
 

@@ -27,7 +27,9 @@ _KIND = (
 def section(subject: Subject) -> Html:
     """Tell the accuracy by the release's own account and by the plan, or that nothing tells it."""
     quality, own = subject.captured, subject.own_error
-    pieces = [element("h2", "How accurate it is" if quality or subject.is_exact else "How accurate it should be")]
+    pieces = [
+        element("h2", "How accurate it is" if quality or own or subject.is_exact else "How accurate it should be")
+    ]
     if quality is not None:
         pieces.append(element("p", _OWN.format(*quality)))
     if subject.is_exact:

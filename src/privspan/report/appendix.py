@@ -26,7 +26,8 @@ def reproduce(subject: Subject) -> Html:
     code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
     if code is None:
         return join()
-    words = "Here table is an array or data frame with one row per person, and names lists its columns. "
+    rows = "rows of persons, ids says whose each row is" if subject.by_persons else "one row per person"
+    words = f"Here table is an array or data frame with {rows}, and names lists its columns. "
     words += _again(subject)
     pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
     public = to_give_again(subject.release)

@@ -91,10 +91,7 @@ def assumptions(subject: Subject) -> Html:
     """List what the promise rests on, and what only the accuracy does."""
     about = about_method(subject.release.method)
     rests = [
-        "Each person is one row. Someone with several rows is protected for each of them only.",
-        "What is hidden is any one record: replacing it by any other hardly changes what may come out "
-        f"({subject.release.cost.neighbours} neighbours). The number of rows is public, and so are the columns, "
-        "their names and types, and every parameter below.",
+        *_who_is_hidden(subject),
         "Names, bounds, centres and units that were given for the columns were not chosen by looking at the values.",
         "No seed was given, and the operating system's random numbers are good."
         if subject.release.private
@@ -106,6 +103,23 @@ def assumptions(subject: Subject) -> Html:
         f"Accuracy is another matter. {about.accuracy}"
     )
     return join(element("h2", "What the promise rests on"), listed(rests), element("p", data))
+
+
+def _who_is_hidden(subject: Subject) -> list[str]:
+    """Say what may be replaced, and what is public."""
+    others = "and so are the columns, their names and types, and every parameter below."
+    relation = f"hardly changes what may come out ({subject.release.cost.neighbours} neighbours)"
+    if subject.by_persons:
+        return [
+            "The ids say truly which rows are of one person.",
+            f"What is hidden is any one person: replacing them, with all of their rows, {relation}. The number of "
+            f"persons is public, {others} How many rows they have, alone or together, is not.",
+        ]
+    return [
+        "Each person is one row. Someone with several rows is protected for each of them only.",
+        f"What is hidden is any one record: replacing it by any other {relation}. The number of rows is public, "
+        f"{others}",
+    ]
 
 
 def limits(subject: Subject) -> Html:

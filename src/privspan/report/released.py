@@ -105,7 +105,7 @@ def facts(subject: Subject) -> Html:
         asked = "chosen privately" if chosen else "as asked for" if subject.told is None else _told_apart(subject)
         shown.append(("dimensions", number(subject.k), f"{asked}, {out_of}".rstrip(", ")))
     if subject.n is not None:
-        shown.append(("rows" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
+        shown.append(("took part" if subject.release.abstained else "learnt from", number(subject.n), subject.unit))
     promised = f"δ = {number(cost.delta)}, {cost.neighbours}"
     promised = promised if subject.release.private else "not promised: a seed was given"
     shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))

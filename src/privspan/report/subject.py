@@ -35,7 +35,8 @@ class Subject(Reading):
     def planned_unit(self) -> str:
         """What the n of the plan counts: a method that is given differences of pairs is planned for these."""
         by_pairs = self._by_pairs and not (self.plan is not None and self.plan.center)
-        return "pairs of rows" if by_pairs else "rows"
+        counted = "persons" if self.by_persons else "rows"
+        return f"pairs of {counted}" if by_pairs else counted
 
     def _public(self, name: str) -> int | None:
         value = self.release.parameters.get(name, getattr(self.plan, name, None))

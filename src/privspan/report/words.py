@@ -10,7 +10,7 @@ import math
 
 from privspan._lib.in_words import number
 from privspan.ledger.release_file import KNOWN_METHODS
-from privspan.privacy import PrivacyCost, Release
+from privspan.privacy import PERSONS, PrivacyCost, Release
 from privspan.private import Method
 
 _UNKNOWN = Method(
@@ -81,7 +81,10 @@ def shortened_rows(release: Release) -> str | None:
     clip, count, noise = (release.extras.get(name) for name in ("clip", "rows_shortened", "rows_shortened_std"))
     if not (_finite(clip) and _finite(count) and _finite(noise)):
         return None
-    about = f"About {number(max(0, round(float(count))))} rows (± {number(round(float(noise)))})"  # type: ignore[arg-type]
+    many, give_or_take = (number(max(0, round(float(size)))) for size in (count, noise))  # type: ignore[arg-type]
+    about = f"About {many} rows (± {give_or_take})"
+    if release.cost.neighbours == PERSONS:
+        about = f"As many rows as about {many} persons have (± {give_or_take})"
     return (
         f"{about} lay farther than {number(float(clip))} from the middle and were shortened to that; "  # type: ignore[arg-type]
         "variance that they carry beyond it is not seen."
@@ -107,6 +110,9 @@ def program(release: Release, k: int | None) -> str | None:
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
     written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
+    if release.cost.neighbours == PERSONS:
+        several = method.call not in ("exact_subspace", "stable_subspace", "boosted_subspace")
+        written += ", groups=ids" + (f", max_rows={release.parameters['max_rows']}" if several else "")
     call = f"release = ps.{method.call}(table, {chosen}, {written})"
     write = 'ps.report.write_report("report.html", release, columns=names)'
     return "\n".join(["import privspan as ps", "", call, write])
@@ -115,7 +121,7 @@ def program(release: Release, k: int | None) -> str | None:
 def command(release: Release, k: int | None) -> str | None:
     """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
     method = about_method(release.method)
-    if method.command is None:
+    if method.command is None or release.cost.neighbours == PERSONS:  # which the command does not take
         return None
     by_vote = (
         "n_components" in release.extras and "share" not in release.parameters

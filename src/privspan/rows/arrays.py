@@ -145,7 +145,7 @@ def open_npy(path: Path) -> RowSource:
     with damage_told(
         f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
     ):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")  # `np.load` would leave a damaged archive open
     check_numbers(path.name, array.shape, array.dtype)
     source = mapped_rows(array)
     assert isinstance(source, RowSource)

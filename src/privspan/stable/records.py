@@ -103,7 +103,8 @@ def stable_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data, floating-point errors included. Assumed: each person contributes one row; `rng` is None. An
-    abstention costs the same. Proof: ``docs/explanation/stable-leverage.md``.
+    abstention costs the same. With `groups`, for replacing one person.
+    Proof: ``docs/explanation/stable-leverage.md``, ``docs/explanation/several-rows.md``.
 
     Notes
     -----

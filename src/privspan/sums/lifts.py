@@ -61,13 +61,20 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
     def factors(piece: NDArray[np.float64]) -> Array:
         persons = piece.reshape(-1, width, d)
         inner = persons @ persons.transpose(0, 2, 1) + constant * constant  # (persons, width, width)
-        # Shortened rows have p <u, v> + a² here, 0 <= p <= 1: at most what it is at one of the two ends.
-        inner = np.maximum(np.abs(inner), constant * constant)
+        inner = _largest(inner, constant * constant)
         norms = np.sqrt(np.einsum("pij,pij->p", inner, inner)) + slack
         squares = np.minimum(width * size / norms, most)  # (persons,)
         return np.repeat(np.sqrt(squares) * (1.0 - 4.0 * 2.0**-53), width)
 
     return Lift(rows.map_rows(factors), most) if rows.dense else None
+
+
+def _largest(inner: Array, square: float) -> Array:
+    """Bound the inner products <u, v> + a² of a person's rows, also where a look shortens the rows.
+
+    Then they are p <u, v> + a² with some p from 0 to 1: no larger than at one of the two ends.
+    """
+    return np.maximum(np.abs(inner), square)
 
 
 def released_weight(lift: Lift, n: int, mu: float, bits: BitSource) -> tuple[float, float]:

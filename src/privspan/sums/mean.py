@@ -130,7 +130,8 @@ def private_mean(
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
     data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and that the products of a matrix
-    library compute every output row from its own input row.  Proof: docs/explanation/private-mean.md.
+    library compute every output row from its own input row.  With `groups`, for replacing one
+    person.  Proof: docs/explanation/private-mean.md, docs/explanation/several-rows.md.
 
     Examples
     --------

@@ -24,6 +24,7 @@ from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
 from privspan.privacy import Budget, PrivacyCost, Release
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import people
 from privspan.privacy.randomness import BitSource, RandomLike, open_streams
 from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
@@ -151,6 +152,7 @@ def _nearest_counts(counts: Array, total: float) -> Array:
 
 
 @entry
+@people
 def private_score_map(
     X: object,
     subspace: Subspace | Release,
@@ -160,6 +162,7 @@ def private_score_map(
     components: tuple[int, int] = (0, 1),
     bins: int | tuple[int, int] | None = None,
     ranges: Sequence[tuple[float, float]] | None = None,
+    groups: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> ScoreMap:
@@ -168,7 +171,8 @@ def private_score_map(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
-        One person per row.  A row without a finite score, and one off the grid, is counted as `outside`.
+        One person per row.  A gap counts as the released centre, or as 0 without one, as it does in ``transform``.  A
+        row off the grid, or with a score that is not finite, is counted as `outside`.
     subspace : Release, Subspace or fitted estimator
         Public, or released at its own cost.  Units and centre of a `Release` are respected, so that the scores are
         those of ``PrivatePCA.transform``.
@@ -183,6 +187,10 @@ def private_score_map(
         Public ends of the grid along either component; never read off the data.  By default three standard deviations
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
         mu².
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
+        these.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional

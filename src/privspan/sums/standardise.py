@@ -78,7 +78,7 @@ class PrivateScales:
         spread = np.where(self.found, self.scale * self.scale_std, np.inf)
         columns = {
             "mean": (self.mean, np.where(self.found, self.mean_std, np.inf)),
-            "deviation": (self.scale, spread),
+            "standard deviation": (self.scale, spread),
         }
         measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
         known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]
@@ -139,7 +139,8 @@ def private_scales(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
-    data set; n, d, declared types and all parameters are public.  Proof: docs/explanation/column-scales.md.
+    data set; n, d, declared types and all parameters are public.  With `groups`, for replacing one person.
+    Proof: docs/explanation/column-scales.md, docs/explanation/several-rows.md.
 
     Examples
     --------
