@@ -1209,8 +1209,7 @@ def counts_refuted() -> bool:
         bits, fresh = open_streams(0).noise, MuLedger(Budget(1.0, everyday_replay.DELTA))
         gaps.released_gaps(table, np.ones(4, dtype=bool), fresh, bits)
 
-    with pytest.MonkeyPatch.context() as patch:
-        return Transcript(patch).spent_by(counted, *pair) > share * ledger.mu**2 * (1 + 1e-9)
+    return spent_by(counted, *pair) > share * ledger.mu**2 * (1 + 1e-9)
 
 
 @fault("gaps of all columns counted with the noise of one", counts_refuted)
