@@ -17,7 +17,15 @@ from person_neighbours import STRANGERS, Crowd, crowd, neighbours, people_of, sp
 from scipy import sparse, stats
 
 import privspan
-from privspan import private_mean, private_pca, private_regression, private_scales, private_subspace
+from privspan import (
+    Subspace,
+    private_mean,
+    private_pca,
+    private_regression,
+    private_scales,
+    private_score_map,
+    private_subspace,
+)
 from privspan._lib.watch import watching_rows
 from privspan.estimators import PrivatePCA, PrivateStandardScaler
 from privspan.privacy import PERSONS, Budget, Release, mu_from_budget
@@ -104,6 +112,7 @@ def regression(rows, ids):
     return private_regression(rows[:, 1:], targets, groups=ids, norm_bound=10.0, target_bound=5.0, **BUDGET, rng=SEED)
 
 
+PLANE = Subspace(np.eye(6, 2))
 OTHERS = {
     "mean": lambda rows, ids: private_mean(rows, groups=ids, **BUDGET, rng=SEED),
     "mean, bounded": lambda rows, ids: private_mean(rows, groups=ids, norm_bound=10.0, **BUDGET, rng=SEED),
@@ -114,6 +123,10 @@ OTHERS = {
     "adaptive": lambda rows, ids: private_subspace(rows, 2, groups=ids, method="adaptive", **BUDGET, rng=SEED),
     "analyze-gauss": lambda rows, ids: private_subspace(
         rows, 2, groups=ids, method="analyze-gauss", max_rows=7, **BUDGET, rng=SEED
+    ),
+    "score map": lambda rows, ids: private_score_map(rows, PLANE, groups=ids, **BUDGET, rng=SEED),
+    "score map, grid given": lambda rows, ids: private_score_map(
+        rows, PLANE, groups=ids, bins=7, ranges=((-9, 9), (-9, 9)), **BUDGET, rng=SEED
     ),
     "robust PCA": lambda rows, ids: private_pca(rows, 2, groups=ids, robust=True, **BUDGET, rng=SEED),
     "scaler": lambda rows, ids: silently(PrivateStandardScaler(**BUDGET, random_state=SEED), rows, ids),
