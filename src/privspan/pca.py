@@ -32,14 +32,17 @@ from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
 from privspan.rows import PartitionedTable
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
+from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import near
 from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import EverydayLook, everyday_pca, searches
+from privspan.sums.gaps import Gaps, released_gaps
 from privspan.sums.loadings import errors_after_turning
 from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
@@ -64,6 +67,7 @@ _STEPS = (
     "mean",
     "scales",
     "near",
+    "gaps",
 )  # in the order of the seeds' children
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
@@ -83,6 +87,8 @@ def private_pca(
     method: PrivateMethod = "auto",
     gamma: float | None = None,
     max_components: int | None = None,
+    categories: Categories | None = None,
+    missing: Missing = "fill",
     groups: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
@@ -127,6 +133,13 @@ def private_pca(
     max_components : int, optional
         Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
         has fewer columns.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
+        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
     groups : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
@@ -150,8 +163,9 @@ def private_pca(
         best components these hold, as estimated from this very release), ``found`` (how many components stand out of
         the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
         With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
-        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.
-        ``parameters`` tell the course.
+        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  Where gaps
+        were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
+        (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
 
     Warns
     -----
@@ -188,7 +202,7 @@ def private_pca(
     >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
     (True, True)
     """
-    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components)
+    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
     return settings.learn(X, rng)[0]
 
 
@@ -206,11 +220,13 @@ class PCASettings:
     method: str = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    missing: Missing = "fill"
 
     def __post_init__(self) -> None:
         """Refuse values that no table could make sense of."""
         checks.budget(self.epsilon, self.delta)
         checks.one_of(PCA_METHODS, method=self.method)
+        check_missing(self.missing)
         if self.share is not None and not 0.0 < self.share < 1.0:  # also for NaN
             what = "an integer, at least 1, or a share of the variance between 0 and 1"
             raise ValueError(f"`k` must be {what}; got {self.share:g}.")
@@ -258,7 +274,8 @@ class PCASettings:
         considered, epsilon = self._vote(table, budget)
         k, most = considered[0], considered[-1]
         ledger = self._ledger(table, most, budget.less(epsilon) if epsilon else budget)
-        units = self._units(table, ledger, seeds["scales"])
+        gaps = self._gaps(table, ledger, seeds["gaps"])
+        units = self._units(table, ledger, seeds["scales"], gaps)
         rows = table.source if units is None else in_units(table.source, units.scale)
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
@@ -267,8 +284,13 @@ class PCASettings:
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
         found, plan = by(table, rows, units, k, ledger, seeds)
+        if gaps is not None and isinstance(found, _Looked):
+            found = replace(found, look=found.look.of_present_cells(gaps))
         release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
         told = {**release.parameters, "robust": bool(self.robust), "scale": self.private_scales}
+        if not table.public.complete.all():
+            filled = "not counted" if gaps is None else "counted"
+            told["gaps"] = filled if self.missing == "fill" else "rows of zeros"
         chosen = {"n_components": k} if self.k == "auto" else {}
         self._warn_if_left_out(told.get("left_out"))
         release = replace(release, parameters=told, extras={**release.extras, **chosen})
@@ -296,7 +318,7 @@ class PCASettings:
     def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
         accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
-        source = as_rows_input(X, min_rows=2, **accepted)
+        source = with_gaps(as_rows_input(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
@@ -345,11 +367,17 @@ class PCASettings:
 
     # ---- Units and dimension ---------------------------------------------------------------------------------------
 
-    def _units(self, table: _Table, ledger: MuLedger, seed: RandomLike) -> ColumnScales | None:
+    def _gaps(self, table: _Table, ledger: MuLedger, seed: RandomLike) -> Gaps | None:
+        """Count gaps where that is worth it and there can be any, by the course that can make use of the counts."""
+        if self.missing != "fill" or not self.everyday:
+            return None
+        return released_gaps(table.source, ~table.public.complete, ledger, open_streams(seed).noise)
+
+    def _units(self, table: _Table, ledger: MuLedger, seed: RandomLike, gaps: Gaps | None) -> ColumnScales | None:
         """Return the units of the columns, measured or public; None if they stay in their own."""
         public = table.public
         if self.private_scales:
-            return scales_within(ledger, table.source, public, open_streams(seed))
+            return scales_within(ledger, table.source, public, open_streams(seed), gaps)
         units = np.where(public.scaled, public.scale, 1.0)
         if self.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
             units = np.where(public.bounded & ~public.scaled, public.half_range, units)
@@ -384,7 +412,7 @@ class PCASettings:
         """Find the centre and look, with all that is left in the ledger."""
         n, d = (int(size) for size in rows.shape)
         start, search = self._start(table.public, searches(n, d, ledger.mu))
-        scales = 1.0 - ledger.left if ledger.shares else None
+        scales = 1.0 - ledger.left if self.private_scales and ledger.shares else None
         plan = plan_pca(n, d, k, ledger.budget, self.gamma, scales, start is not None)
         self._warn_if_useless(plan)
         if start is not None and units is not None:
@@ -538,6 +566,8 @@ class _Looked:
         extras["found"] = look.found
         if look.clip is not None:
             extras |= {"clip": look.clip, "rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
+        if look.gaps is not None:
+            extras |= {"gaps": look.gaps.counts, "gaps_std": look.gaps.std}
         by_pairs = look.course in ("pairs", "centre not found")
         centring = "pair differences" if by_pairs else "localised rounds" if look.rounds else "public centre"
         parameters = {"k": k, "centring": centring, "course": look.course, "rounds": look.rounds}

@@ -79,7 +79,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_options_and_methods() -> None:
-    assert completed("privspan", "re") == ["relations"]
+    assert completed("privspan", "rel") == ["relations"]
     assert "--epsilon" in completed("privspan", "fit", "people.csv", "--e")
     assert completed("privspan", "fit", "people.csv", "--method", "a") == [m for m in _METHODS if m[0] == "a"]
     assert completed("privspan", "fit", "people.csv", "--exact", "--method", "v") == ["votes"]

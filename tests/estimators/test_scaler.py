@@ -144,6 +144,6 @@ def test_booleans_are_known_by_their_type(table):
 
 def test_names_are_those_of_the_columns():
     bounds = {"column_names": (0.0, 10.0), "dtype": (0.0, 10.0)}
-    tall = pd.concat([FRAME] * 2_000, ignore_index=True)
+    tall = pd.concat([FRAME] * 8_000, ignore_index=True)
     found = private_scales(tall, **BUDGET, bounds=bounds, rng=0).scale
     np.testing.assert_allclose(found, 0.5, rtol=0.2)

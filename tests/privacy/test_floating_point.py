@@ -5,10 +5,12 @@ Mironov ("On significance of the least significant bits for differential privacy
 Of a sum near zero, 2 + noise has no digits below 2^-52, because the noise that leads there is at least 1 in size.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from folding import adversarial_table, errors_over_charges, folded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
@@ -123,3 +125,32 @@ def test_the_octave_of_a_length_is_exact_whatever_the_rows_before_it_are(left_ou
     np.testing.assert_array_equal(spectrum._octave_counts(lengths), expected)
     alone = sum(spectrum._octave_counts(lengths[i : i + 1]) for i in range(len(lengths)))
     np.testing.assert_array_equal(alone, expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_factors_that_are_multiplied_into_thin_products_cost_no_more_than_is_charged(seed):
+    """Against rational arithmetic on the rows that are stood for, of lengths from 1e-120 to 1e120."""
+    assert 0.0 < errors_over_charges(seed) <= 1.0
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([None, 1e-3, 1.0, 1e90]))
+def test_rows_times_their_factors_are_no_longer_than_one(seed, d, clip):
+    """Exactly, for rows that need no care and for those that do."""
+    rng = np.random.default_rng(seed)
+    X = adversarial_table(rng, 12, d)
+    X[:6] = np.array([0.0, np.nan, np.inf, 1e300, 5e-324, 1e-200])[:, None]
+    for vector in folded_rows(Rows(X, clip=clip)):
+        assert sum(entry * entry for entry in vector) <= 1
+
+
+def test_lengths_come_from_their_own_row_alone():
+    """Whatever stands before it in the table, a row has the same length and the same factor, to the last bit."""
+    rng = np.random.default_rng(0)
+    X = adversarial_table(rng, 60, 7)
+    before = Rows(X).lengths()
+    for number, row in enumerate((np.nan, np.inf, 0.0, 1e300, 1e-300, 2.0)):
+        other = X.copy()
+        other[number] = row
+        np.testing.assert_array_equal(np.delete(Rows(other).lengths(), number), np.delete(before, number))
+    np.testing.assert_allclose(before, [math.hypot(*row) for row in X.tolist()], rtol=1e-12)

@@ -120,8 +120,8 @@ def test_lengths_are_taken_in_a_pass_that_is_made_anyway(monkeypatch):
 
 
 def test_pieces_of_long_rows_stay_small():
-    assert piece_rows(100) == CHUNK_ROWS
-    assert piece_rows(1_000) * 1_000 <= 2**19  # 4 MiB: what a processor's cache holds
+    assert piece_rows(20) == CHUNK_ROWS
+    assert piece_rows(1_000) * 1_000 <= 2**17  # 1 MiB: what the caches near a processor hold
     assert piece_rows(20_000) == 128
     assert piece_rows(1_000_000) * 1_000_000 <= 2**24
     assert piece_rows(10**9) == 16

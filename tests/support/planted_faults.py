@@ -27,6 +27,7 @@ from unittest import mock
 import dask
 import dask.array as da
 import everyday_replay
+import folding
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,9 +83,11 @@ from privspan.stable.plan import StableBudget
 from privspan.stable.records import stable_subspace
 from privspan.stable.release import certified_release
 from privspan.sums import (
+    about,
     adaptive,
     centre,
     everyday,
+    gaps,
     lazy_gauss,
     lazy_looks,
     lifts,
@@ -383,8 +386,8 @@ def quiet(patch):
 
 @fault("missing clip", lambda: mean_refuted(ZERO_OR_LONG, norm_bound=1.0))
 def unclipped(patch):
-    scaled = unit_rows._scaled_dense
-    patch.setattr(unit_rows, "_scaled_dense", lambda rows, *rest: (np.nan_to_num(rows), scaled(rows, *rest)[1]))
+    scales = unit_rows._scales
+    patch.setattr(unit_rows, "_scales", lambda squares, d, clip: (np.ones(len(squares)), scales(squares, d, clip)[1]))
 
 
 @fault("quantile without noise", lambda: mean_refuted(ZERO_OR_LONG))
@@ -1106,10 +1109,20 @@ def look_refuted() -> bool:
     return spent > 1.0 + 1e-9
 
 
+def rounding_refuted() -> bool:
+    """Compare looks, whose factors are multiplied into thin products, with exact sums over the same rows."""
+    return max(folding.errors_over_charges(seed) for seed in range(3)) > 1.0
+
+
+@fault("rounding of a product that is not charged", rounding_refuted)
+def free_rounding(patch):
+    patch.setattr(looks.AugmentedGram, "chunk_error", lambda self, columns: 0.0)
+
+
 @fault("length counts about an unreleased centre", everyday_refuted)
 def lengths_about_the_mean(patch):
-    measure = centre.lengths_about
-    patch.setattr(centre, "lengths_about", lambda table, middle: measure(table, table.mean(axis=0)))
+    about = centre.rows_about
+    patch.setattr(centre, "rows_about", lambda table, middle, **how: about(table, table.mean(axis=0), **how))
 
 
 @fault("radius chosen after looking", everyday_refuted)
@@ -1175,6 +1188,44 @@ def shared_noise(patch):
         return [level for _ in mus]
 
     patch.setattr(lazy_looks, "shared_levels", joint)
+
+
+# ---- Gaps ----------------------------------------------------------------------------------------------------------
+
+
+def gaps_refuted() -> bool:
+    """Replay a run on a table with gaps: a record far away may move nobody else's."""
+    table = everyday_table()
+    table[::7, 1] = np.nan
+    return not_replayed(last_replaced(table, np.full(4, 1e4), np.full(4, -1e4)), everyday_replay.fitted)
+
+
+@fault("gaps filled with the column's own mean", gaps_refuted)
+def own_means(patch):
+    sound = about.less_mean
+
+    def filled(table, middle):
+        return sound(np.where(np.isnan(table), np.nanmean(table, axis=0), table), middle)
+
+    patch.setattr(about, "less_mean", filled)
+
+
+def counts_refuted() -> bool:
+    """Replay the counts of gaps on a neighbour whose record is all gaps."""
+    ledger = MuLedger(Budget(1.0, everyday_replay.DELTA))
+    share = gaps.gap_share(6_000, 4, ledger.mu)
+    pair = last_replaced(np.zeros((6_000, 4)), np.zeros(4), np.full(4, np.nan))
+
+    def counted(table):
+        bits, fresh = open_streams(0).noise, MuLedger(Budget(1.0, everyday_replay.DELTA))
+        gaps.released_gaps(table, np.ones(4, dtype=bool), fresh, bits)
+
+    return spent_by(counted, *pair) > share * ledger.mu**2 * (1 + 1e-9)
+
+
+@fault("gaps of all columns counted with the noise of one", counts_refuted)
+def quiet_counts(patch):
+    patch.setattr(gaps, "count_sensitivity", lambda columns: 1.0)
 
 
 # ---- Several rows a person -------------------------------------------------------------------------------------

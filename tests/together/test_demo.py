@@ -12,7 +12,7 @@ from privspan import demo
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"PEOPLE": 300, "COLUMNS": 60, "HOUSEHOLDS": 600}.items():
+    for name, value in {"PEOPLE": 300, "COLUMNS": 60, "HOUSEHOLDS": 600, "PATIENTS": 3_000}.items():
         monkeypatch.setattr(demo, name, value)
 
 
@@ -23,9 +23,10 @@ def test_it_finds_the_relations_and_names_its_files(tmp_path: Path, capsys: pyte
     told = capsys.readouterr().out
     assert "  * dep_time = 100 hour + minute" in told
     files = sorted((tmp_path / "new").iterdir())
-    assert [file.name for file in files] == ["exact.png", "flights.html", "households.html", "many-columns.html"]
+    assert [file.name for file in files] == sorted(demo.FILES)
     assert all(str(file) in told for file in files)
-    assert "trains" in files[2].read_text("utf-8")
+    assert "trains" in (tmp_path / "new" / "households.html").read_text("utf-8")
+    assert "ward=surgery" in (tmp_path / "new" / "clinic.html").read_text("utf-8")
 
 
 def test_an_interrupt_is_answered_with_130(
@@ -54,11 +55,11 @@ def test_it_opens_the_files_only_when_asked(tmp_path: Path, monkeypatch: pytest.
 def test_a_missing_package_costs_one_part_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for part in ("many_columns", "everyday_pca"):
+    for part in ("clinic_visits", "many_columns", "everyday_pca"):
         monkeypatch.setattr(demo, part, lambda voice, folder: folder)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     files = demo.tell(tmp_path)
-    assert files == [tmp_path / "flights.html", tmp_path, tmp_path]
+    assert files == [tmp_path / "flights.html", tmp_path, tmp_path, tmp_path]
     assert "Left out: it needs a package that is not installed" in capsys.readouterr().out
 
 

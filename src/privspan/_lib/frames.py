@@ -20,8 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.readable import Note
+
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
 _WORDS = {"True": 1.0, "False": 0.0}
+_WORDLIKE = ("text", "categories", "objects that need not be numbers")
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,17 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class _Column:
+class FrameColumn:
+    """A column of a table of another package: what its type declares, and how its cells are read."""
+
     name: object
     kind: Kind
     read: Callable[[np.dtype[Any]], NDArray[Any]]  # in the dtype of the result
+    values: Any  # as the package holds them
+    dtype: Any  # as the package calls it
 
 
-def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
+def frame_numbers(X: Any, name: str) -> NDArray[Any] | None:
     """Return a table (n, d), or a column (n,), of another package as floats, and None if `X` is neither.
 
     That is one of pandas, polars or pyarrow, or anything that offers an Arrow stream; or a list or a tuple, whose
@@ -48,9 +55,42 @@ def frame_numbers(X: object, name: str) -> NDArray[Any] | None:
     """
     if isinstance(X, list | tuple):
         return _listed(X)
-    openers = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}
     package = frame_package(X)
-    return None if package is None else openers[package](as_frame(X), name)
+    if package is None:
+        return None
+    X = as_frame(X)
+    if package == "pandas" and _is_frame(X) and {*X.dtypes} in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
+        return np.asarray(X)  # a view where there can be one
+    columns = frame_columns(X)
+    if columns is not None:
+        return _table(columns, len(X) if package != "pyarrow" else X.num_rows, name)
+    single = _single_column(X, package)
+    return None if single is None else _table([single], len(X), name)[:, 0]
+
+
+def frame_columns(X: Any) -> list[FrameColumn] | None:
+    """Return the columns of a data frame of pandas or polars or of an Arrow table, None if `X` is no such table."""
+    package = frame_package(X)
+    if package == "pandas" and _is_frame(X):
+        return [_pandas_column(label, X.iloc[:, index]) for index, label in enumerate(X.columns)]
+    if package == "polars" and hasattr(X, "get_columns"):
+        return [_polars_column(column) for column in X.get_columns()]
+    if package == "pyarrow" and hasattr(X, "schema") and hasattr(X, "columns"):
+        return [_arrow_column(field.name, column) for field, column in zip(X.schema, X.columns, strict=True)]
+    return None
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "iloc") and X.ndim == 2
+
+
+def _single_column(X: Any, package: str) -> FrameColumn | None:
+    """Return a series, an index or an array of one of the packages as a column."""
+    if package == "pandas":
+        return _pandas_column(getattr(X, "name", None), X) if hasattr(X, "dtype") and hasattr(X, "to_numpy") else None
+    if package == "polars":
+        return _polars_column(X) if hasattr(X, "to_numpy") else None
+    return _arrow_column(None, X) if hasattr(X, "type") and hasattr(X, "cast") else None
 
 
 def frame_package(X: object) -> str | None:
@@ -74,12 +114,15 @@ def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(kind.narrow for kind in kinds) else np.float64)
 
 
-def _table(columns: Sequence[_Column], rows: int, name: str) -> NDArray[Any]:
+def _table(columns: Sequence[FrameColumn], rows: int, name: str) -> NDArray[Any]:
     """Return the columns side by side, (rows, columns), or refuse the first that does not hold numbers."""
     for column in columns:
         if column.kind.other is not None:
             which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
-            raise TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
+            refusal = TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
+            if column.kind.other in _WORDLIKE and column.name not in (None, ""):
+                refusal.add_note(Note("Leave the column out, or declare what it may hold with `categories=`."))
+            raise refusal
     table = np.empty((rows, len(columns)), dtype=float_type(column.kind for column in columns), order="F")
     for index, column in enumerate(columns):
         table[:, index] = column.read(table.dtype)
@@ -89,20 +132,9 @@ def _table(columns: Sequence[_Column], rows: int, name: str) -> NDArray[Any]:
 # ---- pandas --------------------------------------------------------------------------------------------------------
 
 
-def _pandas(X: Any, name: str) -> NDArray[Any] | None:
-    if hasattr(X, "iloc") and X.ndim == 2:
-        types = {*X.dtypes}
-        if types in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
-            return np.asarray(X)  # a view where there can be one
-        columns = [_pandas_column(label, X.iloc[:, index]) for index, label in enumerate(X.columns)]
-        return _table(columns, len(X), name)
-    if hasattr(X, "dtype") and hasattr(X, "to_numpy"):  # a series, an index or an array
-        return _table([_pandas_column(getattr(X, "name", None), X)], len(X), name)[:, 0]
-    return None
-
-
-def _pandas_column(label: object, values: Any) -> _Column:
-    return _Column(label, dtype_kind(values.dtype), lambda dtype: pandas_numbers(values, dtype))
+def _pandas_column(label: object, values: Any) -> FrameColumn:
+    kind = dtype_kind(values.dtype)
+    return FrameColumn(label, kind, lambda dtype: pandas_numbers(values, dtype), values, values.dtype)
 
 
 def dtype_kind(dtype: Any) -> Kind:
@@ -134,13 +166,7 @@ def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 # ---- polars --------------------------------------------------------------------------------------------------------
 
 
-def _polars(X: Any, name: str) -> NDArray[Any] | None:
-    if hasattr(X, "get_columns"):
-        return _table([_polars_column(column) for column in X.get_columns()], len(X), name)
-    return _table([_polars_column(X)], len(X), name)[:, 0] if hasattr(X, "to_numpy") else None
-
-
-def _polars_column(series: Any) -> _Column:
+def _polars_column(series: Any) -> FrameColumn:
     polars, kind = sys.modules["polars"], series.dtype
     is_number = kind.is_numeric() or kind == polars.Boolean
 
@@ -149,18 +175,12 @@ def _polars_column(series: Any) -> _Column:
         return np.asarray(series.cast(wanted, strict=False).to_numpy())  # a gap is NaN
 
     other = "text" if kind == polars.String else "lists" if kind.is_nested() else f"{kind.base_type().__name__} cells"
-    return _Column(series.name, Kind(None if is_number else other, kind == polars.Float32), read)
+    if kind in (polars.Categorical, polars.Enum):
+        other = "categories"
+    return FrameColumn(series.name, Kind(None if is_number else other, kind == polars.Float32), read, series, kind)
 
 
 # ---- Arrow ---------------------------------------------------------------------------------------------------------
-
-
-def _arrow(X: Any, name: str) -> NDArray[Any] | None:
-    if hasattr(X, "schema") and hasattr(X, "columns"):
-        columns = [_arrow_column(field.name, column) for field, column in zip(X.schema, X.columns, strict=True)]
-        return _table(columns, X.num_rows, name)
-    is_column = hasattr(X, "type") and hasattr(X, "cast")
-    return _table([_arrow_column(None, X)], len(X), name)[:, 0] if is_column else None
 
 
 def _from_stream(X: Any) -> Any:
@@ -172,8 +192,10 @@ def _from_stream(X: Any) -> Any:
         return arrow.chunked_array(X)
 
 
-def _arrow_column(label: object, values: Any) -> _Column:
-    return _Column(label, arrow_kind(values.type), lambda dtype: arrow_numbers(values, dtype))
+def _arrow_column(label: object, values: Any) -> FrameColumn:
+    return FrameColumn(
+        label, arrow_kind(values.type), lambda dtype: arrow_numbers(values, dtype), values, values.type
+    )
 
 
 def arrow_kind(kind: Any) -> Kind:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.cases import EDGE, FIRST_AXIS, ON_TEST, PLANE, by_histogram, regressed, scaled
+from privspan.audit.cases import EDGE, FIRST_AXIS, ON_TEST, PLANE, by_histogram, of_persons, regressed, scaled
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.tables import (
     affine_line_pairs,
@@ -24,6 +24,7 @@ from privspan.audit.tables import (
     line_pairs,
     mean_pairs,
     moment_pairs,
+    persons_pairs,
     ramp_pair,
     rank_pairs,
     regression_pairs,
@@ -208,3 +209,9 @@ _replay(
     "private_pca (k chosen)", private_pca, _ONLY, "auto", delta=_LARGE, center=False, max_components=2,
     reason="the vote is paid for in epsilon and the looks in mu, which add up to more than both together give away",
 )  # fmt: skip
+
+# ---- Several rows a person -----------------------------------------------------------------------------------------
+
+_replay("private_mean (persons)", of_persons(private_mean), persons_pairs(_OPPOSITE), norm_bound=1.0)
+_replay("private_subspace (persons)", of_persons(private_subspace), persons_pairs(_TIE), 1)
+_replay("private_pca (persons)", of_persons(private_pca), persons_pairs(_TIE), 1, center=(0.0, 0.0))

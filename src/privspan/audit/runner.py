@@ -222,14 +222,14 @@ def _run_replay(task: Task, runs: int, seed: int | None) -> _Seen:
     measure: Measure = "mu"
     found = []
     for number in range(seed or 0, (seed or 0) + _REPLAYS):
-        # The test of stable leverage is to say yes, after which more is spent than after no.
-        with Transcript(answer=True) as transcript:
-            try:
+        try:
+            # The test of stable leverage is to say yes, after which more is spent than after no.
+            with Transcript(answer=True) as transcript:
                 paths = transcript.paths(partial(_repeatable, case, number), first, second)
-                _check_results(paths)
-            except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
-                found.append(math.inf)
-                continue
+            _check_results(paths)
+        except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
+            found.append(math.inf)
+            continue
         measure = "mu" if is_gaussian(paths) else "epsilon"
         found.append(math.sqrt(paths[0].spent) if measure == "mu" else replayed_epsilon(paths, delta))
     claimed = mu_from_budget(epsilon, delta) if measure == "mu" else epsilon

@@ -41,7 +41,7 @@ _EIGENSOLVER = 2.0**-46  # assumed: its backward error is at most this times d t
 
 _PARAMETERS = """\
 X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-    One person per row; rows are scaled to unit length, non-finite rows count as zero.  d is at most 2048.
+    One person per row; rows are scaled to unit length, entries that are not finite count as 0.  d is at most 2048.
 k : int
     Dimension.
 epsilon, delta : float

@@ -62,7 +62,7 @@ def friendly_core(
     Parameters
     ----------
     X : (n, d) array, memory map, dense RowSource, or Dask array or dataframe
-        One person per row; a row with a non-finite entry counts as zero.  d is at most 2048.
+        One person per row; an entry that is not finite counts as 0.  d is at most 2048.
     radius : float, default=0.2
         Public: Frobenius distance of projectors up to which two blocks are friends.  A bad choice costs accuracy,
         never privacy.

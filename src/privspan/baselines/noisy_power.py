@@ -38,7 +38,7 @@ def noisy_power(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.
+        One person per row; rows are scaled to unit length, entries that are not finite count as 0.
     rounds : int, optional
         Passes over the data; the noise grows with its root.  By default ``2 + ceil(log10(d))``: enough where the
         eigenvalue gap is wide, which is where the method works at all.

@@ -30,7 +30,7 @@ def noisy_range_finder(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.
+        One person per row; rows are scaled to unit length, entries that are not finite count as 0.
     sketch : int, optional
         Columns of the sketch, at least k; by default ``max(4 k, k + 10)``.  Times d it must be at most 2^27.
 

@@ -44,7 +44,7 @@ class BlockBases:
 def block_bases(X: Table, k: int, block_size: int, *, order: Order = None) -> BlockBases:
     """Compute the top-k basis of every block of m = `block_size` rows, k at most min(m, d), of a dense table.
 
-    A row with a non-finite entry counts as zeros. The blocks follow `order` (`privspan.rows.dealing.table_order`), or
+    An entry that is not finite counts as 0. The blocks follow `order` (`privspan.rows.dealing.table_order`), or
     the rows as they are; its last n % m records are left out, of every partition if there are partitions.
     """
     bases, votes = _of_blocks(X, block_size, order, partial(bases_of, k=k), (k, X.shape[1]))

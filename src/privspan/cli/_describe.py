@@ -17,7 +17,7 @@ from privspan.privacy.reading import stands_out
 from privspan.report.appendix import by_column
 from privspan.report.released import unmeasured
 from privspan.report.subject import Subject
-from privspan.report.words import shortened_rows
+from privspan.report.words import gaps, shortened_rows
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
@@ -73,6 +73,9 @@ def _quality(release: Release) -> list[tuple[str, str]]:
         facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))
     if shortened is not None:
         facts.append(("shortened", shortened))
+    missing_cells = gaps(release, subject.names)
+    if missing_cells is not None:
+        facts.append(("gaps", missing_cells))
     if subject.left_out:
         facts.append(("left out", f"{', '.join(subject.left_out)} (no spread could be measured)"))
     missing = unmeasured(subject)

@@ -78,6 +78,10 @@ class Reading(TextForm):
         int | None,
         whole("--width", "64", "Parquet, Arrow: numbers in each list of a column of lists.", panel=_READING),
     ] = None
+    person: Annotated[
+        str | None,
+        _reading("--person", "Column that says whose each row is, if people have several.", "COLUMN"),
+    ] = None
     schema: Annotated[
         Path | None,
         _reading(
@@ -85,10 +89,6 @@ class Reading(TextForm):
             "Types of columns, and the options above, in TOML; `privspan columns` writes a first one.",
             "FILE",
         ),
-    ] = None
-    person: Annotated[
-        str | None,
-        _reading("--person", "Where people have several rows: the column that says whose each row is.", "COLUMN"),
     ] = None
 
 
@@ -134,14 +134,23 @@ class Learning:
             "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
         ),
     ] = None
+    missing: Annotated[
+        str,
+        option(
+            "--missing",
+            "What a missing cell does: 'fill', it counts as the centre; 'zero-row', its whole row counts as zeros.",
+            "RULE",
+            panel=_WHAT,
+        ),
+    ] = "fill"
+    max_rows: Annotated[
+        int, whole("--max-rows", "8", "With --person: rows of a person that are looked at.", panel=_WHAT)
+    ] = 8
     robust: Annotated[
         bool, option("--robust", "Weigh all rows alike: the directions that most people lie near.", panel=_WHAT)
     ] = False
     gamma: Gamma = None
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
-    max_rows: Annotated[
-        int, whole("--max-rows", "8", "With --person: rows of a person that are looked at, at most.", panel=_WHAT)
-    ] = 8
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
     decimals: Annotated[
         int | None, whole("--decimals", "2", "Decimals that the table is written with.", least=0, panel=_EXACT)

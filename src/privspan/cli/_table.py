@@ -116,9 +116,9 @@ def table_name(file: Path) -> str:
     return "standard input" if file == STDIN else file.name
 
 
-def table_in_words(file: Path, table: RowSource | PersonTable) -> str:
-    """Return the name and the size, which is public: of persons with several rows, how many persons there are."""
+def table_in_words(file: Path, source: RowSource | PersonTable) -> str:
+    """Return the name and the size, which is public."""
     from privspan.rows.persons import PersonTable
 
-    what = "persons" if isinstance(table, PersonTable) else "rows"
-    return f"{table_name(file)}, {table.shape[0]:,} {what}, {table.shape[1]:,} columns"
+    who = "persons" if isinstance(source, PersonTable) else "rows"
+    return f"{table_name(file)}, {source.shape[0]:,} {who}, {source.shape[1]:,} columns"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
 from privspan.blocks.plan import rank_block_size
@@ -28,10 +28,9 @@ from privspan.rows import RowSource
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse
 
+Table = RowSource | PersonTable
+
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
-
-
-Table: TypeAlias = RowSource | PersonTable
 
 
 class Task(Learning):
@@ -57,6 +56,8 @@ class Task(Learning):
         not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None, "--scale": self.scale or None}
         not_exact |= {"--bounds": self.bounds, "--units": self.units, "--around": self.around}
         not_exact |= {"--robust": self.robust or None}
+        if self.missing not in ("fill", "zero-row"):
+            raise Complaint(f"--missing takes 'fill' or 'zero-row'; got {self.missing!r}.")
         only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
         for flag, value in (not_exact if self.exact else only_exact).items():
             if value is not None:
@@ -70,9 +71,11 @@ class Task(Learning):
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
-    def table(self, source: RowSource) -> Table:
-        """Return the table, by persons if a column says whose each row is; their number is public, as any n."""
-        return source if source.person is None else by_person(source, source.person, self.max_rows, self.seed)
+    def people(self, source: RowSource) -> Table:
+        """Return the table as it is learnt from: of persons, where the file says whose each row is."""
+        if source.person is None:
+            return source
+        return by_person(source, source.person, 1 if self.exact else self.max_rows, self.seed)
 
     def check(self, source: Table) -> None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
@@ -128,14 +131,14 @@ class Task(Learning):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             release, plan = self._exact(source) if self.exact else self._settings(source).learn(source, self.seed)
-        release = for_persons(release, source) if isinstance(source, PersonTable) else release
         told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
         for warning in caught:
             if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
                 _console.warn(str(warning.message))
         # What was run costs no more than the decimals that were typed; those are what people want to read.
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
-        return replace(release, cost=cost), plan
+        release = replace(release, cost=cost)
+        return for_persons(release, source) if isinstance(source, PersonTable) else release, plan
 
     def _budget(self) -> dict[str, float]:
         return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}
@@ -152,6 +155,7 @@ class Task(Learning):
         declared = {"center": self.around, "scale": self.units, "bounds": self.bounds}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
         options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
+        options |= {"missing": self.missing}
         return PCASettings(self.k, **options)
 
 

@@ -77,7 +77,7 @@ def _learn(
     charge.check(task)
     with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, reading) as source:
         tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
-        table = task.table(source)
+        table = task.people(source)
         task.check(table)
         delivery.source = table_in_words(file, table)
         shown.now("Learning privately", task.rows_to_see(table))

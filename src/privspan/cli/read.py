@@ -49,7 +49,7 @@ def report(
     output: Annotated[Path | None, output_to("The .html file to write; by default the name of the subspace.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the report on a saved release: one page for people, to be read offline or in print.
+    """Write the report on a saved release: one page for people, offline or in print.
 
     Example:
 

@@ -53,7 +53,8 @@ def transform(
     check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     saved = load(subspace)
     found = saved.subspace
-    names = None if found.names is None or file.suffix.lower() in (".npy", ".npz") else list(found.names)
+    unnamed = found.names is None or file.suffix.lower() in (".npy", ".npz")
+    names = None if unnamed else _file_columns(list(found.names or ()), reading)
     with activity("Transforming") as shown, open_table(file, names, reading) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
@@ -69,6 +70,20 @@ def transform(
     if json:
         rows, columns = source.shape[0], found.dimension
         _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
+
+
+def _file_columns(names: list[str], reading: Reading) -> list[str]:
+    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
+    from privspan.cli._table import in_flags
+    from privspan.rows import read_schema
+    from privspan.rows.levels import indicator_names
+
+    if reading.schema is None:
+        return names
+    with in_flags():
+        levels = read_schema(reading.schema).levels
+    made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
+    return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
 
 def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.float64]]:

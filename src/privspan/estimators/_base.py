@@ -32,6 +32,7 @@ from privspan.privacy.persons import by_person, for_persons, whose
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
 from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
+from privspan.rows.categories import EncodedRows, encoded
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import as_table, piece_rows
@@ -99,6 +100,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Fitted. A private abstention does not raise: it warns, and leaves a placeholder that does not depend on
             the data (``succeeded_ = False``, where it is a subspace).
         """
+        X = self._encoded(X, groups)
+        self.levels_ = X.levels if isinstance(X, EncodedRows) else None
         groups = whose(X, groups)
         persons = None if groups is None else by_person(X, groups, self._rows_of_a_person(), self.random_state)
         self.id_column_ = groups if isinstance(groups, str) else None
@@ -118,6 +121,15 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.release_: Any = for_persons(self.release_, persons)
         self._warn()
         return self
+
+    def _encoded(self, X: Any, groups: object = None, *, fitted: bool = False) -> Any:
+        """Return a table with categories as columns of 0 and 1, those of the fit if it is `fitted`; others as is."""
+        categories = getattr(self, "levels_", None) if fitted else getattr(self, "categories", None)
+        if categories is None or (fitted and isinstance(X, RowSource)):
+            return X
+        person = getattr(self, "id_column_", None) if fitted else groups
+        named = isinstance(person, str) and (not fitted or person in (column_names(X) or ()))
+        return encoded(X, categories, person=person if named and isinstance(person, str) else None)
 
     def _rows_of_a_person(self) -> int:
         """Return how many rows of a person are looked at, at most."""
@@ -185,7 +197,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
-        tags.input_tags.allow_nan = True  # a row that is not finite counts as zero; raising would tell
+        tags.input_tags.allow_nan = True  # a gap is filled; raising would tell
         tags.non_deterministic = self.random_state is None
         return tags
 
@@ -246,6 +258,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         (n_samples, n_components) array
         """
         check_is_fitted(self)
+        X = self._encoded(X, fitted=True)
         if isinstance(X, RowSource):
             step = piece_rows(X.shape[1])
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])

@@ -16,8 +16,9 @@ from privspan.privacy import Release
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
-from privspan.rows.gaps import filled
+from privspan.rows.gaps import Missing, filled
 from privspan.sums.scales import NoSpreadWarning
 
 
@@ -36,7 +37,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         chooses it privately, at a part of epsilon. See :func:`privspan.private_pca`.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components, max_rows
+    center, scale, bounds, robust, method, gamma, max_components, categories, missing, max_rows
         As for :func:`privspan.private_pca`.
     whiten : bool, default=False
         Whether ``transform`` divides scores by their released standard deviations.
@@ -75,6 +76,10 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise.
     rows_shortened_ : float
         About how many rows were shortened, with noise; NaN if none had to be.
+    gaps_, gaps_std_ : (n_features,) array, float
+        About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
+        scales are then those of the cells that are there. NaN where they were not counted, because types declare
+        that there are none or the table is too small: means and variances are those of the filled table.
     n_components_, n_features_in_ : int
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
@@ -124,6 +129,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     method: PrivateMethod = "auto"
     gamma: float | None = None
     max_components: int | None = None
+    categories: Categories | None = None
+    missing: Missing = "fill"
     max_rows: int = MOST_ROWS
     whiten: bool = False
 
@@ -146,7 +153,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         X : as for ``fit``
         """
         with parameters_named_as_here():
-            self._settings().check(X)
+            self._settings().check(self._encoded(X))
 
     def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
         if not isinstance(self.whiten, bool | np.bool_):
@@ -160,6 +167,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             "mean_std": np.full(d, np.inf if centred else 0.0),
             "scale": np.ones(d),
             "scale_std": np.zeros(d),
+            "gaps": np.full(d, np.nan),
         }
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
@@ -204,4 +212,6 @@ _RELEASED = (
     "scale",
     "scale_std",
     "rows_shortened",
+    "gaps",
+    "gaps_std",
 )

@@ -17,9 +17,11 @@ from privspan.estimators._base import PrivateEstimator
 from privspan.privacy import Budget
 from privspan.privacy.persons import MOST_ROWS
 from privspan.rows import RowSource
+from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.derived import times
+from privspan.rows.gaps import Missing, filled
 from privspan.sums.scales import NoSpreadWarning
 from privspan.sums.standardise import standardised_within
 
@@ -42,6 +44,10 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         Columns of booleans have them by themselves.
     scale : mapping or (n_features,) array, optional
         Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
+    categories : mapping or "declared", optional
+        Columns of words and the words they may hold, as for :func:`privspan.private_scales`.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap does, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
         How many rows of a person are looked at, at most, where ``fit`` is told `groups`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
@@ -64,6 +70,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     scale_std_ : (n_features,) array
         Standard error of `scale_`, relative to it: noise, and 6 % for what the ladder of clips does not see; infinite
         for columns that are left as they are.
+    gaps_ : (n_features,) array
+        About how many gaps each column has; means and deviations are those of the other cells. NaN where they were
+        not counted.
     left_as_they_are_ : list
         Names, or positions, of columns without measurable spread: constant ones, and those too rarely different.
     release_ : PrivateScales
@@ -99,6 +108,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     with_mean: bool = True
     bounds: PublicBounds | None = None
     scale: PublicNumbers | None = None
+    categories: Categories | None = None
+    missing: Missing = "fill"
     max_rows: int = MOST_ROWS
 
     def _rows_of_a_person(self) -> int:
@@ -112,10 +123,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             raise TypeError("`with_mean` must be True or False.")
         public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds, scale=self.scale)
         budget = Budget(self.epsilon, self.delta)
-        release = standardised_within(budget, X, public, bool(self.with_mean), self.random_state)
+        release = standardised_within(budget, X, public, bool(self.with_mean), self.random_state, self.missing)
         self.release_ = release
         self.mean_, self.mean_std_, self.scale_std_ = release.mean, release.mean_std, release.scale_std
         self.scale_ = np.where(release.found, release.scale, 1.0)
+        self.gaps_ = np.full(len(release.scale), np.nan) if release.gaps is None else release.gaps
         self.var_ = np.where(release.found, self.scale_**2, 0.0)
         left = np.flatnonzero(~release.found).tolist()
         self.left_as_they_are_ = left if names is None else [names[column] for column in left]
@@ -130,7 +142,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def transform(self, X: Any) -> Any:
-        """Subtract the means and divide by the standard deviations. Not private when the rows are.
+        """Subtract the means and divide by the standard deviations; a gap counts as the mean.
+
+        Not private when the rows are.
 
         Parameters
         ----------
@@ -141,8 +155,14 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         (n_samples, n_features) array, or CSR array for a sparse table
         """
         check_is_fitted(self)
-        held = X[:] if isinstance(X, RowSource) else X
-        rows: Any = self._validated(held, reset=False, dtype=(np.float64, np.float32))
+        X = self._encoded(X, fitted=True)
+        if isinstance(X, RowSource):
+            rows: Any = X[:]
+        else:
+            rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
+        rows = filled(rows, self.mean_)
         with np.errstate(all="ignore"):
             if issparse(rows):
                 return times(rows, 1.0 / self.scale_)

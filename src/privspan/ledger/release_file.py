@@ -222,6 +222,8 @@ def _release(subspace: Subspace, values: object) -> Release:
         "clip": positive,
         "rows_shortened": number(),
         "rows_shortened_std": noise,
+        "gaps": by_column,
+        "gaps_std": noise,
         "n_components": number(k, k),
     }
     _check_known(found["extras"], extra_kinds)

@@ -22,6 +22,7 @@ from privspan.privacy.cost import Release
 from privspan.privacy.randomness import BitSource, RandomLike, order_bits
 from privspan.privacy.reading import PERSONS
 from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
+from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
 from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.unit import as_table
@@ -36,9 +37,9 @@ _WIDEST = 1024
 
 
 def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Let a private function whose first argument is a table take `groups`, and `max_rows` where it has it.
+    """Let a private function whose first argument is a table take `groups`, and whichever it has of two more.
 
-    Functions without `max_rows` look at one row of each person.
+    These are `max_rows` and `categories`.  Functions without `max_rows` look at one row of each person.
     """
     signature = inspect.signature(function)
     several = "max_rows" in signature.parameters
@@ -47,8 +48,10 @@ def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _R
     def with_groups(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         bound = signature.bind(*args, **kwargs)
         given = bound.arguments
-        table = next(iter(given))
-        groups = whose(given[table], given.pop("groups", None))
+        table, groups, categories = next(iter(given)), given.pop("groups", None), given.pop("categories", None)
+        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
+            given[table] = encoded(given[table], categories, person=groups if isinstance(groups, str) else None)
+        groups = whose(given[table], groups)
         width = given.pop("max_rows", MOST_ROWS) if several else 1
         if groups is None:
             return function(*bound.args, **bound.kwargs)

@@ -10,7 +10,7 @@ from privspan._lib.markup import Html, element, figure, join, listed, note
 from privspan.privacy.reading import stands_out
 from privspan.report import pictures
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, chance_to_guess, course, shortened_rows
+from privspan.report.words import about_method, chance_to_guess, course, gaps, shortened_rows
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -139,6 +139,7 @@ def section(subject: Subject) -> Html:
         _loadings(subject, subspace),
         _weights(subject, subspace),
         _shortened(subject),
+        _gaps(subject),
         _units(subject),
         _unmeasured(subject),
     )
@@ -305,6 +306,11 @@ def _weights(subject: Subject, subspace: Subspace) -> Html:
 def _shortened(subject: Subject) -> Html:
     said = shortened_rows(subject.release)
     return join() if said is None else join(element("h3", "Rows that were shortened"), element("p", said))
+
+
+def _gaps(subject: Subject) -> Html:
+    said = gaps(subject.release, subject.names)
+    return join() if said is None else join(element("h3", "Missing cells"), element("p", said))
 
 
 def _units(subject: Subject) -> Html:

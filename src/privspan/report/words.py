@@ -7,11 +7,16 @@ see docs/explanation/promise.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from privspan._lib.in_words import number
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PERSONS, PrivacyCost, Release
 from privspan.private import Method
+
+_MOST_COLUMNS = 12  # whose missing cells are told one by one
 
 _UNKNOWN = Method(
     "", Release, "this method", "See the documentation of the method.", "See its documentation.", "index", call=None
@@ -89,6 +94,28 @@ def shortened_rows(release: Release) -> str | None:
         f"{about} lay farther than {number(float(clip))} from the middle and were shortened to that; "  # type: ignore[arg-type]
         "variance that they carry beyond it is not seen."
     )
+
+
+def gaps(release: Release, names: Sequence[str]) -> str | None:
+    """Say what was done about missing cells, and what means and variances are of; None if there could be none."""
+    done, counts, std = release.parameters.get("gaps"), release.extras.get("gaps"), release.extras.get("gaps_std")
+    if done == "rows of zeros":
+        return "A record with a missing cell counted as a row of zeros, as asked for."
+    if done == "counted" and isinstance(counts, np.ndarray) and _finite(std):
+        noise = float(std)  # type: ignore[arg-type]
+        seen = [i for i in np.argsort(-counts, kind="stable")[:_MOST_COLUMNS] if counts[i] > 2.0 * noise]
+        listed = ", ".join(f"{number(round(float(counts[i])))} in {names[i]}" for i in seen)
+        more = " and others" if np.count_nonzero(counts > 2.0 * noise) > len(seen) else ""
+        about = f"about {listed}{more}" if seen else "no column has more of them than the noise"
+        filled = "Missing cells were filled with the private centre, and counted"
+        said = f"{filled} (each count ± {number(round(noise))}): {about}."
+        return f"{said} Means and variances are those of the cells that are there, if cells are missing at random."
+    if done == "not counted":
+        return (
+            "Missing cells, if there are any, were filled with the private centre and not counted: means and "
+            "variances are those of the filled table."
+        )
+    return None
 
 
 def _finite(value: object) -> bool:

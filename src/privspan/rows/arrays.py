@@ -47,6 +47,7 @@ class MappedRows(RowSource):
         self._in_use = 0  # bytes of the file that may be mapped
         # Rows of a file in Fortran order, or of a transposed view, are scattered over it.
         self._in_runs = array.strides == (self.shape[1] * self.dtype.itemsize, self.dtype.itemsize)
+        self.cheap = self._in_runs
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
         return self.lend(slice(start, stop), np.copy)
@@ -117,6 +118,7 @@ class HeldRows(RowSource):
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
     ) -> None:
         self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
+        self.cheap = not is_sparse
 
     @cached_property
     def _whole(self) -> Any:

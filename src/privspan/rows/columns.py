@@ -6,7 +6,7 @@ read off the data are not public, and nothing here could tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
 from privspan.rows.persons import PersonTable
+from privspan.rows.source import RowSource
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -42,6 +43,8 @@ class PublicColumns:
         Standard deviations, or whatever else is to be the unit of the column.
     centre : (d,) array
         As it was given: the bounds have no say in it.
+    complete : (d,) array of bool
+        Where the declared type has no gaps.
     """
 
     low: Array
@@ -49,6 +52,7 @@ class PublicColumns:
     boolean: Bools
     scale: Array
     centre: Array
+    complete: Bools
 
     @property
     def bounded(self) -> Bools:
@@ -123,6 +127,7 @@ def public_columns(
         boolean & (low == 0.0) & (high == 1.0),
         columns.numbers("scale", scale, least=1.0 / _LARGEST),
         columns.numbers("center", center, least=-_LARGEST),
+        _declared_complete(X, d),
     )
 
 
@@ -137,15 +142,33 @@ def column_names(X: Any) -> list[str] | None:
 
 def _declared_booleans(X: Any, d: int) -> Bools:
     """Tell which columns a table declares as booleans; (d,)."""
+    known = getattr(_declaring(X), "boolean", None)
+    return _by_kind(X, d, lambda kind: str(kind).lower().startswith("bool")) if known is None else known
+
+
+def _declared_complete(X: Any, d: int) -> Bools:
+    """Tell which columns can have no gaps: whole numbers and booleans of NumPy, which have no sign for one; (d,)."""
+    known = getattr(_declaring(X), "complete", None)
+    return _by_kind(X, d, lambda kind: isinstance(kind, np.dtype) and kind.kind in "biu") if known is None else known
+
+
+def _declaring(X: Any) -> RowSource | None:
+    """Return the source of rows that may say more of its columns than its dtype, None if there is none."""
+    source = X.declared if isinstance(X, PersonTable) else X
+    return source if isinstance(source, RowSource) else None
+
+
+def _by_kind(X: Any, d: int, holds: Callable[[Any], bool]) -> Bools:
+    """Tell of which columns something holds, by their declared types; of none if a table declares no d of them."""
     if isinstance(X, PersonTable):
-        return _declared_booleans(X.declared, d)
+        return _by_kind(X.declared, d, holds)
     if hasattr(type(X), "dtypes"):
         kinds = list(X.dtypes)
     elif hasattr(type(X), "schema"):
         kinds = list(X.schema.types)
     else:
-        kinds = [getattr(X, "dtype", None)] * d
-    found = np.array([str(kind).lower().startswith("bool") for kind in kinds], dtype=bool)
+        return np.full(d, holds(getattr(X, "dtype", None)))  # one type for all columns
+    found = np.array([holds(kind) for kind in kinds], dtype=bool)
     return found if len(found) == d else np.zeros(d, dtype=bool)
 
 

@@ -20,6 +20,7 @@ class Derived(RowSource):
         self._source = source
         self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
+        self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
         self.person, self.read_ids = source.person, source.read_ids
 
     @abstractmethod
@@ -62,6 +63,7 @@ class RowsWithConstant(Derived):
         super().__init__(source)
         self._shift, self._constant = shift, constant
         self.shape, self.dtype, self.names = (source.shape[0], source.shape[1] + 1), np.dtype(np.float64), None
+        self.boolean = self.complete = None
 
     def _made(self, rows: NDArray[Any]) -> Any:
         return less_with_constant(rows, self._shift, self._constant)
@@ -99,6 +101,8 @@ class SelectedColumns(Derived):
         super().__init__(source)
         self._columns = np.asarray(columns, dtype=np.intp)
         self.shape = (source.shape[0], len(self._columns))
+        self.boolean = None if source.boolean is None else source.boolean[self._columns]
+        self.complete = None if source.complete is None else source.complete[self._columns]
         if source.names is not None:
             self.names = tuple(source.names[column] for column in columns)
             others = np.delete(np.arange(source.shape[1]), self._columns).tolist()

@@ -6,8 +6,8 @@ lengths of the partitions, which is all that lemma 3 of docs/explanation/everyda
 of single rows stays there as `RowValues`; sums over chunks are rounded to their grid there, added exactly, and only
 the total travels.  `PersonRows` has the same methods too and averages over the rows of a person.
 
-An algorithm that opens its rows by `open_unit_rows` and looks at them through `map_rows`, `per_row`, `map_chunks` and
-`known_chunks` alone runs wherever its rows are.
+An algorithm that opens its rows by `open_unit_rows` and looks at them through `map_rows`, `per_row`, `map_chunks`,
+`map_folded` and `known_chunks` alone runs wherever its rows are.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from privspan.rows.persons import PersonTable, PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
+
+_MANY_ROWS = 2**17  # of what is added up exactly: a megabyte of numbers
 
 
 class Fold(Protocol):
@@ -118,13 +120,13 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
     return RowValues(first.place, first.lengths, parts)
 
 
-def known_chunks(function: Callable[..., Array], *known: PerRow) -> ChunkSums:
+def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = False) -> ChunkSums:
     """Return one sum per chunk of rows, of things known of every row (as for `per_row`).
 
     The function turns arrays (rows, ...) into a fresh array that is a sum over these rows; it is averaged over those
-    of a person.
+    of a person.  Where it is `exact`, as counts are, chunks of rows may have any length, and there are few.
     """
-    first, chunks = known[0], partial(_chunks_of, function)
+    first, chunks = known[0], partial(_chunks_of, function, step=_MANY_ROWS if exact else CHUNK_ROWS)
     if isinstance(first, PersonValues):
         step = whole_persons(CHUNK_ROWS, first.width)
         slots = [values.slots for values in known]
@@ -148,8 +150,8 @@ class PartitionedRows:
     """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`."""
 
     def __init__(self, table: PartitionedTable, *, clip: float | None = None, keep: bool = True) -> None:
-        self.shape = table.shape
-        self._place, self._lengths = table.place, table.lengths
+        self.shape, self._table = table.shape, table
+        self._place, self._lengths, self._clip = table.place, table.lengths, clip
         keep = keep and 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
         self._rows = table.place.map(partial(_opened, clip=clip, keep=keep), table.parts)
         if keep:
@@ -160,7 +162,22 @@ class PartitionedRows:
         self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
     ) -> PartitionedSums:
         """Return one sum per chunk; see `privspan.rows.unit.Rows.map_chunks`."""
-        chunks = partial(_piece_sums, function, finish)
+        return self._sums(Rows.map_chunks, function, known, finish)
+
+    def map_folded(
+        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
+    ) -> PartitionedSums:
+        """Return one sum per chunk; see `privspan.rows.unit.Rows.map_folded`."""
+        return self._sums(Rows.map_folded, function, known, finish)
+
+    def _sums(
+        self,
+        method: Callable[..., Iterator[Any]],
+        function: Callable[..., Array],
+        known: Sequence[PerRow],
+        finish: Finish | None,
+    ) -> PartitionedSums:
+        chunks = partial(_piece_sums, method, function, finish)
         return PartitionedSums(self._place, self._lengths, chunks, (self._rows, *(values.parts for values in known)))
 
     def map_rows(self, function: Callable[[Piece], Any]) -> RowValues:
@@ -177,6 +194,19 @@ class PartitionedRows:
             self._squares = self._held(Rows.squared_lengths)
         return self._squares
 
+    def clipped(self, clip: float) -> PartitionedRows:
+        """Return the same rows clipped to another length."""
+        return PartitionedRows(self._table, clip=clip, keep=False)
+
+    def kept(self) -> PartitionedRows:
+        """Return the same rows, kept between passes if there are few enough."""
+        return PartitionedRows(self._table, clip=self._clip)
+
+    def lengths(self) -> RowValues:
+        """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
+        parts = self._place.map(_lengths, self._table.parts)
+        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+
     def _held(self, function: Callable[[Rows], Any]) -> RowValues:
         parts = self._place.map(function, self._rows)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
@@ -187,10 +217,18 @@ def _opened(part: NDArray[Any], *, clip: float | None, keep: bool) -> Rows:
     return rows.held() if keep else rows
 
 
+def _lengths(part: NDArray[Any]) -> Array:
+    return Rows(part, keep=False).lengths()
+
+
 def _piece_sums(
-    function: Callable[..., Array], finish: Finish | None, rows: Rows, *known: NDArray[Any]
+    method: Callable[..., Iterator[Any]],
+    function: Callable[..., Array],
+    finish: Finish | None,
+    rows: Rows,
+    *known: NDArray[Any],
 ) -> Iterator[Any]:
-    return rows.map_chunks(function, *known, finish=finish)
+    return method(rows, function, *known, finish=finish)
 
 
 class PersonRows:
@@ -217,6 +255,28 @@ class PersonRows:
             return np.asarray(function(piece, *slots) / self.width)
 
         return self.slots.map_chunks(averaged, *(values.slots for values in known), finish=finish)
+
+    def map_folded(
+        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
+    ) -> Iterator[Any]:
+        """Yield one sum per chunk of scaled rows, whose factors are 1: lifts of persons are proven for these."""
+
+        def scaled(piece: Piece, *slots: NDArray[Any]) -> Array:
+            return function(piece, np.ones(piece.shape[0]), *slots)
+
+        return self.map_chunks(scaled, *known, finish=finish)
+
+    def clipped(self, clip: float) -> PersonRows:
+        """Return the same rows clipped to another length."""
+        return PersonRows(self.slots.clipped(clip), self.width)
+
+    def kept(self) -> PersonRows:
+        """Return the same rows, kept between passes if there are few enough."""
+        return PersonRows(self.slots.kept(), self.width)
+
+    def lengths(self) -> PersonValues:
+        """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
+        return PersonValues(self.slots.lengths(), self.width)
 
     def map_rows(self, function: Callable[[Piece], Any]) -> PersonValues:
         """Return one result per row; see `privspan.rows.unit.Rows.map_rows`."""

@@ -68,6 +68,12 @@ class RowSource(ABC):
     edges : (windows + 1,) int array, or None
         Where rows are cheap to read only together with their neighbours: the row numbers at which such windows
         begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
+    cheap : bool
+        Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
+    boolean : (d,) array of bool, or None
+        Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
+    complete : (d,) array of bool, or None
+        Columns that have no gaps by declaration; None if the dtype says it all.
     person : str or None
         The column of the file that says whose each row is, where one was named; it is not among the d.
     """
@@ -79,6 +85,9 @@ class RowSource(ABC):
     left_out: tuple[LeftOut, ...] = ()
     is_sparse: bool = False
     edges: NDArray[np.intp] | None = None
+    cheap: bool = False
+    boolean: NDArray[np.bool_] | None = None
+    complete: NDArray[np.bool_] | None = None
     person: str | None = None
     read_ids: Callable[[], NDArray[np.intp]] | None = None  # set by whoever opens a file with such a column
 

@@ -13,12 +13,16 @@ nothing is ever densified.
 
 What an algorithm does with the rows is a function of one piece, handed to `Rows.map_chunks` (sums over chunks) or
 `Rows.map_rows` (one result per row): nothing else asks where the rows are, so the same functions run on an array,
-on a file, and wherever else pieces of rows may live.
+on a file, and wherever else pieces of rows may live.  Scaling a piece takes as long as a thin product with it, so
+`Rows.map_folded` hands out rows as they lie in the table, and beside them the factor of each, to be multiplied into
+what is thin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,12 +49,14 @@ _Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whethe
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-_PIECE_ENTRIES = 2**19  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
+_PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
 _LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
 _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
 _SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
+_LONG_ROW = 4096  # columns
+_LONGEST_SPARSE = 2.0**64
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
@@ -145,22 +151,29 @@ class Rows:
         self._piece_rows = whole_persons(CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]), grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
-        self._keep = keep and stored <= _KEPT_BYTES
+        self._few = stored <= _KEPT_BYTES
+        self._keep = keep and self._few
         self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
         self._kept_bytes = 0
+        self._measured: dict[int, Array] = {}  # computed squared lengths of dense rows before they are scaled
         self._factors: dict[int, _Factors] = {}
         self._squares: Array | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Piece]]:
         """Yield the row numbers and the cleaned rows of one piece after the other: one pass over the data."""
-        for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
-            numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
-            rows_seen(numbers.stop - start)
+        for index, numbers in self._cuts():
             piece = self._kept.get(index)
             if piece is None:
                 piece = self._cleaned(index, numbers)
                 self._store(index, piece)
             yield numbers, piece
+
+    def _cuts(self) -> Iterator[tuple[int, slice]]:
+        """Yield the number of each piece and those of its rows, and tell that they are seen."""
+        for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
+            numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
+            rows_seen(numbers.stop - start)
+            yield index, numbers
 
     def _cleaned(self, index: int, numbers: slice) -> Piece:
         """Read and clean one piece; from the second pass on the factors of its rows are known."""
@@ -171,9 +184,13 @@ class Rows:
         def scaled(rows: NDArray[Any]) -> tuple[Array, _Factors]:
             return _scaled_dense(rows, self._clip, known)
 
-        lent = isinstance(self._source, RowSource)
-        piece, self._factors[index] = self._source.lend(numbers, scaled) if lent else scaled(self._source[numbers])
+        piece, self._factors[index] = self._lent(numbers, scaled)
         return piece
+
+    def _lent(self, numbers: slice, function: Callable[[NDArray[Any]], Any]) -> Any:
+        """Return what a function makes of rows of the table, where they lie if that is possible."""
+        lends = isinstance(self._source, RowSource)
+        return self._source.lend(numbers, function) if lends else function(self._source[numbers])
 
     def _store(self, index: int, piece: Piece) -> None:
         """Keep a piece for the next pass; let all go once they turn out too large, as only sparse ones can."""
@@ -205,16 +222,109 @@ class Rows:
         The function turns a piece (rows, d), and the same rows of the arrays `per_row` (n, ...) of what else is known
         of them, into a fresh array that is a sum over these rows.
         """
+
+        def part(piece: Piece, numbers: slice) -> Array:
+            return function(piece, *(known[numbers] for known in per_row))
+
+        return self._chunk_sums(((numbers.stop, part(piece, numbers)) for numbers, piece in self.pieces()), finish)
+
+    def map_folded(
+        self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
+    ) -> Iterator[Any]:
+        """Yield one sum per chunk, as `map_chunks` does, without scaling the rows.
+
+        The function takes rows (rows, d) and one factor for each (rows,): row i of what it sums over is the *real*
+        vector factors[i] times row i, no longer than 1.  It must neither change nor keep the rows.
+        """
+
+        def part(index: int, numbers: slice) -> Array:
+            known = [values[numbers] for values in per_row]
+            return np.asarray(self._folded(index, numbers, lambda rows, factors: function(rows, factors, *known)))
+
+        if not self._in_place:
+            parts = (
+                (numbers.stop, function(piece, np.ones(piece.shape[0]), *(known[numbers] for known in per_row)))
+                for numbers, piece in self.pieces()
+            )
+            return self._chunk_sums(parts, finish)
+        return self._chunk_sums(((numbers.stop, part(at, numbers)) for at, numbers in self._cuts()), finish)
+
+    def _chunk_sums(self, parts: Iterable[tuple[int, Array]], finish: Finish | None) -> Iterator[Any]:
+        """Add up the sums over pieces, each given with the number of the row after it, to those over chunks."""
         total: Array | None = None
-        for numbers, piece in self.pieces():
-            part = function(piece, *(known[numbers] for known in per_row))
+        for stop, part in parts:
             if total is None:
                 total = part
             else:
                 total += part
-            if numbers.stop % self._chunk_rows == 0 or numbers.stop == self.shape[0]:
+            if stop % self._chunk_rows == 0 or stop == self.shape[0]:
                 yield total if finish is None else finish(total)
                 total = None
+
+    @property
+    def _in_place(self) -> bool:
+        """Whether rows are used where they lie: not if they are sparse, or kept because they are slow to make."""
+        if is_sparse(self._source) or self._kept:
+            return False
+        return not self._keep or getattr(self._source, "cheap", True)
+
+    def _folded(self, index: int, numbers: slice, use: Callable[[Array, Array], Any]) -> Any:
+        """Return what a function makes of dense rows and their factors."""
+
+        def lent(stored: NDArray[Any]) -> Any:
+            with np.errstate(all="ignore"):
+                rows = np.ascontiguousarray(stored, dtype=np.float64)
+                factors = self._factors.get(index)
+                if factors is None:
+                    factors = self._factors[index] = _scales(self._measure(index, rows), self.shape[1], self._clip)
+                scales, delicate = factors
+                if delicate.any():
+                    rows, scales = rows.copy(), np.where(delicate, 1.0, scales)
+                    _redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
+            return use(rows, scales)
+
+        return self._lent(numbers, lent)
+
+    def _measure(self, index: int, rows: Array) -> Array:
+        """Return the computed squared lengths of dense rows as they are, which `clipped` shares."""
+        found = self._measured.get(index)
+        if found is None:
+            found = self._measured[index] = _squared_lengths(rows)
+        return found
+
+    def clipped(self, clip: float) -> Rows:
+        """Return the same rows clipped to another length; what was measured of dense ones is not measured again."""
+        other = copy(self)
+        other._clip, other._squares, other._factors = clip, None, {}
+        other._keep, other._kept, other._kept_bytes = False, {}, 0
+        return other
+
+    def kept(self) -> Rows:
+        """Return the same rows, kept between passes if there are few enough and they are slow to make."""
+        other = copy(self)
+        other._keep, other._kept = self._few, {}
+        return other
+
+    def lengths(self) -> Array:
+        """Return the length of every row before it is scaled, each from its own entries; (n,).
+
+        Those that are not finite have length zero; one beyond the range of float64 is infinite.  Of sparse rows,
+        lengths beyond 2**64 are taken for that.
+        """
+        return np.concatenate([self._lent(numbers, partial(self._lengths, at)) for at, numbers in self._cuts()])
+
+    def _lengths(self, index: int, stored: Any) -> Array:
+        if sparse.issparse(stored):
+            return np.asarray(np.sqrt(_squared_lengths(_scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
+        with np.errstate(all="ignore"):
+            squares = self._measure(index, np.ascontiguousarray(stored, dtype=np.float64))
+            delicate = _delicate(squares)
+            lengths = np.sqrt(squares)
+            if delicate.any():
+                careful = np.flatnonzero(delicate)
+                near_one, exponents = _near_one(stored, careful)
+                lengths[careful] = np.ldexp(np.sqrt(np.add.reduce(near_one * near_one, axis=1)), exponents)
+        return lengths
 
     def map_rows(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...).
@@ -242,6 +352,13 @@ class Rows:
         if self._squares is None:
             self._squares = self.results(_squared_lengths)  # (n,)
         return self._squares
+
+
+def combined(piece: Piece, coefficients: Array) -> Array:
+    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
+    if isinstance(piece, np.ndarray) and piece.shape[1] > _LONG_ROW:
+        return np.asarray(coefficients.T @ piece).T  # faster, for long rows, than the other way round
+    return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
 
 
 def piece_rows(d: int) -> int:
@@ -281,15 +398,20 @@ def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = No
 
 def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
     """Scale again, with care, the rows of these numbers, which may have gaps."""
-    taken = np.asarray(source[numbers], dtype=np.float64)
-    taken = np.where(np.isfinite(taken), taken, 0.0)
-    exponents = _exponents(np.abs(taken).max(axis=1))
-    taken[exponents == _HOPELESS] = 0.0
-    near_one = np.ldexp(taken, -exponents[:, None])
+    near_one, exponents = _near_one(source, numbers)
     # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
     squares = np.add.reduce(near_one * near_one, axis=1)
     lengths = _careful_lengths(squares, exponents, rows.shape[1], clip)
     rows[numbers] = near_one / lengths[:, None]
+
+
+def _near_one(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
+    """Return rows of these numbers, gaps zero, divided by 2^e so that the largest entry is in [1/2, 1), and e."""
+    taken = np.asarray(source[numbers], dtype=np.float64)
+    taken = np.where(np.isfinite(taken), taken, 0.0)
+    exponents = _exponents(np.abs(taken).max(axis=1))
+    taken[exponents == _HOPELESS] = 0.0
+    return np.ldexp(taken, -exponents[:, None]), exponents
 
 
 def _scaled_sparse(source: Any, clip: float | None) -> Any:
@@ -315,9 +437,14 @@ def _squared_lengths(rows: Piece) -> Array:
 
 def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
     """Return the factor of each row from its computed squared length, and which rows need more care."""
-    delicate = ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))  # True for NaN
+    delicate = _delicate(squares)
     lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
     return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
+
+
+def _delicate(squares: Array) -> NDArray[np.bool_]:
+    """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
+    return ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))
 
 
 def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:

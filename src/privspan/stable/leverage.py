@@ -37,6 +37,7 @@ _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
 _SQUARINGS = 45
 _MIRRORED = 256
+_SLAB = 64  # rows of a large matrix that are gone over several times
 _NORM_ERROR = 2.0**-40  # of `block_norms`, relative
 _SMALLEST_CORE = 1e-3  # eigenvalue of Woodbury's unit-free core; with a smaller one the bound would be of no use
 
@@ -83,10 +84,17 @@ def split_gram(gram: Array, factor: Array) -> tuple[Array, Array]:
     coarse = np.rint(factor / GRID) * GRID
     fine = np.rint((factor - coarse) / _FINE_GRID) * _FINE_GRID
     finest = np.rint((factor - coarse - fine) / _FINEST_GRID) * _FINEST_GRID
-    tail = gram - coarse @ coarse.T
-    tail -= np.hstack([coarse, fine]) @ np.hstack([fine, coarse]).T  # sums of products, exact in any order
-    tail -= np.hstack([coarse, fine, finest]) @ np.hstack([finest, fine, coarse]).T
-    tail -= np.hstack([fine, finest, finest]) @ np.hstack([finest, fine, finest]).T
+    pairs = (
+        (coarse, coarse),
+        (np.hstack([coarse, fine]), np.hstack([fine, coarse])),  # sums of products, exact in any order
+        (np.hstack([coarse, fine, finest]), np.hstack([finest, fine, coarse])),
+        (np.hstack([fine, finest, finest]), np.hstack([finest, fine, finest])),
+    )
+    tail = gram.copy()
+    for start in range(0, len(tail), _SLAB):  # a slab stays in the processor's cache
+        rows = slice(start, start + _SLAB)
+        for left, right in pairs:
+            tail[rows] -= left[rows] @ right.T
     return coarse + fine + finest, tail
 
 

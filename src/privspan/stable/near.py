@@ -155,7 +155,7 @@ def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -
     records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
     size = _ROWS * (k + 2)
-    numbers = np.sort(streams.public.permutation(int(rows.shape[0]))[: groups * size])
+    numbers = np.sort(streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
     rows = rows.one_each() if isinstance(rows, PersonTable) else rows
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)

@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
 _ROW_BYTES = 2**26
+_SLAB_BYTES = 2**19  # of rows that are gone over several times, and stay in the processor's cache
 _READ_BYTES = 2**28  # of the columns that are read from a file at a time
 _NORM_BINS_PER_OCTAVE = 4
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
@@ -67,7 +68,7 @@ def stable_subspace(
     Parameters
     ----------
     X : (n, d) array of real numbers, memory map, dense RowSource, or Dask array or dataframe
-        One person per row. A row with a value that is not finite counts as zero.
+        One person per row. A value that is not finite counts as 0.
     k : int
         Dimension of the subspace.
     epsilon, delta : float
@@ -254,8 +255,8 @@ def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
         read = table[some.ravel()]
-        rows = np.hstack(list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices()))
-        rows = rows.reshape(*some.shape, d)
+        slices = list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices())
+        rows = (slices[0] if len(slices) == 1 else np.hstack(slices)).reshape(*some.shape, d)
         yield rows @ rows.transpose(0, 2, 1)
 
 
@@ -272,7 +273,7 @@ class _ScaledRows:
         self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
         self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
-        step = max(1, _ROW_BYTES // (8 * d))
+        step = max(1, _SLAB_BYTES // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
         self.scale_to(-np.inf)
@@ -284,7 +285,7 @@ class _ScaledRows:
         usable = largest > 0
         exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
         rows[~usable] = 0.0
-        steps = np.ceil(np.ldexp(rows, self._bits - exponent[:, None]))
+        steps = np.ceil(_shifted(rows, self._bits - exponent), out=rows)
         squares = np.einsum("ij,ij->i", steps, steps)  # exact: integers below 2^53
         self.exponent[part] = exponent
         self.length[part] = np.ldexp(np.sqrt(squares), -self._bits) * (1 + 2.0**-50)
@@ -308,11 +309,16 @@ class _ScaledRows:
 
     def column_slices(self) -> Iterator[Array]:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
-        shift = -self.exponent[:, None]
         for stored in self._stored_slices():
-            part = np.ldexp(_without_gaps(stored), shift)
-            part *= self._factor[:, None]
-            yield np.rint(part / GRID) * GRID
+            part = _without_gaps(stored)
+            for start in range(0, len(part), step := max(1, _SLAB_BYTES // (8 * part.shape[1]))):
+                slab = slice(start, start + step)
+                rows = _shifted(part[slab], -self.exponent[slab])
+                rows *= self._factor[slab, None]
+                rows /= GRID
+                np.rint(rows, out=rows)
+                rows *= GRID
+            yield part
 
     def _stored_slices(self) -> Iterator[NDArray[np.generic]]:
         """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
@@ -324,6 +330,17 @@ class _ScaledRows:
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
         rows_seen(n)
+
+
+def _shifted(rows: Array, exponents: NDArray[np.int64]) -> Array:
+    """Multiply every row by 2 to its own exponent, in place and without rounding, but for what underflows.
+
+    A power of two that takes a row into the range of float64 may itself lie outside: two halves of it do not.
+    """
+    half = exponents // 2
+    rows *= np.ldexp(1.0, half)[:, None]
+    rows *= np.ldexp(1.0, exponents - half)[:, None]
+    return rows
 
 
 def _without_gaps(cells: NDArray[np.generic]) -> Array:

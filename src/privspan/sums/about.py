@@ -24,9 +24,9 @@ from privspan.rows.compressed import entry_rows
 from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
-from privspan.rows.persons import PersonTable, PersonValues
-from privspan.rows.unit import CHUNK_ROWS, Rows, is_sparse
-from privspan.sums.lengths import LONGEST, row_lengths
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import Rows, is_sparse
+from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean
 
 Array = NDArray[np.float64]
@@ -47,15 +47,7 @@ def lengths_about(source: Any, centre: Array | None) -> PerRow:
     centre : (d,) array or None
         None for zero.
     """
-    if centre is None:
-        return row_lengths(source)
-    if not is_sparse(source):
-        return row_lengths(less_mean(source, centre))
-    if isinstance(source, PersonTable):
-        return PersonValues(lengths_about(source.rows, centre), source.width)
-    starts = range(0, source.shape[0], CHUNK_ROWS)
-    squares = [_squares_about(filled(source[start : start + CHUNK_ROWS], centre), centre)[0] for start in starts]
-    return np.minimum(np.sqrt(np.concatenate(squares)), LONGEST)
+    return lengths_of(rows_about(source, centre, keep=False))
 
 
 def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, keep: bool = True) -> AnyRows:
@@ -133,6 +125,9 @@ class CentredSparseRows(Rows):
     ) -> None:
         super().__init__(X, clip=clip, keep=keep, grain=grain)
         self._centre = centre
+
+    def _lengths(self, index: int, stored: Any) -> Array:
+        return np.asarray(np.sqrt(_squares_about(filled(stored, self._centre), self._centre)[0]))
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
         rows = filled(self._source[numbers], self._centre)

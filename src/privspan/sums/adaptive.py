@@ -89,7 +89,7 @@ def adaptive_subspace(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row, at least k rows.  A row with a non-finite entry counts as a row of zeros.
+        One person per row, at least k rows.  An entry that is not finite counts as 0.
     k : int
         Dimension.
     epsilon, delta : float

@@ -36,7 +36,7 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row; rows are scaled to unit length, non-finite rows count as zero.
+        One person per row; rows are scaled to unit length, entries that are not finite count as 0.
     k : int
         Dimension.
     epsilon, delta : float

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned_rows import PerRow
-from privspan.sums.about import lengths_about, rows_about, spread_of
+from privspan.rows.partitioned_rows import AnyRows, PerRow
+from privspan.sums.about import rows_about, spread_of
 from privspan.sums.grid import gaussian_sum
-from privspan.sums.lengths import bisected_radius
+from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.mean import mean_bounds, row_sums
 
 Array = NDArray[np.float64]
@@ -67,6 +67,8 @@ class Centre:
         is: then rows of one length are all shortened, and the noise of the step is in proportion to theirs.
     lengths : (n,) array or RowValues
         Lengths of all rows about the centre: not released.
+    rows : Rows or None
+        The rows about the centre, at unit length; None where nothing was measured.
     found : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
@@ -80,6 +82,7 @@ class Centre:
     clip: float
     lengths: PerRow
     found: bool
+    rows: AnyRows | None = None
     rounds: int = 0
     passes: int = 0
 
@@ -135,9 +138,10 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     """
     n = int(source.shape[0])
     mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
-    lengths = lengths_about(source, centre)
+    rows = rows_about(source, centre, keep=False)
+    lengths = lengths_of(rows)
     answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits)
-    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, passes=1)
+    return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, rows, passes=1)
 
 
 def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
@@ -219,14 +223,15 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     error = math.hypot(noise, doubt)
     weight = now.error**2 / (now.error**2 + error**2)  # precision weighting with the former centre
     centre = weight * step if now.centre is None else now.centre + weight * step
-    lengths = lengths_about(source, centre)
+    rows = rows_about(source, centre, keep=False)
+    lengths = lengths_of(rows)
     mu = ledger.spend("length", per_length)
     fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
     answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, per_octave=fineness)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
-    return Centre(centre, error, answer.radius, answer.below, lengths, found, now.rounds + 1, now.passes + 2)
+    return Centre(centre, error, answer.radius, answer.below, lengths, found, rows, now.rounds + 1, now.passes + 2)
 
 
 def _steps(d: int) -> int:
@@ -241,8 +246,8 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 2.
     """
-    n, d = source.shape
-    rows = rows_about(source, now.centre, clip=now.clip, keep=False)
+    rows = (rows_about(source, now.centre, keep=False) if now.rows is None else now.rows).clipped(now.clip)
+    n, d = rows.shape
     bounds = mean_bounds(n, d)
     bounds = replace(bounds, chunk_error=bounds.chunk_error * spread_of(rows))
     total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)

@@ -37,6 +37,7 @@ from privspan.sums.centre import (
     polished_centre,
     unmeasured,
 )
+from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
@@ -106,6 +107,12 @@ class EverydayLook:
         Over the rows of the table.
     basis_std : (k, d) array
         Standard errors of the entries of the basis, due to noise.
+    moment : (d, d) array or None
+        The released second moment that the variances are of, up to a factor; None where there was no whole one.
+    filled : (d,) array or None
+        What gaps were filled with where the mean was measured.
+    gaps : Gaps or None
+        Where given, mean and variances are those of the present cells; else of the filled table.
     """
 
     basis: Array
@@ -128,6 +135,30 @@ class EverydayLook:
     shares: tuple[tuple[str, float], ...]
     passes: int | None
     basis_std: Array
+    moment: Array | None = None
+    filled: Array | None = None
+    gaps: Gaps | None = None
+
+    def of_present_cells(self, gaps: Gaps) -> EverydayLook:
+        """Return the same for the cells that are there, as far as the released counts tell: post-processing."""
+        mean = self.mean if self.filled is None else gaps.mean(self.mean, self.filled)
+        if self.moment is None:
+            return replace(self, gaps=gaps, mean=mean)
+        pairs = self.course in ("pairs", "centre not found")
+        along, whole = gaps.variances(self.moment, self.basis, pairs=pairs)
+        variances, total = self.variances * along, self.total * whole
+        total = max(total, float(variances.sum())) if not math.isnan(total) else total
+        ratios = np.minimum(self.ratios * along / whole, 1.0)
+        return replace(
+            self,
+            gaps=gaps,
+            mean=mean,
+            variances=variances,
+            variances_std=self.variances_std * float(along.max()),
+            total=total,
+            total_std=self.total_std * whole,
+            ratios=ratios,
+        )
 
 
 Instead = Callable[[Centre], EverydayLook | None]
@@ -149,7 +180,7 @@ def everyday_pca(
     Parameters
     ----------
     source : as `privspan.rows.unit.as_rows_input` returns it, partitions accepted
-        At least two rows.  A row with a non-finite entry counts as zero (about the centre).
+        At least two rows.  A gap counts as the centre, and as no difference in a pair.
     k : int
         Number of directions, at most d.
     ledger : MuLedger
@@ -257,7 +288,7 @@ class _Course:
         seen = self._looked(rows, mus, kinds, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
-        return self._outcome("two looks", seen, scale, mean, std, centre, clip)
+        return self._outcome("two looks", seen, scale, mean, std, centre, clip, filled=centre.vector(self._d))
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
@@ -268,7 +299,7 @@ class _Course:
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
         mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
-        return self._outcome("one look", seen, scale, mean, std, centre)
+        return self._outcome("one look", seen, scale, mean, std, centre, filled=centre.vector(self._d))
 
     def _clip(self, centre: Centre) -> Radius:
         """Choose the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer."""
@@ -308,7 +339,8 @@ class _Course:
         return max(float(noisy[0]), sigma), sigma
 
     def _rows_about(self, centre: Centre) -> AnyRows:
-        return rows_about(self._source, centre.centre, keep=self._wide)
+        rows = rows_about(self._source, centre.centre, keep=False) if centre.rows is None else centre.rows
+        return rows.kept() if self._wide else rows
 
     def _looked(
         self,
@@ -329,7 +361,7 @@ class _Course:
         looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
         clipped, public = looks[1] if len(looks) == 2 else None, self._streams.public
         verdict = judged_mixture(looks[0], clipped, self._k, public, shortened=shortened)
-        return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise)
+        return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise, moment=looks[-1].moment)
 
     # ---- By pairs -------------------------------------------------------------------------------------------
 
@@ -342,7 +374,8 @@ class _Course:
         mu = self._ledger.spend("unit look", self._ledger.left)
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
-        return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre)
+        filled = np.zeros(self._d) if failed is None else None  # after a search, by the centres on the way
+        return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre, filled=filled)
 
     def _mean(self) -> tuple[Centre, float]:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
@@ -370,6 +403,8 @@ class _Course:
         mean_std: float,
         centre: Centre,
         clip: Radius | None = None,
+        *,
+        filled: Array | None = None,
     ) -> EverydayLook:
         """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
         verdict = seen.verdict
@@ -395,6 +430,8 @@ class _Course:
             weight=verdict.weight,
             shares=self._ledger.shares,
             passes=centre.passes + seen.passes + int(lengths_of_pairs),
+            moment=seen.moment,
+            filled=filled,
             basis_std=verdict.loadings_std,
         )
 

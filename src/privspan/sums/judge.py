@@ -48,6 +48,7 @@ _CHOOSING = Splitting(0.5, 8)
 _ESTIMATING = Splitting(0.1, 60)
 _ESTIMATING_WIDE = Splitting(0.1, 20)  # where eigenvectors take longer
 _WIDE = 64
+_SMALL = 40  # columns up to which all eigenvectors are as fast as some
 
 
 @dataclass(frozen=True)
@@ -221,14 +222,21 @@ def _judged(
 ) -> list[Array]:
     """Return the variances of the rows behind `first` along the basis of every mixture; (k,) each."""
     t, d = math.sqrt(splitting.square), len(first.moment)
-    judged = [np.zeros(k) for _ in weights]
-    for _ in range(splitting.draws):
-        noise = _symmetric(d, public) * first.noise
-        maker, measure = first.moment + t * noise, first.moment - noise / t
-        for weight, variances in zip(weights, judged, strict=True):
-            basis = _turned(_leading(_mixed(unit.moment, maker, weight), k)[1][:, :k], maker)[0]
-            variances += np.einsum("ij,ij->j", basis, measure @ basis) / splitting.draws
+    noises = [_symmetric(d, public) * first.noise for _ in range(splitting.draws)]
+    makers, measures = ([first.moment + part * noise for noise in noises] for part in (t, -1.0 / t))
+    judged = []
+    for weight in weights:
+        bases = _leading_bases([_mixed(unit.moment, maker, weight) for maker in makers], k)
+        turned = _turned(bases, np.array(makers))[0]  # (draws, d, k)
+        judged.append(np.einsum("tij,tij->j", turned, np.array(measures) @ turned) / splitting.draws)
     return judged
+
+
+def _leading_bases(matrices: list[Array], k: int) -> Array:
+    """Return k leading eigenvectors of each matrix, (matrices, d, k); small ones all at once, which is faster."""
+    if len(matrices[0]) <= _SMALL:
+        return np.asarray(np.linalg.eigh(np.array(matrices))[1][:, :, ::-1][:, :, :k])
+    return np.array([_leading(matrix, k)[1][:, :k] for matrix in matrices])
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
@@ -246,11 +254,11 @@ def _trace(matrix: Array) -> float:
 
 
 def _turned(basis: Array, moment: Array) -> tuple[Array, Array, Array]:
-    """Turn a basis within its span to the principal directions of a second moment there, largest first.
+    """Turn bases within their spans to the principal directions of second moments there, largest first.
 
-    Returns the basis (d, k), the turn (k, k) and the eigenvalues (k,).
+    Returns the bases (..., d, k), the turns (..., k, k) and the eigenvalues (..., k).
     """
-    within = basis.T @ moment @ basis
-    values, axes = np.linalg.eigh(0.5 * (within + within.T))
-    turn = axes[:, ::-1]
-    return np.asarray(basis @ turn), turn, values[::-1]
+    within = basis.mT @ moment @ basis
+    values, axes = np.linalg.eigh(0.5 * (within + within.mT))
+    turn = axes[..., ::-1]
+    return np.asarray(basis @ turn), turn, values[..., ::-1]

@@ -45,14 +45,22 @@ class Revealed(Protocol):
 
 
 def leading_pairs(
-    lazy: Revealed, k: int, block_size: int, passes: int, public: np.random.Generator
+    lazy: Revealed,
+    k: int,
+    block_size: int,
+    passes: int,
+    public: np.random.Generator,
+    *,
+    small: float | None = None,
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
 
     Up to `passes` blocks of `block_size` >= k directions are added to what is known already, the first at random.  It
-    stops early when what another pass could change is small against the noise and against the gap.  Returns k + 1
-    values, largest first, the last NaN where only k directions exist, and the vectors (d, k), orthonormal to working
-    precision.
+    stops early when what another pass could change is small against the noise and against the gap; or, if `small` is
+    given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.
+
+    Returns k + 1 values, largest first, the last NaN where only k directions exist, and the vectors (d, k),
+    orthonormal to working precision.
     """
     d = lazy.basis.shape[0]
     if d <= max(WIDEST_DENSE, block_size + 1) and not lazy.complete:
@@ -64,9 +72,10 @@ def leading_pairs(
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
         residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
+        spread = lazy.noise * math.sqrt(d)
         gap = values[k - 1] - values[k] if len(values) > k else 0.0
-        small = _SMALL_RESIDUAL * min(gap, lazy.noise * math.sqrt(d))
-        if np.linalg.norm(residual[:, :k], axis=0).max() <= small or not lazy.extend(residual):
+        enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
+        if np.linalg.norm(residual[:, :k], axis=0).max() <= enough or not lazy.extend(residual):
             break
         values, inner = _ritz(lazy)
     padded = np.append(values, np.nan)[: k + 1]

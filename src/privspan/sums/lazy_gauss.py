@@ -28,7 +28,7 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
 from privspan.sums.lifts import Lift
 
@@ -81,16 +81,19 @@ class UnitGram:
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
 
-        def part(piece: Piece, *lifts: Array) -> Array:
-            lifted = piece * lifts[0][:, None] if lifts else piece
-            return as_dense(lifted.T @ lifted) if block is None else np.asarray(lifted.T @ (lifted @ block))
+        def part(piece: Piece, scales: Array, *lifts: Array) -> Array:
+            factors = (scales * lifts[0] if lifts else scales)[:, None]
+            if block is not None:
+                return combined(piece, (piece @ block) * factors**2)
+            rows = piece * factors
+            return as_dense(rows.T @ rows)
 
-        return self._rows.map_chunks(part, *self._lifts, finish=finish)
+        return self._rows.map_folded(part, *self._lifts, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the error of two products: inner ones of length d, then sums over the chunk."""
-        inner = math.sqrt(columns) * relative_error(self.shape[1])
-        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS))
+        """Bound the error of two products: inner ones of length d and a factor, then sums over the chunk."""
+        inner = math.sqrt(columns) * relative_error(self.shape[1] + 4)
+        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS + 4))
 
 
 def as_dense(gram: Any) -> Array:

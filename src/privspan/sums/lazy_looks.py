@@ -31,16 +31,21 @@ Array = NDArray[np.float64]
 _SPLITTING = Splitting(0.1, 1)
 _OVERSAMPLING = 7  # directions per pass beyond k
 _PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
+_SMALL, _FINISH_SMALL = 0.5, 0.2  # residuals, in spreads of the noise, that end these: the noise turns further
 
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes."""
+    """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes.
+
+    Also the whole second moment that the variances are of, where it was looked at.
+    """
 
     verdict: Verdict
     mean: Array
     mean_noise: float
     passes: int = 1
+    moment: Array | None = None
 
 
 class CentredGauss(Asked):
@@ -248,7 +253,7 @@ def lazy_looks(
     weights = WEIGHTS if len(mus) == 2 else (0.0,)
     halves = _shares(0.5, traces)
     maker = _Mixture(looks, halves, split, halves[-1] * math.sqrt(_SPLITTING.square))
-    leading_pairs(maker, k, block, _PASSES, streams.public)
+    leading_pairs(maker, k, block, _PASSES, streams.public, small=_SMALL)
     judged = _judged(looks, traces, split, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
     weight = weights[chosen]
@@ -259,7 +264,7 @@ def lazy_looks(
     ]
     unseen = unseen_variance(shares[0], shares[-1], shortened)
     final = _Mixture(looks, _shares(weight, traces), split, 0.0)
-    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public)
+    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public, small=_FINISH_SMALL)
     beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, [-k - 1]]  # (d, 1)
     noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
     kept, own = judged[chosen], judged[0]

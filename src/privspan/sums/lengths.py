@@ -22,7 +22,7 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 Array = NDArray[np.float64]
 
 LONGEST = 2.0**64
-"""Lengths beyond this are taken for this; those down to 2**-440 are told from zero."""
+"""Lengths beyond this are taken for this."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,14 @@ def row_lengths(table: object) -> PerRow:
     Parameters
     ----------
     table : (n, d) array, RowSource or PartitionedTable
-        Looked at once.  Rows that are not finite have length zero.
+        Looked at once.  Entries that are not finite count as 0.
     """
-    rows: AnyRows = open_unit_rows(table, clip=LONGEST, keep=False)
-    return per_row(lambda squares: np.sqrt(squares) * LONGEST, rows.squared_lengths())
+    return lengths_of(open_unit_rows(table, keep=False))
+
+
+def lengths_of(rows: AnyRows) -> PerRow:
+    """Return the length of every row before it was scaled, at most `LONGEST`; (n,)."""
+    return per_row(lambda lengths: np.minimum(lengths, LONGEST), rows.lengths())
 
 
 def bisected_radius(
@@ -96,7 +100,7 @@ def bisected_radius(
     first, last, seen, sigma = 0, 2**steps - 1, {}, math.inf
     for share in share_mu(mu, *[1.0] * steps):
         middle = (first + last + 1) // 2
-        counts = known_chunks(partial(_count_longer, radius=low * 2.0 ** (middle / per_octave)), lengths)
+        counts = known_chunks(partial(_count_longer, radius=low * 2.0 ** (middle / per_octave)), lengths, exact=True)
         noisy, sigma = gaussian_sum(counts, (1,), bounds, share, bits)
         seen[middle] = float(noisy[0])
         first, last = (middle, last) if noisy[0] >= wanted else (first, middle - 1)

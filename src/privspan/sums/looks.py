@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
+from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
@@ -64,18 +64,24 @@ class AugmentedGram:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
         a, is_known = self._constant, self._is_known
 
-        def part(piece: Piece, *known: Array) -> Array:
+        def part(piece: Piece, scales: Array, *known: Array) -> Array:
             arrays = iter(known)
-            lift, *factors = [next(arrays)[:, None] if given else None for given in is_known]
+            lift, *given = [next(arrays)[:, None] if given else None for given in is_known]
+            factors = [_times(scales[:, None], f) for f in given]
             if block is None:
-                return np.hstack([_gram(_times(_times(piece, f), lift), a, lift) for f in factors])
+                return np.hstack([_gram(piece, _times(f, lift), a, lift) for f in factors])
             inner = piece @ block[:-1]  # (rows, b)
             weights = None if lift is None else lift * lift
-            sums = [_times(_times(inner, f) + a * block[-1], weights) for f in factors]
-            own = np.hstack([_times(each, f) for each, f in zip(sums, factors, strict=True)])
-            return np.vstack([_combined(piece, own), a * np.hstack(sums).sum(axis=0)])
+            b, last = inner.shape[1], a * block[-1]
+            own, sums = np.empty((len(inner), len(factors) * b)), np.empty(len(factors) * b)
+            for i, f in enumerate(factors):
+                of_moment = slice(i * b, (i + 1) * b)
+                products = _times(inner * f + last, weights)
+                sums[of_moment] = products.sum(axis=0)
+                np.multiply(products, f, out=own[:, of_moment])
+            return np.vstack([combined(piece, own), a * sums])
 
-        return self._rows.map_chunks(part, *self._known, finish=finish)
+        return self._rows.map_folded(part, *self._known, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of two products of one moment, as for unit rows, with a few more roundings each."""
@@ -84,24 +90,17 @@ class AugmentedGram:
         return float(1.01 * CHUNK_ROWS * self.size * spread * (inner + spread * relative_error(CHUNK_ROWS + 8)))
 
 
-def _combined(piece: Piece, coefficients: Array) -> Array:
-    """Return the sums of the rows with these coefficients (rows, b), as columns (d, b)."""
-    if isinstance(piece, np.ndarray):
-        return np.asarray(coefficients.T @ piece).T  # faster than the other way round
-    return piece.combined(coefficients) if isinstance(piece, CentredPiece) else np.asarray(piece.T @ coefficients)
-
-
 def _times(rows: Any, factors: Array | None) -> Any:
     """Multiply every row by its own number, given as a column (rows, 1)."""
     return rows if factors is None else rows * factors
 
 
-def _gram(rows: Piece, a: float, lift: Array | None) -> Array:
-    """Return the sum of outer products of the rows with the constant, times a lift, appended; (d + 1, d + 1)."""
-    d = rows.shape[1]
+def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
+    """Return the sum of outer products of rows times factors, the constant times a lift appended; (d + 1, d + 1)."""
+    rows, d = piece * factors, piece.shape[1]
     gram = np.empty((d + 1, d + 1))
     gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
-    gram[:d, d] = gram[d, :d] = a * np.asarray(_times(rows, lift).sum(axis=0)).ravel()
+    gram[:d, d] = gram[d, :d] = a * combined(piece, _times(factors, lift))[:, 0]
     gram[d, d] = a * a * (rows.shape[0] if lift is None else float((lift * lift).sum()))
     return gram
 

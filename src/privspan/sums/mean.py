@@ -33,7 +33,7 @@ from privspan.rows.derived import less
 from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input, combined, is_sparse, piece_rows
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.variance import typical_length
@@ -268,7 +268,7 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
 
 def row_sums(rows: AnyRows) -> ChunkSums:
     """Return the sum of the rows of each chunk, (columns,)."""
-    return rows.map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
+    return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None]).ravel())
 
 
 def check_columns(source: Any, subspace: Subspace | None) -> None:

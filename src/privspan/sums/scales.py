@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -33,6 +33,7 @@ from privspan.rows.columns import PublicColumns
 from privspan.rows.compressed import summed_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
+from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.mean import pair_differences
 from privspan.sums.table_sums import table_sums
@@ -82,6 +83,10 @@ class ColumnScales:
     found: Bools
     clip: Array
 
+    def of_present_cells(self, gaps: Gaps, public: PublicColumns) -> ColumnScales:
+        """Return scales that make up for the pairs in which a cell was missing: post-processing."""
+        return replace(self, scale=np.where(public.scaled, self.scale, gaps.scale(self.scale)))
+
 
 # ---- Public numbers ------------------------------------------------------------------------------------------------
 
@@ -130,8 +135,8 @@ def scale_shares(pairs: int, public: PublicColumns, mu: float) -> tuple[float, f
 
 def scale_share(n: int, d: int, mu: float) -> float:
     """Return the share of mu² that the scales of d columns need of which nothing is public, or refuse."""
-    unknown = np.full(d, np.nan)
-    return sum(scale_shares(n // 2, PublicColumns(unknown, unknown, np.zeros(d, bool), unknown, unknown), mu))
+    unknown, none = np.full(d, np.nan), np.zeros(d, dtype=bool)
+    return sum(scale_shares(n // 2, PublicColumns(unknown, unknown, none, unknown, unknown, none), mu))
 
 
 def _noise(pairs: int, columns: int, mu: float) -> float:
@@ -142,10 +147,16 @@ def _noise(pairs: int, columns: int, mu: float) -> float:
 # ---- Release -------------------------------------------------------------------------------------------------------
 
 
-def scales_within(ledger: MuLedger, source: Any, public: PublicColumns, streams: Streams) -> ColumnScales:
-    """Do what `column_scales` does for the shares that `scale_shares` asks for: docs/explanation/column-scales.md."""
+def scales_within(
+    ledger: MuLedger, source: Any, public: PublicColumns, streams: Streams, gaps: Gaps | None = None
+) -> ColumnScales:
+    """Do what `column_scales` does for the shares that `scale_shares` asks for: docs/explanation/column-scales.md.
+
+    With released `gaps` the scales are those of the present cells.
+    """
     votes, moments = scale_shares(pair_count(source), public, ledger.mu)
-    return column_scales(source, ledger, streams, public, votes=votes, moments=moments)
+    found = column_scales(source, ledger, streams, public, votes=votes, moments=moments)
+    return found if gaps is None else found.of_present_cells(gaps, public)
 
 
 def column_scales(

@@ -60,7 +60,7 @@ def explained_variance(
     Parameters
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        One person per row, centred if variances about the mean are wanted.  Non-finite rows count as zero.
+        One person per row, centred if variances about the mean are wanted.  Entries that are not finite count as 0.
     subspace : Subspace
         Public or released; an offset is ignored.
     epsilon, delta : float
@@ -188,5 +188,4 @@ def _octave_counts(lengths: Array) -> Array:
 def _row_lengths(source: object) -> PerRow:
     """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
     low, high = (2.0**octave for octave in _OCTAVES)
-    squares = open_unit_rows(source, clip=high).squared_lengths()
-    return per_row(lambda known: np.clip(np.sqrt(known) * high, low, high), squares)
+    return per_row(lambda lengths: np.clip(lengths, low, high), open_unit_rows(source, keep=False).lengths())

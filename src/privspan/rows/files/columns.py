@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privspan.rows.files.schema import Column, Schema
+from privspan.rows.levels import indicator_names
 from privspan.rows.source import LeftOut, UnreadableFileError
 
 _Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not used
@@ -75,11 +79,24 @@ def _declared(file: str, by_name: _Reasons, columns: Mapping[str, Column]) -> _R
         if name not in by_name:
             raise UnreadableFileError(f"`{file}` has no column named {name!r}, which the schema declares.")
         says = by_name[name]
-        if (column.type == "number" and says is not None) or (column.type == "list" and says != "lists"):
+        numeric = column.type in ("number", "boolean")
+        worded = column.type == "category" and says not in (None, "text", "categories")
+        if (numeric and says is not None) or (column.type == "list" and says != "lists") or worded:
             told = f"The schema calls column {name!r} of `{file}` a {column.type}"
             raise UnreadableFileError(f"{told}; it holds {says or 'numbers'}.")
-    reasons = {"number": None, "list": "lists", "text": "text", "skip": "skipped by the schema"}
+    reasons: _Reasons = {"number": None, "boolean": None, "category": None}
+    reasons |= {"list": "lists", "text": "text", "skip": "skipped by the schema"}
     return {name: reasons[columns[name].type] if name in columns else "not in the schema" for name in by_name}
+
+
+def encoded_columns(used: Sequence[str], schema: Schema) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    """Return the names of the columns of numbers that the columns of a file become, and which are 0 and 1."""
+    levels, names, boolean = schema.levels, [], []
+    for name in used:
+        own = indicator_names(name, levels.get(name))
+        names += own
+        boolean += [name in levels or schema.is_boolean(name)] * len(own)
+    return tuple(names), np.array(boolean, dtype=bool)
 
 
 def asked_for(file: str, by_name: _Reasons, wanted: Sequence[str]) -> tuple[list[str], tuple[LeftOut, ...]]:

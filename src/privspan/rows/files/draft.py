@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from privspan.rows.files.opening import damage_of, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.source import UnreadableFileError, damage_told
 
-_HOW = "Types: number, text, list (with a width), skip. Columns that are not named here are left out."
+_HOW = "Types: number, boolean, category, text, list (with a width), skip. What is not named here is left out."
+_WORDS = 'to use it: type = "category", and a line categories = [...] with all words that it may hold'
 _FROM_CELLS = (
     "A draft, made by looking at the data: for the eyes of whoever keeps the data, not to be published.",
     "The schema in use is a declaration. Decide each type by what the column means, and keep it",
@@ -50,7 +53,7 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     ...     print(*[line for line in draft_schema(file).splitlines() if line[:1] != "#"], sep="\n")
     <BLANKLINE>
     [columns."name"]
-    type = "text"
+    type = "text"  # to use it: type = "category", and a line categories = [...] with all words that it may hold
     <BLANKLINE>
     [columns."age"]
     type = "number"
@@ -63,7 +66,7 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
 
             found, remarks = draft_csv(path, declared)
             columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
-            return schema_text(found.but(columns=columns), remarks, _FROM_CELLS)
+            return schema_text(found.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
         if suffix in (".arrow", ".feather", ".parquet"):
             return _arrow_draft(path, suffix)
         names = open_rows(path).names
@@ -89,4 +92,15 @@ def _arrow_draft(path: Path, suffix: str) -> str:
     found = {field.name: declared_column(field.type) for field in types}
     columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
     remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
-    return schema_text(Schema(columns), remarks, _FROM_TYPES)
+    return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
+
+
+def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[str, str]:
+    """Add how columns of words, and those that tell who a record is of, can be put to use."""
+    told = dict(known)
+    for name, column in columns.items():
+        if name and looks_like_identifier(name):
+            told.setdefault(name, f"if it says whose each row is, write at the top: person = {json.dumps(name)}")
+        elif column.type == "text" or known.get(name) == "categories":
+            told[name] = _WORDS
+    return told

@@ -75,7 +75,7 @@ def open_rows(
 
     Notes
     -----
-    Booleans count as 0 and 1, missing cells as NaN, which makes the row a row of zeros.  Integers beyond 2**53 are
+    Booleans count as 0 and 1, missing cells as NaN, which is a gap of its record.  Integers beyond 2**53 are
     rounded in all formats but ``.npy``, ``.npz``, ``.zarr`` and ``.h5ad``.
 
     A CSV file has no types.  Its first line must hold the column names, and every column counts as numbers unless

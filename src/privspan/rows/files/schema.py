@@ -11,6 +11,10 @@ A declaration comes from the caller or from a schema file (TOML), never from the
     age = "number"
     name = "text"
 
+    [columns.sex]
+    type = "category"
+    categories = ["f", "m"]
+
     [columns.embedding]
     type = "list"
     width = 64
@@ -23,14 +27,15 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from privspan.rows.levels import checked_levels
 from privspan.rows.source import UnreadableFileError
 
-_TYPES = ("number", "text", "list", "skip")
+_TYPES = ("number", "boolean", "category", "text", "list", "skip")
 _NO_SEPARATORS = '"+-.\r\n'
 _TO_ESCAPE = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # what JSON leaves as it is and TOML or a terminal would not
 
@@ -42,19 +47,27 @@ class Column:
     Attributes
     ----------
     type : str
-        "number"; "text", never used as numbers; "list", of `width` numbers; "skip", not used.
+        "number"; "boolean", nothing but 0 and 1 (or false and true); "category", words that are listed; "text", never
+        used; "list", of `width` numbers; "skip", not used.
     width : int, optional
         Numbers in each list; a list of another length spoils its own record.
+    categories : sequence of str or int, optional
+        The words of a category: each becomes a column of 0 and 1, and another word is a gap.
     """
 
     type: str
     width: int | None = None
+    categories: Sequence[str | int] | None = None
 
     def __post_init__(self) -> None:
         if self.type not in _TYPES:
             raise ValueError(f"the type of a column must be one of {', '.join(_TYPES)}.")
         if self.width is not None and self.type != "list":
             raise ValueError("`width` is for columns of type list.")
+        if (self.categories is not None) != (self.type == "category"):
+            raise ValueError("a column of type category needs `categories`, a list of words, and no other has it.")
+        if self.categories is not None:
+            object.__setattr__(self, "categories", checked_levels("the column", self.categories))
         _check_width(self.width)
 
 
@@ -100,6 +113,16 @@ class Schema:
     def but(self, **changes: Any) -> Schema:
         """Return the same with what is given in place of what was declared."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The words of every category."""
+        columns = (self.columns or {}).items()
+        return {name: tuple(map(str, column.categories)) for name, column in columns if column.categories is not None}
+
+    def is_boolean(self, name: str) -> bool:
+        """Tell whether a column is declared to hold nothing but 0 and 1."""
+        return self.columns is not None and name in self.columns and self.columns[name].type == "boolean"
 
     def width_of(self, name: str) -> int | None:
         """Return the declared width of the lists of a column."""
@@ -205,6 +228,8 @@ def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[st
         lines += ["", f"[columns.{_quoted(name)}]"]
         lines.append(f"type = {_quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
         lines += [f"width = {column.width}"] if column.width is not None else []
+        if column.categories is not None:
+            lines.append(f"categories = [{', '.join(map(_quoted, column.categories))}]")
     return "\n".join(lines) + "\n"
 
 

@@ -8,8 +8,8 @@ close them after a number of bytes, so which rows go together does not follow it
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan._lib.words import Words, arrow_words
-from privspan.rows.files.columns import choose_columns
+from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
+from privspan.rows.levels import indicators
 from privspan.rows.source import (
     LeftOut,
     RowSource,
@@ -42,6 +43,9 @@ class Layout:
     dtype: np.dtype[Any]  # float32 where that holds every value of the columns' types, else float64
     left_out: tuple[LeftOut, ...]
     person: str | None = None  # the column that says whose each row is
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # words of the columns that are categories
+    names: tuple[str, ...] = ()  # of the d, where every column has a name
+    boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
 
 
 def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
@@ -70,7 +74,24 @@ def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema)
         raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
     if schema.width is not None:
         raise UnreadableFileError(f"`{file}` is read without a column of lists; leave out `width`.")
-    return Layout(columns, None, _float_type(types.field(name).type for name in columns), left_out)
+    return _encoded_layout(file, types, columns, left_out, schema)
+
+
+def _encoded_layout(
+    file: str, types: Any, columns: list[str], left_out: tuple[LeftOut, ...], schema: Schema
+) -> Layout:
+    """Lay out columns of numbers, and of categories that become columns of 0 and 1."""
+    kinds = {name: types.field(name).type for name in columns}
+    levels = {name: words for name, words in schema.levels.items() if name in kinds}
+    for name in levels:
+        if arrow_words(pa.array([], kinds[name])) is None:
+            told = f"Column {name!r} of `{file}`, which the schema calls a category"
+            raise UnreadableFileError(f"{told}, holds neither text nor whole numbers.")
+    names, boolean = encoded_columns(columns, schema)
+    declared = [pa.types.is_boolean(kind) for kind in kinds.values()]
+    boolean |= np.repeat(declared, [len(levels.get(name, ("",))) for name in columns])
+    dtype = np.dtype(np.float64) if levels else _float_type(kinds.values())
+    return Layout(columns, None, dtype, left_out, levels=levels, names=names, boolean=boolean)
 
 
 def _may_be_list(name: str, schema: Schema) -> bool:
@@ -124,11 +145,11 @@ class TableRows(WindowedSource):
     def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
         super().__init__()
         self._path, self._file, self._layout = path, file, layout
-        n, d = sum(lengths), len(layout.columns) if layout.width is None else layout.width
+        n, d = sum(lengths), len(layout.names) if layout.width is None else layout.width
         if n < 1 or not d:
             raise UnreadableFileError(f"`{path.name}` holds no {'columns' if n else 'rows'}.")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
-        self.names = tuple(layout.columns) if layout.width is None else None
+        self.names, self.boolean = layout.names or None, layout.boolean
         self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         if layout.person is not None:
@@ -169,10 +190,18 @@ def numbers_of(table: Any, layout: Layout) -> NDArray[Any]:
     if layout.width is not None:
         chunks = [_list_rows(chunk, layout.dtype, layout.width) for chunk in table.column(0).chunks]
         return np.concatenate([np.empty((0, layout.width), dtype=layout.dtype), *chunks])
+    if layout.levels:
+        return np.hstack([_encoded(name, table.column(name), layout) for name in layout.columns])
     columns = np.empty((table.num_columns, table.num_rows), dtype=layout.dtype)
     for index, column in enumerate(table.columns):
         columns[index] = arrow_numbers(column, layout.dtype)
     return columns.T
+
+
+def _encoded(name: str, column: Any, layout: Layout) -> NDArray[Any]:
+    """Return the columns of numbers that one of the file becomes, (rows, columns)."""
+    words = arrow_words(column) if name in layout.levels else None
+    return arrow_numbers(column, layout.dtype)[:, None] if words is None else indicators(words, layout.levels[name])
 
 
 def _list_rows(lists: Any, dtype: np.dtype[Any], width: int) -> NDArray[Any]:

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from privspan._lib.words import Words, cell_words
 from privspan.rows.arrays import HeldRows
-from privspan.rows.files.columns import choose_columns
+from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
+from privspan.rows.levels import indicators
 from privspan.rows.source import RowSource, UnreadableFileError
 
 _BLOCK_BYTES = 2**24
@@ -45,8 +46,13 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
             raise UnreadableFileError(f"`{path.name}` has no column of numbers to use; name one with `columns`.")
         places = [names.index(name) for name in used]
         table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
-    source = HeldRows((len(table), len(used)), table.dtype, lambda: table)
-    source.names, source.left_out = tuple(used), left_out
+    levels = {name: words for name, words in schema.levels.items() if name in used}
+    if levels:
+        coded = {name: indicators(csv_words(path, name, schema), words) for name, words in levels.items()}
+        table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
+    source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
+    source.names, source.boolean = encoded_columns(used, schema)
+    source.left_out = left_out
     if schema.person is not None:
         person = schema.person
         source.person, source.read_ids = person, lambda: csv_words(path, person, schema).places

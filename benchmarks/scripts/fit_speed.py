@@ -1,0 +1,136 @@
+"""How long does `PrivatePCA.fit` take beside scikit-learn's PCA, on one thread?
+
+Ours and its peers fit the same table in turn, in one process; processor time, medians.  A ratio above one means that
+privacy costs time.  Passes are rows handed to the algorithm over rows of the table.  The last line is the course near
+a subspace beside `robust=True`, which was the course of every table before everyday tables had one of their own.
+Writes ``benchmarks/results/fit_speed.csv`` (not with ``--quick``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_limits
+
+from privspan._lib.watch import watching_rows
+from privspan.estimators import PrivatePCA
+
+RESULTS = Path(__file__).parents[1] / "results" / "fit_speed.csv"
+COLUMNS = ("table", "n", "d", "k", "dtype", "peer", "ours_s", "peer_s", "ratio", "passes")
+FORMER = "robust=True"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and whom to compare with: the fastest of the peers counts."""
+
+    name: str
+    n: int
+    d: int
+    k: int
+    dtype: str
+    peers: tuple[str, ...]
+    tail: float = 1.0  # standard deviation of every entry off the k directions
+
+    def table(self) -> NDArray[Any]:
+        """Return rows with k strong directions about a centre far from zero."""
+        rng = np.random.default_rng(0)
+        basis = np.linalg.qr(rng.standard_normal((self.d, self.k)))[0].T.astype(np.float32)
+        strengths = np.linspace(3.0, 1.0, self.k, dtype=np.float32) * np.float32(np.sqrt(self.d) / 3.0)
+        X = (rng.standard_normal((self.n, self.k), dtype=np.float32) * strengths) @ basis
+        X += np.float32(self.tail) * rng.standard_normal((self.n, self.d), dtype=np.float32)
+        X += 2.0 * rng.standard_normal(self.d, dtype=np.float32)
+        return X.astype(self.dtype)
+
+
+CASES = (
+    Case("many columns", 50_000, 1_000, 10, "float32", ("randomized",)),
+    Case("many columns", 50_000, 1_000, 10, "float64", ("randomized",)),
+    Case("more columns than rows", 4_000, 10_000, 10, "float64", ("randomized",)),
+    Case("few columns", 1_000_000, 20, 3, "float64", ("covariance_eigh", "randomized")),
+    Case("hundred columns", 100_000, 100, 3, "float64", ("covariance_eigh", "randomized")),
+    Case("near a subspace", 50_000, 1_000, 10, "float32", (FORMER,), tail=1e-3),
+)
+
+
+def seconds(fit: Callable[[], object]) -> float:
+    """Return the processor time of one call."""
+    start = time.process_time()
+    fit()
+    return time.process_time() - start
+
+
+def passes(fit: Callable[[], object], n: int) -> float:
+    """Return how often the rows of a table are handed out, on average."""
+    seen = [0]
+
+    def count(rows: int) -> None:
+        seen[0] += rows
+
+    with watching_rows(count):
+        fit()
+    return seen[0] / n
+
+
+def measured(case: Case, repeats: int) -> dict[str, Any]:
+    """Fit in turn, ours and every peer, and return medians."""
+    X = case.table()
+
+    def ours() -> object:
+        return PrivatePCA(case.k, epsilon=1.0, delta=1e-6, random_state=1).fit(X)
+
+    def peer(name: str) -> object:
+        if name == FORMER:
+            return PrivatePCA(case.k, epsilon=1.0, delta=1e-6, robust=True, random_state=1).fit(X)
+        return PCA(case.k, svd_solver=name, random_state=0).fit(X)
+
+    made = passes(ours, case.n)  # and warms caches
+    times: dict[str, list[float]] = {name: [] for name in ("ours", *case.peers)}
+    for _ in range(repeats):
+        times["ours"].append(seconds(ours))
+        for name in case.peers:
+            times[name].append(seconds(lambda name=name: peer(name)))
+    medians = {name: float(np.median(found)) for name, found in times.items()}
+    best = min(case.peers, key=medians.__getitem__)
+    own, other = medians["ours"], medians[best]
+    row = (case.name, case.n, case.d, case.k, case.dtype, best, own, other, own / other, made)
+    return dict(zip(COLUMNS, row, strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5, help="fits of each, of which the median counts")
+    parser.add_argument("--quick", action="store_true", help="one fit of tables a tenth as long; nothing is written")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    for case in CASES:
+        if options.quick:
+            case = Case(case.name, case.n // 10, case.d, case.k, case.dtype, case.peers, case.tail)
+        with threadpool_limits(1):
+            row = measured(case, 1 if options.quick else options.repeats)
+        rows.append(row)
+        print(
+            f"{row['table']:24} {row['n']:>9,} x {row['d']:<6,} {row['dtype']}  ours {row['ours_s']:6.2f} s, "
+            f"{row['peer']:15} {row['peer_s']:6.2f} s, ratio {row['ratio']:5.2f}, {row['passes']:4.1f} passes",
+            flush=True,
+        )
+    if not options.quick:
+        with RESULTS.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({**row, **{key: f"{row[key]:.3f}" for key in COLUMNS[6:]}} for row in rows)
+
+
+if __name__ == "__main__":
+    main()
