@@ -48,7 +48,7 @@ def test_scikit_learn_does_the_same_with_it(table, options):
 
 
 def test_its_covariance_is_ours(table):
-    model = fitted(table)
+    model = fitted(table / UNITS)  # as it is, one column drowns what the others leave, and there is no inverse
     plain = model.to_sklearn()
     np.testing.assert_allclose(plain.get_covariance(), model.get_covariance(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(plain.get_precision(), model.get_precision(), rtol=1e-6, atol=1e-9)
@@ -215,3 +215,11 @@ def test_a_cut_release_can_be_kept_and_shown(table, tmp_path):
 def test_shares_that_make_no_sense_are_refused(table, k, options, message):
     with pytest.raises(ValueError, match=message):
         ps.private_pca(table, k, **BUDGET, **options)
+
+
+def test_the_precision_leaves_out_directions_without_variance():
+    model = ps.PrivatePCA(1, **BUDGET)
+    model.components_, model.n_features_in_ = np.array([[0.6, 0.8]]), 2
+    model.explained_variance_, model.noise_variance_ = np.array([4.0]), 0.0
+    model.scale_ = np.ones(2)
+    np.testing.assert_allclose(model.get_precision(), np.linalg.pinv(model.get_covariance()), atol=1e-12)

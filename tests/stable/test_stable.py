@@ -232,7 +232,7 @@ def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
 def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scales without noise, or noise from what the data achieved, would change these numbers."""
     drawn: list[float] = []
-    histogram_noise, vector_noise = scales.rounded_normal, stable_release.add_gaussian
+    histogram_noise, vector_noise = stable_release.rounded_normal, stable_release.add_gaussian
 
     def rounded(size: Any, scale: float, bits: BitSource) -> Any:
         drawn.append(scale)
@@ -242,10 +242,9 @@ def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.Monkey
         drawn.append(sigma)
         return vector_noise(values, sigma, bits, **options)
 
-    for module in (scales, stable_release):
-        monkeypatch.setattr(module, "rounded_normal", rounded)
-    monkeypatch.setattr(stable_release, "add_gaussian", vector)
-    monkeypatch.setattr(stable, "add_gaussian", vector)
+    monkeypatch.setattr(stable_release, "rounded_normal", rounded)
+    for module in (scales, stable_release, stable):
+        monkeypatch.setattr(module, "add_gaussian", vector)
     monkeypatch.setattr(stable_release, "goes_on", lambda *_: True)
     fixed = {"full_level": 150, "ramp": 50, "movers": 50, "signal": 200.0, "spread": 2e-5, "ridge": 1e-3}
     sizes = []

@@ -426,8 +426,8 @@ def test_a_sparse_table_gives_what_the_dense_one_does(d):
     assert one.course == other.course == "two looks"
     # The noise of the sparse one is larger by some ten-thousandths, which its rounding errors are charged for.
     np.testing.assert_allclose(one.mean, other.mean, atol=1e-3)
-    np.testing.assert_allclose(one.variances, other.variances, rtol=1e-2)
     # At 300 columns both directions are guesses; the iteration stops before they have settled among the noise.
+    np.testing.assert_allclose(one.variances, other.variances, rtol=1e-2 if d == 40 else 5e-2)
     assert np.linalg.norm(one.basis @ one.basis.T - other.basis @ other.basis.T) < (1e-2 if d == 40 else 5e-2)
 
 

@@ -21,10 +21,10 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from privspan import AbstentionWarning, NotPrivateWarning, UselessPlanWarning, WeakPrivacyWarning
+from privspan import AbstentionWarning, NoSpreadWarning, NotPrivateWarning, UselessPlanWarning, WeakPrivacyWarning
 from privspan.rows import PartitionedTable, RowSource, open_rows, partition_rows
 
-OURS = (AbstentionWarning, NotPrivateWarning, UselessPlanWarning, WeakPrivacyWarning)
+OURS = (AbstentionWarning, NoSpreadWarning, NotPrivateWarning, UselessPlanWarning, WeakPrivacyWarning)
 LONGEST_CALL = 60.0  # seconds on a busy machine; calls take milliseconds
 
 # Planted in every table whose dtype can hold it; no parameter, shape or constant of ours has these digits.

@@ -349,13 +349,13 @@ def ended_early(table, rng):
     """Whether a call ends with an error for a caller who has asked NumPy to raise."""
     with np.errstate(all="raise"):
         try:
-            private_mean(table, epsilon=EPSILON, delta=DELTA, rng=rng)
+            adaptive.adaptive_subspace(table, 1, epsilon=EPSILON, delta=DELTA, rng=rng)
         except FloatingPointError:
             return {"ended early": 1.0}
     return {"ended early": 0.0}
 
 
-UNDERFLOW = last_replaced(np.ones((3, 2)), (1.0, 1e-200), (1.0, 1.0))
+UNDERFLOW = last_replaced(np.ones((9, 2)), (1.0, 1e-200), (1.0, 1.0))
 
 
 @fault("errors that the caller's NumPy raises", lambda: refuted(ended_early, UNDERFLOW))

@@ -60,8 +60,7 @@ class PCAModel:
         """
         along, off = self._measured_variances()
         inverse, rest = (np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0) for size in (along, off))
-        less = self.components_ * np.sqrt(np.maximum(rest - inverse, 0.0))[:, None]
-        inside = rest * np.eye(self.n_features_in_) - less.T @ less
+        inside = rest * np.eye(self.n_features_in_) + (self.components_.T * (inverse - rest)) @ self.components_
         return np.asarray(inside / np.outer(self.scale_, self.scale_))
 
     def sample(self, n_samples: int = 1, rng: int | np.random.Generator | None = None) -> Array:
