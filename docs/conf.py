@@ -35,6 +35,7 @@ myst_dmath_double_inline = True
 
 autodoc_typehints = "none"  # the docstrings name the types in words
 autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "set_fit_request"}  # scikit-learn's own, about its own pages
 numpydoc_show_class_members = False
 
 # Only the library's own names are checked: without network there is no inventory of NumPy's or SciPy's.
