@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 _SPLITTING = Splitting(0.1, 1)
 _OVERSAMPLING = 7  # directions per pass beyond k
 _PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
-_SMALL, _FINISH_SMALL = 0.5, 0.2  # residuals, in spreads of the noise, that end these: the noise turns further
+_SMALL, _FINISH_SMALL = 0.2, 0.1  # residuals, in spreads of the noise, that end these: noise turns directions further
 
 
 @dataclass(frozen=True)
