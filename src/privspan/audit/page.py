@@ -24,8 +24,8 @@ wrong, is at most {false_alarm:.2g}. It took {minutes:.0f} minutes of processor 
 The largest δ found by enumeration was {delta:.4g}, where {claimed:.4g} is claimed; the smallest p-value of a sampler
 was {p_value:.2g}.
 
-How much of each claim is certified, on the pair of neighbours on which that is most: by replay, which needs no
-sampling, and by runs. {reached}
+How much of each claim is used up along a replay, which needs no sampling, and how much is certified by runs, each on
+the pair of neighbours on which that is most. {reached}
 
 | mechanism | replay | of | neighbours | runs | of | neighbours | on each |
 |---|---|---|---|---|---|---|---|
@@ -35,8 +35,8 @@ sampling, and by runs. {reached}
 {blind} of the {sampled} sampled audits, most of them on pairs that are there to find leaks, found nothing: a bound
 of 0.
 
-Where less than 90 % is used up on every pair that is known, the proof is more cautious than the known attacks are
-strong, which is room for accuracy or for a worse pair:
+Where less than 90 % is used up on every pair that was tried, either the proof is more cautious than it need be, which
+would be room for accuracy, or a worse pair has not been found. What we know of it:
 
 {reasons}
 """

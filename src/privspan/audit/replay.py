@@ -11,9 +11,11 @@ transcript, whoever sees all outcomes tells the two tables apart exactly as well
 root(spent) / mu is the part of the claim that this pair of tables uses up.
 
 Two steps of stable leverage count in their own way: of the coin between two margins the scores of its two chances are
-compared, and a basis in a random gauge is compared in the nearest one (docs/explanation/stable-leverage.md). Steps
-that are not Gaussian have no mu; their exact laws on both tables are multiplied instead (`privspan.audit.laws`), and
-a step that selects is followed into everything that it may select.
+compared in `spent`, as the proof does, and a basis in a random gauge is compared in the nearest one
+(docs/explanation/stable-leverage.md). A coin tells less than the Gaussian step that it is counted as, so where an
+epsilon is computed it enters with its exact law. Steps that are not Gaussian have no mu; their exact laws on both
+tables are multiplied instead (`privspan.audit.laws`), and a step that selects is followed into everything that it may
+select.
 
 All private steps go through the few functions that `Transcript` names. They are replaced in whichever module holds
 them, for as long as a transcript is open, so a mechanism that uses them is replayed without a line of its own.
@@ -59,6 +61,16 @@ class ReplayError(AssertionError):
 
 
 @dataclass(frozen=True)
+class Coin:
+    """A test that says yes with different chances on the two tables."""
+
+    chance: float
+    other: float
+    before: float  # sum of squares of the steps before it
+    cost: float  # what it adds to that sum in the proof
+
+
+@dataclass(frozen=True)
 class Path:
     """One way through the selections of a run.
 
@@ -72,6 +84,8 @@ class Path:
         Of the steps that are neither Gaussian nor selections.
     results : tuple
         What the runs returned. If both tables can come this way, they must say the same: all that was released is.
+    coin : Coin or None
+        The test of stable leverage, where the tables differ in its chance; `spent` has it as the proof counts it.
     """
 
     chance: float
@@ -79,6 +93,7 @@ class Path:
     spent: float
     laws: tuple[Cells, ...]
     results: tuple[Any, Any]
+    coin: Coin | None = None
 
 
 class Transcript(AbstractContextManager["Transcript"]):
@@ -87,7 +102,8 @@ class Transcript(AbstractContextManager["Transcript"]):
     Parameters
     ----------
     answer : bool, optional
-        What the test of stable leverage is to say where it may say both; by default its coin decides.
+        What the test of stable leverage is to say; *yes* only where that is likelier than the delta that pays for a
+        wrong one. By default its coin decides.
     """
 
     def __init__(self, *, answer: bool | None = None) -> None:
@@ -101,6 +117,7 @@ class Transcript(AbstractContextManager["Transcript"]):
         self._selected: list[tuple[Array, int]] = []  # law and outcome of every selection
         self._spent, self._laws = 0.0, list[Cells]()
         self._heard, self._said = 0.0, False  # chance of the last coin, and what it says
+        self._coin_seen: Coin | None = None
 
     def _hooks(self) -> list[tuple[Any, str, Callable[..., Any]]]:
         return [
@@ -143,7 +160,7 @@ class Transcript(AbstractContextManager["Transcript"]):
 
     def _path(self, run: Run, table: Any, neighbour: Any, choices: tuple[int, ...]) -> Path:
         self._steps, self._position, self._choices, self._selected = [], None, choices, []
-        self._spent, self._laws = 0.0, []
+        self._spent, self._laws, self._coin_seen = 0.0, [], None
         first = run(table)
         selected, self._selected, self._position = self._selected, [], 0
         self.results = [first, run(neighbour)]
@@ -151,7 +168,7 @@ class Transcript(AbstractContextManager["Transcript"]):
             raise ReplayError("the number of steps depends on unreleased values")
         chances = [math.prod(float(law[taken]) for law, taken in side) for side in (selected, self._selected)]
         self._selected = selected
-        return Path(chances[0], chances[1], self._spent, tuple(self._laws), (first, self.results[1]))
+        return Path(chances[0], chances[1], self._spent, tuple(self._laws), (first, self.results[1]), self._coin_seen)
 
     def _kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
         """Keep a step of the first run and return None, or return what the first run kept of the same step."""
@@ -188,7 +205,7 @@ class Transcript(AbstractContextManager["Transcript"]):
         self.margins.append(margin)
         said = _Overheard()
         self._genuine["goes_on"](margin, mu, delta, said)
-        self._heard, self._said = said.chance, said.chance > 0.0 and self._answer is not False
+        self._heard, self._said = said.chance, said.chance > delta and self._answer is not False
         if self._answer is None and not self._replaying:
             self._said = self._genuine["goes_on"](margin, mu, delta, bits)
         return self._heard > 0.0
@@ -201,7 +218,9 @@ class Transcript(AbstractContextManager["Transcript"]):
         if before is not None:
             known, answer = before
             if min(known, self._heard) > 0.0:
-                self._spent += float(ndtri(known) - ndtri(self._heard)) ** 2
+                cost = float(ndtri(known) - ndtri(self._heard)) ** 2
+                self._coin_seen = self._coin_seen or (Coin(known, self._heard, self._spent, cost) if cost else None)
+                self._spent += cost
             elif answer or max(known, self._heard) > delta:
                 self._spent = math.inf  # *yes* gives one of the tables away, more often than delta allows
         return passed if answer else None
@@ -278,17 +297,27 @@ def spent_by(run: Run, table: Any, neighbour: Any, *, answer: bool | None = None
 
 def replayed_epsilon(paths: Sequence[Path], delta: float) -> float:
     """Return the epsilon at delta of whoever sees all outcomes of a run, from either table to the other."""
-    parts = [
-        ((p.chance * cells[0], p.other * cells[1]), math.sqrt(p.spent))
-        for p, cells in ((p, product(p.laws)) for p in paths)
-    ]
+    parts = [part for path in paths for part in _parts(path)]
     turned = [(exchanged(cells), mu) for cells, mu in parts]
     return max(epsilon_at(delta, *parts), epsilon_at(delta, *turned))
 
 
+def _parts(path: Path) -> Iterator[tuple[Cells, float]]:
+    """Yield the laws and the mu of a way through a run: once, or after *yes* and after *no*, which ends it early."""
+    cells = product(path.laws)
+    cells = path.chance * cells[0], path.other * cells[1]
+    if path.coin is None:
+        yield cells, math.sqrt(path.spent)
+        return
+    yes, other, before = path.coin.chance, path.coin.other, path.coin.before
+    yield (yes * cells[0], other * cells[1]), math.sqrt(max(before, path.spent - path.coin.cost))
+    yield ((1.0 - yes) * cells[0], (1.0 - other) * cells[1]), math.sqrt(before)
+
+
 def is_gaussian(paths: Sequence[Path]) -> bool:
     """Tell whether all private steps of a run are Gaussian, so that its mu says everything."""
-    return len(paths) == 1 and paths[0].chance == paths[0].other == 1.0 and not paths[0].laws
+    (path, *others) = paths
+    return not others and path.chance == path.other == 1.0 and not path.laws and path.coin is None
 
 
 def _swap(old: Callable[..., Any], new: Callable[..., Any]) -> None:
