@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privspan import pca, private_pca, private_subspace
+from privspan import private_pca, private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.estimators import (
     AbstentionWarning,
@@ -24,6 +24,7 @@ from privspan.estimators import (
     NotPrivateWarning,
     PrivatePCA,
 )
+from privspan.pca import settings
 from privspan.privacy import Budget, compose_mu
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import open_rows, partition_rows
@@ -143,7 +144,7 @@ def test_steps_do_not_share_noise(table, monkeypatch):
         return lambda *args, **more: (seen.append(args[-1]), original(*args, **more))[1]
 
     for name in ("mean_within", "variance_within"):
-        monkeypatch.setattr(pca, name, spied(getattr(pca, name)))
+        monkeypatch.setattr(settings, name, spied(getattr(settings, name)))
     for name in ("auto", "adaptive", "analyze-gauss"):
         spying = replace(ALGORITHMS[name], within=spied(ALGORITHMS[name].within))
         monkeypatch.setitem(ALGORITHMS, name, spying)
@@ -231,9 +232,9 @@ def test_private_scales_go_with_every_course(options):
     ],
 )
 def test_what_cannot_be_done_is_refused_before_scales_are_measured(X, k, options, monkeypatch):
-    monkeypatch.setattr(pca, "scales_within", lambda *_: pytest.fail("scales were measured"))
-    settings = pca.PCASettings(k, 1.0, 1e-6, **options)
-    for act in (settings.check, settings.learn):
+    monkeypatch.setattr(settings, "scales_within", lambda *_: pytest.fail("scales were measured"))
+    chosen = settings.PCASettings(k, 1.0, 1e-6, **options)
+    for act in (chosen.check, chosen.learn):
         with pytest.raises((ValueError, TypeError), match="must be"):
             act(X)
 
@@ -341,7 +342,7 @@ def test_warnings(table):
 
 
 def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
-    monkeypatch.setattr(pca, "everyday_pca", lambda *_, **__: pytest.fail("the private steps were run"))
+    monkeypatch.setattr(settings, "everyday_pca", lambda *_, **__: pytest.fail("the private steps were run"))
     X = np.random.default_rng(0).normal(size=(60, 6))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -452,7 +453,7 @@ def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, o
         pytest.fail("a private step was made")
 
     for name in ("mean_within", "variance_within", "choose_dimension", "everyday_pca", "scales_within"):
-        monkeypatch.setattr(pca, name, refused)
+        monkeypatch.setattr(settings, name, refused)
     for name, method in ALGORITHMS.items():
         within = None if method.within is None else refused
         monkeypatch.setitem(ALGORITHMS, name, replace(method, function=refused, within=within))

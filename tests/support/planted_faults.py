@@ -426,7 +426,7 @@ def fitted_components(table, rng):
 
 @fault("seeded noise reused by clones", lambda: refuted(fitted_components, TIE))
 def shared_seed(patch):
-    patch.setattr("privspan.pca.independent_seeds", lambda seed, count: list(range(count)))
+    patch.setattr("privspan.pca.settings.independent_seeds", lambda seed, count: list(range(count)))
 
 
 def low_bits(table, rng):

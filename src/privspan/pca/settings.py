@@ -9,7 +9,6 @@ Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,20 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry, outside
 from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import check_choice, choose_dimension
+from privspan.pca.outcome import Course, Found, Looked, Table
 from privspan.planner import Plan, plan_pca, plan_within
-from privspan.privacy import Budget, Part, PrivacyCost, Release, share_mu
+from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.private import ALGORITHMS, PRIVATE_METHODS, Method, PrivateMethod, UselessPlanWarning, methods_for
-from privspan.rows import PartitionedTable
-from privspan.rows.categories import Categories
+from privspan.private import ALGORITHMS, PRIVATE_METHODS, UselessPlanWarning, methods_for
 from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.gaps import Missing, check_missing, with_gaps
@@ -41,10 +37,9 @@ from privspan.stable import near
 from privspan.stable.course import delta_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
-from privspan.sums.everyday import EverydayLook, everyday_pca, searches
+from privspan.sums.everyday import everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
-from privspan.sums.loadings import errors_after_turning
-from privspan.sums.mean import PrivateMean, less_mean, mean_within, pair_differences
+from privspan.sums.mean import less_mean, mean_within, pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.share import cut_to_share
 from privspan.sums.variance import variance_within
@@ -70,140 +65,6 @@ _STEPS = (
     "gaps",
 )  # in the order of the seeds' children
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
-
-
-@entry
-@people
-def private_pca(
-    X: object,
-    k: int | float | Literal["auto"],
-    *,
-    epsilon: float,
-    delta: float,
-    center: bool | PublicNumbers = True,
-    scale: bool | PublicNumbers = False,
-    bounds: PublicBounds | None = None,
-    robust: bool = False,
-    method: PrivateMethod = "auto",
-    gamma: float | None = None,
-    max_components: int | None = None,
-    categories: Categories | None = None,
-    missing: Missing = "fill",
-    groups: object = None,
-    max_rows: int = MOST_ROWS,
-    rng: RandomLike = None,
-    ledger: LedgerLike = None,
-) -> Release:
-    """Learn the principal components of a table, their variances and the mean, under differential privacy.
-
-    For any table of numbers with one row per person: no bound on the values is asked for.  As there are more rows, or
-    epsilon grows, the result becomes that of ordinary PCA.
-
-    Parameters
-    ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
-        One person per row, at least two.  Sparse tables are never densified; "stable" and "approximate" do not take
-        them.
-    k : int, float or "auto"
-        Number of components.  A share of the variance, as in .9, keeps as many as are needed for it, of
-        `max_components` that are looked for: chosen from what is released, at no price but that more components are
-        looked for.  "auto" chooses the number privately, at a part of epsilon.
-    epsilon, delta : float
-        The guarantee for everything that is released, together.
-    center : bool, mapping or (d,) array, default=True
-        Whether to take the mean away.  A public centre, as in ``{"age": 40}`` or one number per column, is where the
-        search for the mean starts, and all there is where the table is too small for a search.
-    scale : bool, mapping or (d,) array, default=False
-        True divides every column by its standard deviation, which is measured privately at a part of the budget;
-        numbers are public units, as in ``{"income": 20_000}``, which cost nothing.  Components and variances are then
-        those of the columns in these units.
-    bounds : mapping, (2,) or (2, d) array, optional
-        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
-        of a column that has no other, or bounds what its private scale may be; the search for the centre starts in
-        the middle.
-    robust : bool, default=False
-        Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
-        people lie near instead of the one of the largest variance.
-    method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
-        A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
-        follows :func:`privspan.plan`.
-    gamma : float, optional
-        Standard deviation of the tail's largest direction over that of the last component, if it is public
-        knowledge; used by "approximate", and for predictions, only.
-    max_components : int, optional
-        Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
-        has fewer columns.
-    categories : mapping or "declared", optional
-        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
-        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
-        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
-        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
-    groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
-    max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
-    rng : None, int, SeedSequence, Generator or RandomState
-        None for secure noise.  A seed makes the run repeatable and not private.
-    ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
-
-    Returns
-    -------
-    Release
-        The basis of ``subspace`` is ordered by falling private variance, and the subspace goes through the mean when
-        centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
-        "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
-        (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
-        that is known; NaN, or an infinite deviation, marks what the table was too small to measure;
-        ``components_std`` (k, d) are the standard errors of the loadings, due to noise alone.  With the
-        everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
-        best components these hold, as estimated from this very release), ``found`` (how many components stand out of
-        the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
-        With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
-        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  Where gaps
-        were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
-        (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
-
-    Warns
-    -----
-    UselessPlanWarning
-        If the planner predicts no better than an error of .5, for ideal data.
-    NoSpreadWarning
-        If columns were left out because no spread could be measured.
-    WeakPrivacyWarning
-        If the budget promises little for so many rows, as every private function warns.
-
-    See Also
-    --------
-    privspan.PrivatePCA : the same as a scikit-learn estimator.
-    privspan.private_subspace : the subspace alone, without centring and variances.
-
-    Notes
-    -----
-    The everyday course spends what its steps need and gives the rest to the looks; ``release.cost`` lists the steps.
-    By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
-    methods that are not Gaussian throughout get the same shares of epsilon and delta.
-
-    Guarantee
-    ---------
-    (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
-    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
-    person; their number is public, that of rows is not (docs/explanation/several-rows.md).
-    Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
-
-    Examples
-    --------
-    >>> from privspan.datasets import gaussian_subspace
-    >>> X, truth = gaussian_subspace(20_000, 30, 2, gamma_w=0.1, rng=0)
-    >>> release = private_pca(X + 1.0, 2, epsilon=1.0, delta=1e-6, rng=0)
-    >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
-    (True, True)
-    """
-    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
-    return settings.learn(X, rng)[0]
 
 
 @dataclass(frozen=True)
@@ -284,7 +145,7 @@ class PCASettings:
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
         found, plan = by(table, rows, units, k, ledger, seeds)
-        if gaps is not None and isinstance(found, _Looked):
+        if gaps is not None and isinstance(found, Looked):
             found = replace(found, look=found.look.of_present_cells(gaps))
         release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
         told = {**release.parameters, "robust": bool(self.robust), "scale": self.private_scales}
@@ -315,14 +176,14 @@ class PCASettings:
         """Refuse what `learn` would refuse, from types and shapes alone: no value is read and nothing is spent."""
         self._checked(X, None, X)
 
-    def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> _Table:
+    def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
         accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
         source = with_gaps(as_rows_input(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
         given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
-        table = _Table(source, public, tuple(names) if names else None)
+        table = Table(source, public, tuple(names) if names else None)
         budget = Budget(self.epsilon, self.delta)
         considered, epsilon = self._vote(table, budget)
         if self.k != "auto":
@@ -348,7 +209,7 @@ class PCASettings:
         if self.max_components is not None and self.share is None:
             raise ValueError('`max_components` must be given only with `k="auto"` or a share.')
 
-    def _check_blocks(self, table: _Table, budget: Budget) -> None:
+    def _check_blocks(self, table: Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
         if self.method != "approximate":
             return
@@ -367,13 +228,13 @@ class PCASettings:
 
     # ---- Units and dimension ---------------------------------------------------------------------------------------
 
-    def _gaps(self, table: _Table, ledger: MuLedger, seed: RandomLike) -> Gaps | None:
+    def _gaps(self, table: Table, ledger: MuLedger, seed: RandomLike) -> Gaps | None:
         """Count gaps where that is worth it and there can be any, by the course that can make use of the counts."""
         if self.missing != "fill" or not self.everyday:
             return None
         return released_gaps(table.source, ~table.public.complete, ledger, open_streams(seed).noise)
 
-    def _units(self, table: _Table, ledger: MuLedger, seed: RandomLike, gaps: Gaps | None) -> ColumnScales | None:
+    def _units(self, table: Table, ledger: MuLedger, seed: RandomLike, gaps: Gaps | None) -> ColumnScales | None:
         """Return the units of the columns, measured or public; None if they stay in their own."""
         public = table.public
         if self.private_scales:
@@ -385,7 +246,7 @@ class PCASettings:
             return None
         return ColumnScales(units, np.zeros_like(units), np.ones(len(units), bool), np.full(len(units), np.inf))
 
-    def _vote(self, table: _Table, budget: Budget) -> tuple[range, float]:
+    def _vote(self, table: Table, budget: Budget) -> tuple[range, float]:
         """Return the dimensions among which k is chosen privately, and the epsilon of choosing."""
         rows, most = table.halves if self.centred else table.source, self.max_components
         if self.share is not None:
@@ -407,8 +268,8 @@ class PCASettings:
     # ---- The everyday course ---------------------------------------------------------------------------------------
 
     def _by_looks(
-        self, table: _Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
-    ) -> tuple[_Looked, Plan]:
+        self, table: Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+    ) -> tuple[Looked, Plan]:
         """Find the centre and look, with all that is left in the ledger."""
         n, d = (int(size) for size in rows.shape)
         start, search = self._start(table.public, searches(n, d, ledger.mu))
@@ -420,7 +281,7 @@ class PCASettings:
         streams = open_streams(seeds["subspace"])
         instead = near.NearCourse(rows, k, ledger, streams, seeds["near"])
         look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
-        return _Looked(look, ledger.cost().parts, streams.private), plan
+        return Looked(look, ledger.cost().parts, streams.private), plan
 
     def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:
         """Return a public centre, if it is of use, and whether to search from there.
@@ -437,8 +298,8 @@ class PCASettings:
     # ---- A subspace by a method ------------------------------------------------------------------------------------
 
     def _by_method(
-        self, table: _Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
-    ) -> tuple[_Found, Plan]:
+        self, table: Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+    ) -> tuple[Found, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         spent = ledger.steps()  # on scales; what is set aside is listed by the subspace, once
         mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
@@ -465,9 +326,9 @@ class PCASettings:
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
         variances = variance_within(ledgers["variances"], rows, along, None, seeds["variances"])
         public = centre if course.centring == "public centre" else None
-        return _Found(subspace, variances, mean, public, course, spent), course.plan
+        return Found(subspace, variances, mean, public, course, spent), course.plan
 
-    def _course(self, table: _Table, k: int, ledger: MuLedger, mu: float) -> _Course:
+    def _course(self, table: Table, k: int, ledger: MuLedger, mu: float) -> Course:
         """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
         centring, rest = self._centring(table), ledger.budget
         weights = _SHARES[centring]
@@ -481,18 +342,18 @@ class PCASettings:
         else:  # such steps compose in mu; what was set aside is for the subspace
             ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
             ledgers[0] = ledger.sharing(mus[0], "subspace: ")
-        return _Course(centring, method, plan, dict(zip(weights, ledgers, strict=True)))
+        return Course(centring, method, plan, dict(zip(weights, ledgers, strict=True)))
 
-    def _centring(self, table: _Table) -> str:
+    def _centring(self, table: Table) -> str:
         if not self.centred:
             return "none"
         return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
 
-    def _ledger(self, table: _Table, k: int, rest: Budget) -> MuLedger:
+    def _ledger(self, table: Table, k: int, rest: Budget) -> MuLedger:
         """Open the ledger, with what a test of stable leverage may need set aside, for up to k components."""
         return MuLedger(rest, test_share=self._test_share(table, k, rest))
 
-    def _test_share(self, table: _Table, k: int, rest: Budget) -> float:
+    def _test_share(self, table: Table, k: int, rest: Budget) -> float:
         """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
         if self.everyday:
             return near.test_share(table.source, k, rest)
@@ -511,194 +372,6 @@ class PCASettings:
             named = ", ".join(map(str, columns))
             message = f"No spread could be measured in these columns, which are left out: {named}."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table as the steps take it, and what is public of its columns."""
-
-    source: Any
-    public: PublicColumns
-    names: tuple[str, ...] | None
-
-    def named(self, columns: NDArray[np.bool_]) -> tuple[str | int, ...]:
-        """Return the names, or the positions, of some columns."""
-        return tuple(self.names[i] if self.names else int(i) for i in np.flatnonzero(columns))
-
-    @property
-    def halves(self) -> Any:
-        """A stand-in for the differences of pairs, of which only the numbers of rows mean anything."""
-        if isinstance(self.source, PartitionedTable):
-            return replace(self.source, lengths=tuple(length // 2 for length in self.source.lengths))
-        return np.broadcast_to(0.0, (self.source.shape[0] // 2, self.source.shape[1]))
-
-
-@dataclass(frozen=True)
-class _Course:
-    """How to go on once k is known."""
-
-    centring: str
-    method: Method
-    plan: Plan
-    ledgers: dict[str, MuLedger]  # of each step
-
-
-@dataclass(frozen=True)
-class _Looked:
-    """What the everyday course released, before it is put together."""
-
-    look: EverydayLook
-    parts: tuple[Part, ...]  # what was spent: every Gaussian step by its mu
-    private: bool
-
-    def numbers(self) -> _Numbers:
-        """Return what is released, leaving out what there was too little data to measure."""
-        look = self.look
-        k, d = look.basis.shape[1], look.basis.shape[0]
-        extras: dict[str, Any] = {"explained_variance_ratio": look.ratios}
-        if not math.isnan(look.total):
-            extras |= {"explained_variance": look.variances, "explained_variance_std": np.full(k, look.variances_std)}
-            extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
-        if math.isfinite(look.mean_std):
-            extras["mean_std"] = np.full(d, look.mean_std)
-        extras["components_std"] = look.basis_std
-        extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
-        extras["found"] = look.found
-        if look.clip is not None:
-            extras |= {"clip": look.clip, "rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
-        if look.gaps is not None:
-            extras |= {"gaps": look.gaps.counts, "gaps_std": look.gaps.std}
-        by_pairs = look.course in ("pairs", "centre not found")
-        centring = "pair differences" if by_pairs else "localised rounds" if look.rounds else "public centre"
-        parameters = {"k": k, "centring": centring, "course": look.course, "rounds": look.rounds}
-        parameters |= {"typical_length": look.length, "weight_of_unit_rows": look.weight}
-        parameters |= {} if look.passes is None else {"passes": look.passes}
-        return _Numbers(look.basis, look.mean, extras, parameters, EVERYDAY.labels[0], self.private)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a method and the steps after it released, before it is put together."""
-
-    subspace: Release
-    variances: Release
-    mean: PrivateMean | None
-    centre: Array | None  # public
-    course: _Course
-    before: tuple[Part, ...]  # spent on scales
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
-        steps = {"subspace": self.subspace, "variances": self.variances, "mean": self.mean}
-        costs = {step: made.cost for step, made in steps.items() if made is not None}
-        if self.course.method.within is not None:
-            return (*self.before, *(part for cost in costs.values() for part in cost.parts))
-        return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in costs.items())
-
-    def numbers(self) -> _Numbers:
-        """Return what is released: components by variance."""
-        turned = self.variances.subspace
-        assert turned is not None
-        extras: dict[str, Any] = dict(self.variances.extras)
-        mean = self.centre
-        if self.mean is not None:
-            mean, extras["mean_std"] = self.mean.mean, np.full(len(self.mean.mean), self.mean.noise)
-        if self.course.centring == "pair differences":  # whose variances are twice those of the rows
-            halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
-            extras |= {name: extras[name] / 2.0 for name in halved}
-        error = self.subspace.parameters.get("expected_error")
-        if isinstance(error, float) and not self.subspace.abstained:
-            std = float(extras["explained_variance_std"][0])
-            extras["components_std"] = errors_after_turning(turned.basis, extras["explained_variance"], std, error)
-        parameters = {**self.subspace.parameters, "centring": self.course.centring}
-        label = _label(self.subspace.method)
-        found = None if self.subspace.abstained else turned.basis
-        return _Numbers(turned.basis, mean, extras, parameters, label, self.subspace.private, found is None)
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """What was released, in the units of the rows that were looked at."""
-
-    basis: Array  # (d, k)
-    mean: Array | None  # (d,), None if nothing was taken away
-    extras: dict[str, Any]
-    parameters: dict[str, Any]
-    method: str
-    private: bool
-    abstained: bool = False
-
-    def release(self, cost: PrivacyCost, units: ColumnScales | None, table: _Table) -> Release:
-        """Put it together: each component with its largest entry positive, the mean in the units of the table."""
-        (d, k), kept = self.basis.shape, None if units is None else units.found
-        basis, extras, parameters = self.basis, dict(self.extras), dict(self.parameters)
-        if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
-            basis = np.linalg.qr(basis * kept[:, None])[0]
-            if "components_std" in extras:
-                extras["components_std"] = np.where(kept, extras["components_std"], 0.0)
-        largest = np.abs(basis).argmax(axis=0)
-        basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
-        scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
-        mean = np.zeros(d) if self.mean is None else self.mean * scale
-        if units is not None:
-            extras |= {"scale": scale, "scale_std": np.where(units.found, units.std * scale, 0.0)}
-            parameters["left_out"] = table.named(~units.found)
-        if self.mean is not None:
-            measured = np.full(d, "mean_std" in extras) if units is None else units.found & ("mean_std" in extras)
-            mean = np.where(measured, mean, table.public.start)
-            if "mean_std" in extras:
-                extras["mean_std"] = np.where(measured, extras["mean_std"] * scale, 0.0)
-        offset = None if self.mean is None else mean / scale
-        extras["mean"] = mean
-        n = int(table.source.shape[0])
-        found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)
-        return Release(found, cost, self.method, {**parameters, "n": n, "d": d}, self.private, extras)
-
-
-EVERYDAY = Method(
-    "auto",
-    private_pca,
-    "principal components about a private centre",
-    "The centre of the records is found by rounds of ever less noise. Records are scaled to one length in one noisy "
-    "look at their second moments, and shortened only where they are very long in another; what captures most is "
-    "put together. Small tables are looked at through differences of pairs.",
-    "The more rows per column, the closer to ordinary PCA. Variance that a few extreme records carry is not seen.",
-    "everyday-tables",
-    sparse=True,
-    partitions=True,
-    passes=7.0,
-    labels=("private PCA",),
-    call="private_pca",
-    options={},
-    repeats=("scale", "robust"),
-    command="",
-)
-"""The course that ``PrivatePCA`` takes by itself."""
-
-
-def _label(subspace: str) -> str:
-    """Return what a release says of how it was made, given how its subspace was."""
-    return f"private PCA ({subspace})"
-
-
-BY_PCA = (
-    EVERYDAY,
-    *(
-        replace(
-            method,
-            labels=tuple(map(_label, method.labels)),
-            function=private_pca,
-            call="private_pca",
-            options={"method": method.name},
-            repeats=("scale", "robust"),
-            command=f"--method {method.name}",
-        )
-        for method in ALGORITHMS.values()
-        if method.name in PCA_METHODS
-    ),
-)
-"""The everyday course, and the methods as ways to learn the subspace of a private PCA."""
 
 
 def takes_sparse(method: str) -> bool:

@@ -1,0 +1,192 @@
+"""`private_pca`, and what the package knows of the ways it may take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from privspan._lib.charge import LedgerLike
+from privspan._lib.entry import entry
+from privspan.pca.outcome import LABEL, label
+from privspan.pca.settings import PCA_METHODS, PCASettings
+from privspan.privacy import Release
+from privspan.privacy.persons import MOST_ROWS, people
+from privspan.privacy.randomness import RandomLike
+from privspan.private import ALGORITHMS, Method, PrivateMethod
+from privspan.rows.categories import Categories
+from privspan.rows.columns import PublicBounds, PublicNumbers
+from privspan.rows.gaps import Missing
+
+
+@entry
+@people
+def private_pca(
+    X: object,
+    k: int | float | Literal["auto"],
+    *,
+    epsilon: float,
+    delta: float,
+    center: bool | PublicNumbers = True,
+    scale: bool | PublicNumbers = False,
+    bounds: PublicBounds | None = None,
+    robust: bool = False,
+    method: PrivateMethod = "auto",
+    gamma: float | None = None,
+    max_components: int | None = None,
+    categories: Categories | None = None,
+    missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
+    rng: RandomLike = None,
+    ledger: LedgerLike = None,
+) -> Release:
+    """Learn the principal components of a table, their variances and the mean, under differential privacy.
+
+    For any table of numbers with one row per person: no bound on the values is asked for.  As there are more rows, or
+    epsilon grows, the result becomes that of ordinary PCA.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
+        One person per row, at least two.  Sparse tables are never densified; "stable" and "approximate" do not take
+        them.
+    k : int, float or "auto"
+        Number of components.  A share of the variance, as in .9, keeps as many as are needed for it, of
+        `max_components` that are looked for: chosen from what is released, at no price but that more components are
+        looked for.  "auto" chooses the number privately, at a part of epsilon.
+    epsilon, delta : float
+        The guarantee for everything that is released, together.
+    center : bool, mapping or (d,) array, default=True
+        Whether to take the mean away.  A public centre, as in ``{"age": 40}`` or one number per column, is where the
+        search for the mean starts, and all there is where the table is too small for a search.
+    scale : bool, mapping or (d,) array, default=False
+        True divides every column by its standard deviation, which is measured privately at a part of the budget;
+        numbers are public units, as in ``{"income": 20_000}``, which cost nothing.  Components and variances are then
+        those of the columns in these units.
+    bounds : mapping, (2,) or (2, d) array, optional
+        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
+        of a column that has no other, or bounds what its private scale may be; the search for the centre starts in
+        the middle.
+    robust : bool, default=False
+        Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
+        people lie near instead of the one of the largest variance.
+    method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
+        A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
+        follows :func:`privspan.plan`.
+    gamma : float, optional
+        Standard deviation of the tail's largest direction over that of the last component, if it is public
+        knowledge; used by "approximate", and for predictions, only.
+    max_components : int, optional
+        Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
+        has fewer columns.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
+        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+
+    Returns
+    -------
+    Release
+        The basis of ``subspace`` is ordered by falling private variance, and the subspace goes through the mean when
+        centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
+        "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
+        (k,), ``total_variance`` and ``mean`` (d,), each with the standard deviation of its noise (``..._std``) where
+        that is known; NaN, or an infinite deviation, marks what the table was too small to measure;
+        ``components_std`` (k, d) are the standard errors of the loadings, due to noise alone.  With the
+        everyday course also ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the
+        best components these hold, as estimated from this very release), ``found`` (how many components stand out of
+        the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
+        With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
+        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  Where gaps
+        were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
+        (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
+
+    Warns
+    -----
+    UselessPlanWarning
+        If the planner predicts no better than an error of .5, for ideal data.
+    NoSpreadWarning
+        If columns were left out because no spread could be measured.
+    WeakPrivacyWarning
+        If the budget promises little for so many rows, as every private function warns.
+
+    See Also
+    --------
+    privspan.PrivatePCA : the same as a scikit-learn estimator.
+    privspan.private_subspace : the subspace alone, without centring and variances.
+
+    Notes
+    -----
+    The everyday course spends what its steps need and gives the rest to the looks; ``release.cost`` lists the steps.
+    By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
+    methods that are not Gaussian throughout get the same shares of epsilon and delta.
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
+    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
+    person; their number is public, that of rows is not (docs/explanation/several-rows.md).
+    Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
+
+    Examples
+    --------
+    >>> from privspan.datasets import gaussian_subspace
+    >>> X, truth = gaussian_subspace(20_000, 30, 2, gamma_w=0.1, rng=0)
+    >>> release = private_pca(X + 1.0, 2, epsilon=1.0, delta=1e-6, rng=0)
+    >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
+    (True, True)
+    """
+    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
+    return settings.learn(X, rng)[0]
+
+
+EVERYDAY = Method(
+    "auto",
+    private_pca,
+    "principal components about a private centre",
+    "The centre of the records is found by rounds of ever less noise. Records are scaled to one length in one noisy "
+    "look at their second moments, and shortened only where they are very long in another; what captures most is "
+    "put together. Small tables are looked at through differences of pairs.",
+    "The more rows per column, the closer to ordinary PCA. Variance that a few extreme records carry is not seen.",
+    "everyday-tables",
+    sparse=True,
+    partitions=True,
+    passes=7.0,
+    labels=(LABEL,),
+    call="private_pca",
+    options={},
+    repeats=("scale", "robust"),
+    command="",
+)
+"""The course that ``PrivatePCA`` takes by itself."""
+
+
+BY_PCA = (
+    EVERYDAY,
+    *(
+        replace(
+            method,
+            labels=tuple(map(label, method.labels)),
+            function=private_pca,
+            call="private_pca",
+            options={"method": method.name},
+            repeats=("scale", "robust"),
+            command=f"--method {method.name}",
+        )
+        for method in ALGORITHMS.values()
+        if method.name in PCA_METHODS
+    ),
+)
+"""The everyday course, and the methods as ways to learn the subspace of a private PCA."""
