@@ -32,6 +32,7 @@ from privspan.cli import main
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
 from privspan.rows import RowSource, UnreadableFileError, open_rows
+from privspan.rows.source import damage_told
 
 DTYPES = ("?", "i1", "u2", "i4", "i8", "u8", "f2", "f4", "f8", ">f8", ">i4")
 
@@ -362,3 +363,10 @@ def test_many_other_commands() -> None:
 @pytest.mark.slow
 def test_many_long_commands() -> None:
     fuzz_long_commands(300)
+
+
+def test_a_file_that_says_it_is_endless_is_damaged_and_an_exhausted_machine_is_not():
+    with pytest.raises(UnreadableFileError, match="broken"), damage_told("broken"):
+        raise pa.ArrowMemoryError("malloc of size 1152921504606846976 failed")
+    with pytest.raises(MemoryError), damage_told("broken"):
+        raise MemoryError

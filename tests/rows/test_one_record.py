@@ -18,7 +18,8 @@ from scipy import sparse
 from privspan import private_mean
 from privspan.rows import Column, LeftOut, Schema, UnreadableFileError, draft_schema, open_rows, read_schema
 from privspan.rows.files import text
-from privspan.rows.unit import as_rows_input, scaled_rows
+from privspan.rows.scaling import scaled_rows
+from privspan.rows.unit import as_rows_input
 
 NAN = np.nan
 

@@ -13,7 +13,8 @@ from scipy import sparse
 from privspan import NotPrivateWarning, PrivatePCA
 from privspan.rows import open_rows
 from privspan.rows import unit as unit_rows
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows, scaled_rows
+from privspan.rows.scaling import scaled_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
 
 ANY_FLOAT = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
 

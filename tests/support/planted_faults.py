@@ -65,7 +65,7 @@ from privspan.ledger import DamagedLedgerError, Ledger
 from privspan.privacy import Budget, compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, persons, selection
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
-from privspan.rows import RowSource, UnreadableFileError, open_rows
+from privspan.rows import RowSource, UnreadableFileError, open_rows, scaling
 from privspan.rows import arrays as array_files
 from privspan.rows import unit as unit_rows
 from privspan.rows.files import parquet as parquet_files
@@ -386,8 +386,11 @@ def quiet(patch):
 
 @fault("missing clip", lambda: mean_refuted(ZERO_OR_LONG, norm_bound=1.0))
 def unclipped(patch):
-    scales = unit_rows._scales
-    patch.setattr(unit_rows, "_scales", lambda squares, d, clip: (np.ones(len(squares)), scales(squares, d, clip)[1]))
+    scales = scaling.row_scales
+    for module in (scaling, unit_rows):
+        patch.setattr(
+            module, "row_scales", lambda squares, d, clip: (np.ones(len(squares)), scales(squares, d, clip)[1])
+        )
 
 
 @fault("quantile without noise", lambda: mean_refuted(ZERO_OR_LONG))

@@ -25,7 +25,8 @@ from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows import PartitionedTable
 from privspan.rows.partitions import Part, Place
 from privspan.rows.persons import PersonTable, PersonValues
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, Rows, whole_persons
+from privspan.rows.scaling import Piece
+from privspan.rows.unit import CHUNK_ROWS, Finish, Rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -24,13 +24,15 @@ class UnreadableFileError(ValueError):
 def damage_told(message: str) -> Iterator[None]:
     """Turn whatever a reader fails with, in the way that the damage leads it to, into one sentence about the file.
 
-    The reader's own message may quote a cell: it is dropped.
+    The reader's own message may quote a cell: it is dropped.  Arrow asks for as much memory as a damaged file says.
     """
     try:
         yield
-    except (UnreadableFileError, ImportError, MemoryError):
+    except (UnreadableFileError, ImportError):
         raise
-    except Exception:
+    except Exception as failure:
+        if isinstance(failure, MemoryError) and not type(failure).__module__.startswith("pyarrow"):
+            raise
         raise UnreadableFileError(message) from None
 
 

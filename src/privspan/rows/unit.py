@@ -31,20 +31,26 @@ from scipy import sparse
 
 from privspan._lib import checks
 from privspan._lib.entry import rows_known
-from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
-from privspan.rows.compressed import compressed_rows, entry_rows, summed_rows
+from privspan.rows.compressed import compressed_rows
 from privspan.rows.persons import PersonTable
+from privspan.rows.scaling import (
+    Factors,
+    Piece,
+    delicate_lengths,
+    near_one_rows,
+    redo_delicate,
+    row_scales,
+    scaled_dense,
+    scaled_rows,
+    scaled_sparse,
+    squared_lengths_of,
+)
 
 Array: TypeAlias = NDArray[np.float64]
-Piece: TypeAlias = Any
-"""A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
-
 Finish: TypeAlias = Callable[[Array], Any]
 """What is done with the sum of a chunk, a fresh array, before it is rounded and added to others."""
-
-_Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
 
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
@@ -52,12 +58,9 @@ CHUNK_ROWS = 4096
 _PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
 _LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
 _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
-_SLAB_ENTRIES = 2**17
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
-_SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
 _LONG_ROW = 4096  # columns
 _LONGEST_SPARSE = 2.0**64
-_HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
 def as_rows_input(
@@ -156,7 +159,7 @@ class Rows:
         self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
         self._kept_bytes = 0
         self._measured: dict[int, Array] = {}  # computed squared lengths of dense rows before they are scaled
-        self._factors: dict[int, _Factors] = {}
+        self._factors: dict[int, Factors] = {}
         self._squares: Array | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Piece]]:
@@ -181,8 +184,8 @@ class Rows:
             return scaled_rows(self._source[numbers], clip=self._clip)
         known = self._factors.get(index)
 
-        def scaled(rows: NDArray[Any]) -> tuple[Array, _Factors]:
-            return _scaled_dense(rows, self._clip, known)
+        def scaled(rows: NDArray[Any]) -> tuple[Array, Factors]:
+            return scaled_dense(rows, self._clip, known)
 
         piece, self._factors[index] = self._lent(numbers, scaled)
         return piece
@@ -276,11 +279,11 @@ class Rows:
                 rows = np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
                 if factors is None:
-                    factors = self._factors[index] = _scales(self._measure(index, rows), self.shape[1], self._clip)
+                    factors = self._factors[index] = row_scales(self._measure(index, rows), self.shape[1], self._clip)
                 scales, delicate = factors
                 if delicate.any():
                     rows, scales = rows.copy(), np.where(delicate, 1.0, scales)
-                    _redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
+                    redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
             return use(rows, scales)
 
         return self._lent(numbers, lent)
@@ -289,7 +292,7 @@ class Rows:
         """Return the computed squared lengths of dense rows as they are, which `clipped` shares."""
         found = self._measured.get(index)
         if found is None:
-            found = self._measured[index] = _squared_lengths(rows)
+            found = self._measured[index] = squared_lengths_of(rows)
         return found
 
     def clipped(self, clip: float) -> Rows:
@@ -315,14 +318,14 @@ class Rows:
 
     def _lengths(self, index: int, stored: Any) -> Array:
         if sparse.issparse(stored):
-            return np.asarray(np.sqrt(_squared_lengths(_scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
+            return np.asarray(np.sqrt(squared_lengths_of(scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
         with np.errstate(all="ignore"):
             squares = self._measure(index, np.ascontiguousarray(stored, dtype=np.float64))
-            delicate = _delicate(squares)
+            delicate = delicate_lengths(squares)
             lengths = np.sqrt(squares)
             if delicate.any():
                 careful = np.flatnonzero(delicate)
-                near_one, exponents = _near_one(stored, careful)
+                near_one, exponents = near_one_rows(stored, careful)
                 lengths[careful] = np.ldexp(np.sqrt(np.add.reduce(near_one * near_one, axis=1)), exponents)
         return lengths
 
@@ -343,14 +346,14 @@ class Rows:
     def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
         """Return one result per row, and the squared lengths of the rows, from one pass."""
         results, squares = zip(
-            *((function(piece), _squared_lengths(piece)) for _, piece in self.pieces()), strict=True
+            *((function(piece), squared_lengths_of(piece)) for _, piece in self.pieces()), strict=True
         )
         return np.concatenate(results), np.concatenate(squares)
 
     def squared_lengths(self) -> Array:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
         if self._squares is None:
-            self._squares = self.results(_squared_lengths)  # (n,)
+            self._squares = self.results(squared_lengths_of)  # (n,)
         return self._squares
 
 
@@ -370,110 +373,3 @@ def piece_rows(d: int) -> int:
 def whole_persons(rows: int, grain: int) -> int:
     """Return the largest of grain, 2 grain, 4 grain, … that is at most so many rows, and at least one grain."""
     return grain << max(0, (rows // grain).bit_length() - 1)
-
-
-def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
-    """Return a fresh copy of rows, dense or CSR, of length at most 1 (see `Rows`), each from its own entries."""
-    return _scaled_sparse(source, clip) if sparse.issparse(source) else _scaled_dense(source, clip)[0]
-
-
-def _scaled_dense(source: Any, clip: float | None, factors: _Factors | None = None) -> tuple[Array, _Factors]:
-    """Scale the rows of an array; also return the factors, with which the same rows are scaled faster again."""
-    n, d = source.shape
-    rows = np.empty((n, d))
-    scales, delicate = (np.empty(n), np.empty(n, dtype=bool)) if factors is None else factors
-    step = max(1, _SLAB_ENTRIES // d)
-    with np.errstate(all="ignore"):
-        for start in range(0, n, step):  # what is touched three times stays in the processor's cache
-            slab = slice(start, start + step)
-            rows[slab] = source[slab]
-            if factors is None:
-                scales[slab], delicate[slab] = _scales(_squared_lengths(rows[slab]), d, clip)
-            rows[slab] *= scales[slab, None]
-        numbers = np.flatnonzero(delicate)
-        for start in range(0, len(numbers), step):
-            _redo_delicate(rows, source, numbers[start : start + step], clip)
-    return rows, (scales, delicate)
-
-
-def _redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
-    """Scale again, with care, the rows of these numbers, which may have gaps."""
-    near_one, exponents = _near_one(source, numbers)
-    # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
-    squares = np.add.reduce(near_one * near_one, axis=1)
-    lengths = _careful_lengths(squares, exponents, rows.shape[1], clip)
-    rows[numbers] = near_one / lengths[:, None]
-
-
-def _near_one(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
-    """Return rows of these numbers, gaps zero, divided by 2^e so that the largest entry is in [1/2, 1), and e."""
-    taken = np.asarray(source[numbers], dtype=np.float64)
-    taken = np.where(np.isfinite(taken), taken, 0.0)
-    exponents = _exponents(np.abs(taken).max(axis=1))
-    taken[exponents == _HOPELESS] = 0.0
-    return np.ldexp(taken, -exponents[:, None]), exponents
-
-
-def _scaled_sparse(source: Any, clip: float | None) -> Any:
-    """Scale the rows of a CSR matrix; a cell that is stored several times holds the sum of what is stored."""
-    with np.errstate(all="ignore"):
-        rows = summed_rows(source)
-        scales, delicate = _scales(_squared_lengths(rows), rows.shape[1], clip)
-        owner = entry_rows(rows.indptr)
-        careful = delicate[owner]  # stored entries of rows that need care
-        kept, kept_owner = rows.data[careful], owner[careful]
-        rows.data *= scales[owner]
-        rows.data[careful] = _scaled_entries(kept, kept_owner, rows.shape, clip)
-    return rows
-
-
-def _squared_lengths(rows: Piece) -> Array:
-    """Return the computed squared length of each row, (rows,)."""
-    if isinstance(rows, np.ndarray):
-        return np.asarray(np.vecdot(rows, rows))
-    squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])
-    return np.asarray(squares, dtype=np.float64)
-
-
-def _scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the factor of each row from its computed squared length, and which rows need more care."""
-    delicate = _delicate(squares)
-    lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
-    return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
-
-
-def _delicate(squares: Array) -> NDArray[np.bool_]:
-    """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
-    return ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))
-
-
-def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
-    """Scale the stored entries of sparse rows with care; gaps become zeros."""
-    n, d = shape
-    entries = np.where(np.isfinite(entries), entries, 0.0)
-    largest = np.zeros(n)
-    np.maximum.at(largest, owner, np.abs(entries))
-    exponents = _exponents(largest)
-    near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
-    squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
-    return np.asarray(near_one / _careful_lengths(squares, exponents, d, clip)[owner])
-
-
-def _exponents(largest: Array) -> NDArray[np.intc]:
-    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows of zeros."""
-    usable = largest > 0.0
-    return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
-
-
-def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: float | None) -> Array:
-    """Return what rows, already divided by 2^exponent, are divided by, from their computed squared lengths."""
-    lengths = np.sqrt(np.where(exponents == _HOPELESS, 1.0, squares)) * _inflation(d)
-    if clip is None:
-        return np.asarray(lengths)
-    # The clip in the same units; beyond the range of float64 the row is simply negligible, or simply long.
-    return np.maximum(lengths, np.ldexp(clip * _inflation(d), -exponents))
-
-
-def _inflation(d: int) -> float:
-    """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
-    return 1.0 + (d + 8) * UNIT_ROUNDOFF

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece, combined
+from privspan.rows.scaling import Piece
+from privspan.rows.unit import CHUNK_ROWS, Finish, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense

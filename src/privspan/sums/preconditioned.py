@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
-from privspan.rows.unit import CHUNK_ROWS, Finish, Piece
+from privspan.rows.scaling import Piece
+from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.sums.estimate import Estimate, joined, whitening
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack

@@ -29,7 +29,8 @@ from privspan.rows import PartitionedTable, partitioned_column
 from privspan.rows.gaps import Missing, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.rows.persons import PersonValues
-from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input, is_sparse
+from privspan.rows.scaling import Piece
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.mean import check_columns, coordinates_in

@@ -33,7 +33,8 @@ from privspan.rows.partitioned_rows import (
     open_unit_rows,
     per_row,
 )
-from privspan.rows.unit import CHUNK_ROWS, Piece, as_rows_input
+from privspan.rows.scaling import Piece
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.localised import geometric_mean

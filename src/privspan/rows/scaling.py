@@ -1,0 +1,135 @@
+"""Rows scaled to length at most one, each from its own entries, with the proof in mind.
+
+A squared length that has neither overflowed nor lost digits gives the factor of its row at once; other rows, and
+those with gaps, are *delicate* and are first brought near one by a power of two.  Every computed length is inflated
+by more than its rounding error before it divides: docs/explanation/everyday-pca.md, lemma 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privspan._lib.rounding import UNIT_ROUNDOFF
+from privspan.rows.compressed import entry_rows, summed_rows
+
+Array: TypeAlias = NDArray[np.float64]
+Piece: TypeAlias = Any
+"""A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
+
+Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]
+"""Of each row, and whether it needs more care; (rows,) each."""
+
+_SLAB_ENTRIES = 2**17
+_SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
+_HOPELESS = -(2**20)  # an exponent that no float64 has
+
+
+def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
+    """Return a fresh copy of rows, dense or CSR, of length at most 1 (see `Rows`), each from its own entries."""
+    return scaled_sparse(source, clip) if sparse.issparse(source) else scaled_dense(source, clip)[0]
+
+
+def scaled_dense(source: Any, clip: float | None, factors: Factors | None = None) -> tuple[Array, Factors]:
+    """Scale the rows of an array; also return the factors, with which the same rows are scaled faster again."""
+    n, d = source.shape
+    rows = np.empty((n, d))
+    scales, delicate = (np.empty(n), np.empty(n, dtype=bool)) if factors is None else factors
+    step = max(1, _SLAB_ENTRIES // d)
+    with np.errstate(all="ignore"):
+        for start in range(0, n, step):  # what is touched three times stays in the processor's cache
+            slab = slice(start, start + step)
+            rows[slab] = source[slab]
+            if factors is None:
+                scales[slab], delicate[slab] = row_scales(squared_lengths_of(rows[slab]), d, clip)
+            rows[slab] *= scales[slab, None]
+        numbers = np.flatnonzero(delicate)
+        for start in range(0, len(numbers), step):
+            redo_delicate(rows, source, numbers[start : start + step], clip)
+    return rows, (scales, delicate)
+
+
+def redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
+    """Scale again, with care, the rows of these numbers, which may have gaps."""
+    near_one, exponents = near_one_rows(source, numbers)
+    # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
+    squares = np.add.reduce(near_one * near_one, axis=1)
+    lengths = _careful_lengths(squares, exponents, rows.shape[1], clip)
+    rows[numbers] = near_one / lengths[:, None]
+
+
+def near_one_rows(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
+    """Return rows of these numbers, gaps zero, divided by 2^e so that the largest entry is in [1/2, 1), and e."""
+    taken = np.asarray(source[numbers], dtype=np.float64)
+    taken = np.where(np.isfinite(taken), taken, 0.0)
+    exponents = _exponents(np.abs(taken).max(axis=1))
+    taken[exponents == _HOPELESS] = 0.0
+    return np.ldexp(taken, -exponents[:, None]), exponents
+
+
+def scaled_sparse(source: Any, clip: float | None) -> Any:
+    """Scale the rows of a CSR matrix; a cell that is stored several times holds the sum of what is stored."""
+    with np.errstate(all="ignore"):
+        rows = summed_rows(source)
+        scales, delicate = row_scales(squared_lengths_of(rows), rows.shape[1], clip)
+        owner = entry_rows(rows.indptr)
+        careful = delicate[owner]  # stored entries of rows that need care
+        kept, kept_owner = rows.data[careful], owner[careful]
+        rows.data *= scales[owner]
+        rows.data[careful] = _scaled_entries(kept, kept_owner, rows.shape, clip)
+    return rows
+
+
+def squared_lengths_of(rows: Piece) -> Array:
+    """Return the computed squared length of each row, (rows,)."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.vecdot(rows, rows))
+    squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])
+    return np.asarray(squares, dtype=np.float64)
+
+
+def row_scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the factor of each row from its computed squared length, and which rows need more care."""
+    delicate = delicate_lengths(squares)
+    lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
+    return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
+
+
+def delicate_lengths(squares: Array) -> NDArray[np.bool_]:
+    """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
+    return ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))
+
+
+def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
+    """Scale the stored entries of sparse rows with care; gaps become zeros."""
+    n, d = shape
+    entries = np.where(np.isfinite(entries), entries, 0.0)
+    largest = np.zeros(n)
+    np.maximum.at(largest, owner, np.abs(entries))
+    exponents = _exponents(largest)
+    near_one = np.where(exponents[owner] == _HOPELESS, 0.0, np.ldexp(entries, -exponents[owner]))
+    squares = np.bincount(owner, weights=near_one * near_one, minlength=n).astype(np.float64, copy=False)
+    return np.asarray(near_one / _careful_lengths(squares, exponents, d, clip)[owner])
+
+
+def _exponents(largest: Array) -> NDArray[np.intc]:
+    """Return e with largest / 2^e in [1/2, 1) for each row, and `_HOPELESS` for rows of zeros."""
+    usable = largest > 0.0
+    return np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], _HOPELESS).astype(np.intc)
+
+
+def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: float | None) -> Array:
+    """Return what rows, already divided by 2^exponent, are divided by, from their computed squared lengths."""
+    lengths = np.sqrt(np.where(exponents == _HOPELESS, 1.0, squares)) * _inflation(d)
+    if clip is None:
+        return np.asarray(lengths)
+    # The clip in the same units; beyond the range of float64 the row is simply negligible, or simply long.
+    return np.maximum(lengths, np.ldexp(clip * _inflation(d), -exponents))
+
+
+def _inflation(d: int) -> float:
+    """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
+    return 1.0 + (d + 8) * UNIT_ROUNDOFF
