@@ -20,8 +20,7 @@ Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
 
-Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]
-"""Of each row, and whether it needs more care; (rows,) each."""
+Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
