@@ -23,7 +23,7 @@ from privspan.sums import centre, everyday
 from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
 from privspan.sums.judge import captured, unseen_variance
 from privspan.sums.lazy_looks import CentredGauss
-from privspan.sums.lengths import bisected_radius, row_lengths
+from privspan.sums.lengths import bisected_radius
 from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
 from privspan.sums.mean import less_mean
 
@@ -214,18 +214,18 @@ def test_a_captured_share_allows_for_long_rows_that_lead_elsewhere():
 
 def test_a_length_is_that_of_its_own_row():
     X = table(n=5000)
-    before = row_lengths(less_mean(X, np.arange(6.0)))
+    before = lengths_about(less_mean(X, np.arange(6.0)), None)
     np.testing.assert_allclose(before, np.linalg.norm(X - np.arange(6.0), axis=1), rtol=1e-12)
     for row in adversaries(6, 1e100).values():
         changed = X.copy()
         changed[4321] = row
-        after = row_lengths(less_mean(changed, np.arange(6.0)))
+        after = lengths_about(less_mean(changed, np.arange(6.0)), None)
         assert np.array_equal(np.delete(before, 4321), np.delete(after, 4321))
         assert 0.0 <= after[4321] <= 2.0**64
 
 
 def test_lengths_from_very_short_to_too_long():
-    lengths = row_lengths(np.diag([1e-100, 1e-30, 1.0, 1e10, 1e200, 1e300, np.nan]))
+    lengths = lengths_about(np.diag([1e-100, 1e-30, 1.0, 1e10, 1e200, 1e300, np.nan]), None)
     np.testing.assert_allclose(lengths[:4], [1e-100, 1e-30, 1.0, 1e10], rtol=1e-12)
     np.testing.assert_allclose(lengths[4:], [2.0**64, 2.0**64, 0.0])
 

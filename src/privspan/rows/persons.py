@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ class Belongings:
     starts: Numbers  # (persons,)
     counts: Numbers  # (persons,)
 
-    @cached_property
+    @property
     def persons(self) -> int:
         """How many there are."""
         return len(self.counts)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy import share_mu
 from privspan.privacy.randomness import BitSource
-from privspan.rows.partitioned_rows import AnyRows, PerRow, count_error, known_chunks, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, PerRow, count_error, known_chunks, per_row
 from privspan.sums.grid import SumBounds, gaussian_sum
 
 Array = NDArray[np.float64]
@@ -48,17 +48,6 @@ class Radius:
     longer: float
     longer_std: float
     lowest: bool
-
-
-def row_lengths(table: object) -> PerRow:
-    """Return the length of every row, each computed from its own row; (n,).
-
-    Parameters
-    ----------
-    table : (n, d) array, RowSource or PartitionedTable
-        Looked at once.  Entries that are not finite count as 0.
-    """
-    return lengths_of(open_unit_rows(table, keep=False))
 
 
 def lengths_of(rows: AnyRows) -> PerRow:
