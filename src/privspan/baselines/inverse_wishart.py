@@ -11,7 +11,7 @@ import numpy as np
 
 from privspan._lib import checks
 from privspan.baselines._common import baseline, leading_subspace, open_table, shifted_root, wishart_root
-from privspan.baselines._renyi import covariance_ridge
+from privspan.baselines._loss import covariance_ridge
 from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from privspan._lib import checks
 from privspan.baselines._common import Table, baseline, leading_subspace, open_table, shifted_root, wishart_root
-from privspan.baselines._renyi import covariance_ridge
+from privspan.baselines._loss import covariance_ridge
 from privspan.privacy import Release, rho_from_budget
 from privspan.privacy.randomness import RandomLike
 
