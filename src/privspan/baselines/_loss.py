@@ -51,14 +51,14 @@ def log_loss_delta(log_moment: LogMoment, epsilon: float) -> float:
     step = math.tau / _period(line, bound, best)
     nodes = _FEW_NODES
     while True:
-        total, tail, slack = _trapezoid(log_moment, epsilon, c, peak, step * np.arange(nodes + 1))
+        total, tail, slack = _trapezoid(log_moment, epsilon, c, peak, step * np.arange(nodes + 1.0))
         if tail <= _TAIL * total or nodes >= _MOST_NODES:
             return min(0.0, peak + math.log(max(total, 0.0) + tail + slack) + _TAIL)
         nodes *= 4
 
 
 def _period(line: Array, bound: Array, best: int) -> float:
-    """Return how far apart the copies are that the step adds, so that their Chernoff bounds are small beside delta."""
+    """Return how far apart the copies are that the step adds, such that their Chernoff bounds are small."""
     away = np.abs(line - line[best])
     away[best] = 1.0
     periods = (bound - bound[best] + _ALIAS) / away
@@ -69,12 +69,12 @@ def _period(line: Array, bound: Array, best: int) -> float:
 def _trapezoid(
     log_moment: LogMoment, epsilon: float, c: float, peak: float, heights: Array
 ) -> tuple[float, float, float]:
-    """Return the sum up to the last of `heights`, a bound on what follows, and one on rounding, all over exp(peak)."""
-    s = c + 1j * heights
+    """Return the sum up to the last height, a bound on what follows, and one on rounding, all over exp(peak)."""
+    s: Complex = np.asarray(c + 1j * heights, dtype=np.complex128)
     exponent, terms = log_moment(s)
-    values = np.exp(exponent - s * epsilon - peak) * (heights[1] / math.pi) / (s * (s + 1.0))  # both halves of the line
-    values[0] *= 0.5
-    tail = math.exp(float(exponent[-1].real) - c * epsilon - peak) / (math.pi * heights[-1])  # moments fall; of 1/|s|²
+    values = np.exp(exponent - s * epsilon - peak) / (s * (s + 1.0)) * (heights[1] / math.pi)
+    values[0] *= 0.5  # the others are there twice, above the real axis and below
+    tail = math.exp(float(exponent[-1].real) - c * epsilon - peak) / (math.pi * heights[-1])  # of 1 / |s|²
     slack = _ROUNDING * float(np.abs(values) @ (1.0 + terms + np.abs(s) * epsilon + abs(peak)))
     return float(values.real.sum()), tail, slack
 

@@ -10,7 +10,6 @@ whichever alpha one takes; so a finite list of orders is enough, and costs tight
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np

@@ -1,8 +1,8 @@
 """The inverse Wishart mechanism (Sheffet 2019): a draw from the posterior of a covariance, private by itself.
 
 M is inverse Wishart with scale A + ψ I; its inverse is the Wishart matrix of independent normal vectors with
-covariance (A + ψ I)^-1, whose divergence between neighbours is that of the Johnson-Lindenstrauss mechanism with the
-two tables exchanged.  So ψ is calibrated as w² there.
+covariance (A + ψ I)^-1, which tell neighbours apart exactly as those of the Johnson-Lindenstrauss mechanism do with
+the two tables exchanged.  So ψ is calibrated as w² there.
 """
 
 from __future__ import annotations

@@ -106,15 +106,14 @@ def _multiplier(rate: float, entries: int, budget: Budget, rounding: float) -> f
     if smooth_log_delta(0.0, cells[-1][1], entries, budget.epsilon) > target:
         return math.inf  # the change of the noise level alone reveals too much
 
-    def log_delta(multiplier: float, cell: tuple[float, float]) -> float:
-        return smooth_log_delta(cell[0] / multiplier, cell[1], entries, budget.epsilon)
-
     multiplier, worst = 1.0 / budget.mu, cells[0]
     while True:
+
+        def log_delta(multiplier: float, cell: tuple[float, float] = worst) -> float:
+            return smooth_log_delta(cell[0] / multiplier, cell[1], entries, budget.epsilon)
+
         try:
-            multiplier = least_level(
-                lambda level, cell=worst: log_delta(level, cell) <= target, budget, multiplier, 1.25, _TIGHT
-            )
+            multiplier = least_level(lambda level: log_delta(level) <= target, budget, multiplier, 1.25, _TIGHT)
         except ValueError:
             return math.inf
         values = [log_delta(multiplier, cell) for cell in cells]
