@@ -8,7 +8,6 @@ from the exact delta between normal laws with different variances.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,9 +22,11 @@ from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-_SCALE_SHARES = tuple(0.9 * 2.0 ** (-0.5 * j) for j in range(32))  # of mu², for a record that moves the gap alone
-_TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, 25) ** 2  # from records that turn the basis to those that move the gap
-_TIGHT = 2.0**-20  # relative: how far the multiplier is from its least
+_SCALE_SHARES = (*np.linspace(1.0, 0.1, 19).tolist(), *(0.1 * 2.0**-j for j in range(1, 13)))
+"""Of mu², for a record that moves the gap alone; where that is small the noise level hangs on it exponentially."""
+_FINEST = 2**7
+_TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, _FINEST + 1) ** 2  # from turning the basis to moving the gap
+_TIGHT = 2.0**-11  # relative: how far the multiplier may be from its least
 _BASIS_ERROR = 2.0**-48  # per d k: float64 error of the rotated basis
 
 
@@ -87,39 +88,68 @@ def smooth_noise(entries: int, budget: Budget, rounding: float, *, typical_gap: 
     """
     rates = [math.sqrt(share / (2.0 * entries)) * budget.mu for share in _SCALE_SHARES]
     by_bound = {smooth_bound(typical_gap, 1.0, most, rate): rate for rate in rates}  # of equal bounds the least rate
-    best, least = SmoothNoise(rates[-1], math.inf), math.inf
+    best, start, least = None, math.inf, math.inf
     for bound, rate in sorted(by_bound.items()):
-        if bound / budget.mu >= 0.99 * least:  # no multiplier is below 1 / mu
+        if bound / budget.mu >= 0.98 * least:  # no multiplier is below 1 / mu
             break
-        multiplier = _multiplier(rate, entries, budget, rounding)
+        records = _Records(rate, entries, budget, rounding)
+        multiplier = records.first_multiplier()
         if multiplier * bound < least:
-            best, least = SmoothNoise(rate, multiplier), multiplier * bound
-    if math.isinf(least):
+            best, start, least = records, multiplier, multiplier * bound
+    if best is None:
         raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
-    return best
+    return SmoothNoise(best.rate, best.multiplier(start))
 
 
-def _multiplier(rate: float, entries: int, budget: Budget, rounding: float) -> float:
-    """Return about the least multiplier that goes with the rate, infinite if there is none."""
-    target = math.log(budget.delta) - 1e-12
-    cells = [(math.cos(turn) + rounding, rate * math.sin(end)) for turn, end in itertools.pairwise(_TURNS)]
-    if smooth_log_delta(0.0, cells[-1][1], entries, budget.epsilon) > target:
-        return math.inf  # the change of the noise level alone reveals too much
+@dataclass(frozen=True)
+class _Records:
+    """All records that may be replaced, from those that turn the basis to those that move the gap.
 
-    multiplier, worst = 1.0 / budget.mu, cells[0]
-    while True:
+    A record turns the basis by cos(w) of the most and moves the gap by sin(w) of the most.  Those with w between two
+    of `_TURNS` are covered by the cosine of the first and the sine of the second.
+    """
 
-        def log_delta(multiplier: float, cell: tuple[float, float] = worst) -> float:
-            return smooth_log_delta(cell[0] / multiplier, cell[1], entries, budget.epsilon)
+    rate: float
+    entries: int
+    budget: Budget
+    rounding: float
 
+    def excess(self, multiplier: float, start: int, end: int) -> float:
+        """Return log(delta) above what the budget has, for records between two turns."""
+        shift, change = math.cos(_TURNS[start]) + self.rounding, self.rate * math.sin(_TURNS[end])
+        found = smooth_log_delta(shift / multiplier, change, self.entries, self.budget.epsilon)
+        return found - math.log(self.budget.delta) + 1e-12
+
+    def exceeded(self, multiplier: float, start: int = 0, end: int = _FINEST) -> list[tuple[float, int]]:
+        """Return the smallest ranges that do not pass, and by how much."""
+        above = self.excess(multiplier, start, end)
+        if above <= 0.0:
+            return []
+        if end - start == 1:
+            return [(above, start)]
+        middle = (start + end) // 2
+        return self.exceeded(multiplier, start, middle) + self.exceeded(multiplier, middle, end)
+
+    def least(self, turn: int, start: float) -> float:
+        """Return about the least multiplier for one of the smallest ranges."""
+        return least_level(lambda level: self.excess(level, turn, turn + 1) <= 0.0, self.budget, start, 1.1, _TIGHT)
+
+    def first_multiplier(self) -> float:
+        """Return about the least multiplier for a few of the ranges, infinite if there is none."""
+        if self.excess(math.inf, 0, _FINEST) > -0.2:
+            return math.inf  # the change of the noise level alone reveals too much
+        start = 1.0 / self.budget.mu
+        probes = range(0, _FINEST, _FINEST // 16)
         try:
-            multiplier = least_level(lambda level: log_delta(level) <= target, budget, multiplier, 1.25, _TIGHT)
+            return self.least(max(probes, key=lambda turn: self.excess(start, turn, turn + 1)), start)
         except ValueError:
             return math.inf
-        values = [log_delta(multiplier, cell) for cell in cells]
-        if max(values) <= target:
-            return multiplier
-        worst = cells[int(np.argmax(values))]
+
+    def multiplier(self, start: float) -> float:
+        """Return a multiplier that passes on all ranges, about the least."""
+        while found := self.exceeded(start):
+            start = max(start, self.least(max(found)[1], start) * (1.0 + _TIGHT))
+        return start
 
 
 def smooth_log_delta(shift: float, rate: float, entries: int, epsilon: float) -> float:
@@ -131,15 +161,16 @@ def smooth_log_delta(shift: float, rate: float, entries: int, epsilon: float) ->
     if 0.5 * shift * shift > epsilon:
         return 0.0
     ratio, distance = math.exp(2.0 * rate), shift * shift
-    laws = [(1.0 / ratio, distance / ratio)]  # variance and squared distance of the second law: it is the narrower
+    worst = log_loss_delta(shifted_moment(1.0 / ratio, distance / ratio, entries), epsilon)  # the second is narrower
     total = distance + 2.0 * epsilon
     start = total / (2.0 * entries)  # up to the variance 1 + start, delta falls where the second law is the wider
     if ratio - 1.0 > start:
         stop = start
         while entries * math.log1p(stop) + (entries - 1) * stop < total:
             stop *= 1.05  # and beyond 1 + stop it rises
-        laws += [(ratio, distance), (1.0 + stop, distance * stop / start)]
-    return max(log_loss_delta(shifted_moment(*law, entries), epsilon) for law in laws)
+        for variance, moved in ((ratio, distance), (1.0 + stop, distance * stop / start)):
+            worst = log_loss_delta(shifted_moment(variance, moved, entries), epsilon, enough=worst)
+    return worst
 
 
 def shifted_moment(variance: float, distance: float, entries: int) -> LogMoment:
