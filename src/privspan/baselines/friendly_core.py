@@ -34,7 +34,7 @@ _WEIGHT_SHARES = tuple(2.0 ** (-0.5 * j) for j in range(1, 15))  # of mu², for 
 _ORTHONORMAL = 2.0**-40  # a block whose basis is worse than this does not vote
 _DISTANCE_SLACK = 2.0**-30  # per k: float64 error of a squared distance between projectors
 _DELTA_SHARE = 0.1  # of delta, for a weight that was overestimated
-_FEW, _PLENTY = 60.0, 1000.0  # blocks, over mu: hardly enough for a release, and enough for little noise
+_FEW, _PLENTY = 50.0, 1000.0  # blocks, over mu: hardly enough for a release, and enough for little noise
 
 
 @dataclass(frozen=True)
