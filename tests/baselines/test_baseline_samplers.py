@@ -1,6 +1,7 @@
 """The float64 samplers of the baselines against their exact laws, and an audit that catches a wrong one."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,6 +129,12 @@ def test_neither_plain_nor_concentrated_composition_allows_as_much():
             step = draw_epsilon(draws, budget)
             assert step >= 2 * epsilon / (draws + 1) > 1.3 * epsilon / draws
             assert step > 1.2 * math.sqrt(8 * rho_from_budget(epsilon, 1e-6) / draws)
+
+
+def test_the_page_tells_what_draws_are_allowed():
+    allowed = [draw_epsilon(draws, Budget(epsilon, 1e-6)) for epsilon in (0.1, 1.0, 3.0) for draws in (3, 10)]
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "baselines.md").read_text("utf-8")
+    assert "| lemma 7 | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.3f} |".format(*allowed) in page
 
 
 def test_eigenvalues_take_their_part_of_the_budget():
