@@ -7,7 +7,7 @@ Rényi divergence D of order 1 + s, delta at epsilon is an integral along a vert
 
 The sum of the trapezoidal rule is delta plus terms that are never negative, whatever the step; so it errs on the safe
 side by itself, and only the end of the sum and float64 have to be charged.  Proof: docs/explanation/baselines.md,
-lemma 8.
+lemma 9.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class CorePlan:
         return (self.full + self.blocks - 1) / self.full
 
     def movement(self, weight: float) -> float:
-        """Bound the movement of a core of at least that weight, in units of its diameter: lemma 9 of the note."""
+        """Bound the movement of a core of at least that weight, in units of its diameter: lemma 11 of the note."""
         missing = 1.0 - (weight - self.largest_change - 2.0) / (self.blocks - 1)
         movement = 1.0 + (0.5 + self.largest_change) * missing
         return min(self.largest_change, movement) / weight
