@@ -205,7 +205,7 @@ def draw_accuracy(rows: list[dict[str, Any]], path: Path) -> None:
                     0.28, float(row["accuracy"]) + 0.008, f"not private, k = {row['k']}", color="0.35", fontsize=9
                 )
         axes.axhline(0.2, color="0.55", lw=1, ls=":")
-        axes.text(3.3, 0.205, "chance", color="0.35", fontsize=9, ha="right")
+        axes.text(0.5, 0.155, "chance", color="0.35", fontsize=9)
         axes.set(xscale="log", xticks=EPSILONS, xticklabels=[f"{e:g}" for e in EPSILONS], ylim=(0.12, 1.03))
         axes.minorticks_off()
         axes.set_title(title, fontsize=11)
@@ -216,36 +216,43 @@ def draw_accuracy(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def draw_maps(path: Path, epsilon: float = 1.0, seed: int = 0) -> None:
-    """Draw scores by ordinary PCA, which stay with their owner, above the private map with its means."""
+def draw_maps(path: Path, seed: int = 0) -> None:
+    """Draw scores by ordinary PCA, which stay with their owner, above private maps with their means."""
     import matplotlib.pyplot as plt
 
-    from privspan.plot import score_map
+    figure, (first, *others) = plt.subplots(3, 1, figsize=(5.2, 12.6), layout="constrained")
+    _draw_people(first, drawn(seed)[0])
+    for axes, epsilon in zip(others, EPSILONS[1:], strict=True):
+        _draw_release(axes, drawn(seed)[0], epsilon, seed)
+    for axes in (first, *others):
+        axes.set(xlim=(-8.5, 8.5), ylim=(-8.5, 8.5), xlabel="component 1", ylabel="component 2")
+    figure.savefig(path, dpi=150)
 
-    study, _ = drawn(seed)
-    figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 8.8), layout="constrained")
+
+def _draw_people(axes: Any, study: Array) -> None:
     scores = PCA(2).fit_transform(ROWS[study])
     scores = scores * np.sign(exact_means(scores, LABELS[study])[0])  # Africa at the upper right
     for region, colour, mark in zip(range(len(REGIONS)), COLOURS, MARKS, strict=True):
         own = scores[LABELS[study] == region]
-        above.scatter(*own.T, s=9, color=colour, marker=mark, alpha=0.55, lw=0, label=REGIONS[region])
-    above.legend(frameon=False, ncols=5, loc="upper center", markerscale=2, columnspacing=0.8, handletextpad=0.1)
-    above.set_title("NOT RELEASED: one point per person, ordinary PCA", fontsize=11)
+        axes.scatter(*own.T, s=9, color=colour, marker=mark, alpha=0.55, lw=0, label=REGIONS[region])
+    axes.legend(frameon=False, ncols=5, loc="upper center", markerscale=2, columnspacing=0.8, handletextpad=0.1)
+    axes.set_title("NOT RELEASED: one point per person, ordinary PCA", fontsize=11)
+
+
+def _draw_release(axes: Any, study: Array, epsilon: float, seed: int) -> None:
+    from privspan.plot import score_map
+
     subspace = by_pca(ROWS[study], 2, epsilon / 2, seed)
     means = region_means(scores_in(subspace, ROWS[study]), LABELS[study], epsilon / 4, DELTA / 4, seed + 500)
     signs = np.sign(means[0])  # of released numbers: turning the map costs nothing
     turned = Subspace(subspace.basis * signs, offset=subspace.offset)
-    score_map(mapped(ROWS[study], turned, epsilon / 4, seed + 700), ax=below)
+    score_map(mapped(ROWS[study], turned, epsilon / 4, seed + 700), ax=axes)
+    axes.figure.axes[-1].set_ylabel("people per cell")  # the colour bar
+    box = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1}
     for name, mean, colour, mark in zip(REGIONS, means * signs, COLOURS, MARKS, strict=True):
-        below.plot(*mean, mark, color=colour, ms=9, mec="white", mew=1.5)
-        below.annotate(
-            name, mean, xytext=(7, 6), textcoords="offset points", fontsize=10, weight="bold",
-            bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1},
-        )  # fmt: skip
-    below.set_title(f"RELEASED: private map and means, ε = {epsilon:g} in all", fontsize=11)
-    for axes in (above, below):
-        axes.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), xlabel="component 1", ylabel="component 2")
-    figure.savefig(path, dpi=150)
+        axes.plot(*mean, mark, color=colour, ms=9, mec="white", mew=1.5)
+        axes.annotate(name, mean, xytext=(7, 6), textcoords="offset points", weight="bold", bbox=box)
+    axes.set_title(f"RELEASED: private map and means, ε = {epsilon:g} in all", fontsize=11)
 
 
 def main() -> None:
