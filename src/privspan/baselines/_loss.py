@@ -29,7 +29,7 @@ LogMoment: TypeAlias = Callable[[Complex], tuple[Complex, Array]]
 """From points s with Re s > 0 to log M(s), infinite where there is no moment, and the size of the terms that it is a
 sum of.  Its real part falls along every vertical line from the real axis."""
 
-_ABSCISSAS: Array = np.logspace(-3, 7, 250)  # where the line may cross the real axis; every one is valid
+_ABSCISSAS: Array = np.logspace(-3, 12, 300)  # where the line may cross the real axis; every one is valid
 _ALIAS = 20.0  # what the step adds is below e^-20 of the bound by moments
 _FEW_NODES, _MOST_NODES = 2**6, 2**12
 _TAIL = 1e-9  # relative: when the end of the sum is below it, or has most nodes, its bound is charged
@@ -47,7 +47,7 @@ def log_loss_delta(log_moment: LogMoment, epsilon: float, enough: float = -math.
     usable = np.isfinite(heights)
     line = _ABSCISSAS[usable]
     bound = heights[usable] - line * epsilon - np.log(line) - np.log1p(line)  # log of the integrand at Re s
-    if not len(line):
+    if len(line) < 2:
         return 0.0
     plain = bound + np.log(line) - line * np.log1p(1.0 / line)  # Canonne, Kamath, Steinke 2020, proposition 12
     if float(plain.min()) + _TAIL <= enough:

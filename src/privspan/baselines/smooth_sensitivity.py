@@ -22,7 +22,7 @@ from privspan.privacy.noise import add_gaussian, grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-_SCALE_SHARES = (*np.linspace(1.0, 0.1, 19).tolist(), *(0.1 * 2.0**-j for j in range(1, 13)))
+_SCALE_SHARES = (*np.linspace(1.0, 0.1, 19).tolist(), *(0.1 * 2.0**-j for j in range(1, 25)))
 """Of mu², for a record that moves the gap alone; where that is small the noise level hangs on it exponentially."""
 _FINEST = 2**7
 _TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, _FINEST + 1) ** 2  # from turning the basis to moving the gap
