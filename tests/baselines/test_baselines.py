@@ -470,12 +470,33 @@ def test_a_record_that_turns_the_basis_reaches_the_bound():
     assert 0.99 < turned / local_sensitivity(np.array([w[1] - w[0]]), 1.0, 1.4)[0] <= 1.0
 
 
-@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([2, 6, 40, 1000]), st.floats(0.1, 3))
-def test_delta_of_normal_laws_with_different_noise(tilt, distance, entries, epsilon):
-    shift, rate = 0.3, 0.5 / math.sqrt(entries)
+@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([2, 6, 40, 1000]), st.floats(0.1, 3), st.floats(0.05, 1))
+def test_delta_of_normal_laws_with_different_noise(tilt, distance, entries, epsilon, change):
+    shift, rate = 0.3, change * epsilon / math.sqrt(entries)
     ratio = math.exp(2 * tilt * rate)
     moment = shifted_moment(ratio, (distance * shift) ** 2 * min(1.0, ratio), entries)
     assert _loss.log_loss_delta(moment, epsilon) <= smooth_log_delta(shift, rate, entries, epsilon) + 1e-6
+
+
+def scale_delta(rate: float, entries: int, epsilon: float) -> float:
+    """Exact delta of two noise levels, the second smaller by exp(rate), around one centre: a chi-square."""
+    variance = math.exp(-2 * rate)
+    least = (2 * epsilon + 2 * rate * entries) / (1 / variance - 1)  # squared length from which the loss exceeds
+    return float(stats.chi2.sf(least, entries) - math.exp(epsilon) * stats.chi2.sf(least / variance, entries))
+
+
+@pytest.mark.parametrize(("entries", "epsilon", "rate"), [(400, 1.0, 0.03), (2000, 0.1, 4.4e-4), (5000, 0.5, 0.003)])
+def test_a_wider_second_law_does_not_hide_what_a_narrower_one_tells(entries, epsilon, rate):
+    """All orders and factors of lemma 6 count, not the last that was looked at."""
+    exact = math.log(scale_delta(rate, entries, epsilon))
+    assert exact <= smooth_log_delta(0.0, rate, entries, epsilon) < exact + 1e-3
+    assert exact < smooth_log_delta(0.3 * math.sqrt(epsilon), rate, entries, epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.5, 0.01)])
+def test_a_record_that_moves_the_gap_alone_stays_in_budget(epsilon, delta):
+    noise = smooth_noise(2000, Budget(epsilon, delta), 0.0, typical_gap=500.0, most=3.0)
+    assert scale_delta(noise.rate, 2000, epsilon) <= delta
 
 
 @pytest.mark.parametrize("entries", [1, 2, 3, 10, 500])
