@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 from pathlib import Path
 
 import mpmath
@@ -462,6 +463,25 @@ def test_a_record_turns_the_basis_or_moves_the_gap(seed, size, tilt):
         assert turned <= math.sqrt(max(0.0, 1 - moved**2)) / (max(gaps) - 2) + 1e-6
 
 
+@given(seeds, st.floats(0, 8), st.sampled_from([(2, 1), (3, 1), (3, 2), (4, 2)]), st.floats(0.01, 1))
+def test_turning_and_gap_share_one_budget_where_the_gap_is_small(seed, size, shape, rate):
+    """Also below the gaps for which lemma 10 says anything, and with all of the eigenvalues but the gap unknown."""
+    d, k = shape
+    x, y = unit_pair(seed, d)
+    if seed % 2:  # the k-th and the next eigenvector change places
+        x, y = np.eye(d)[k], np.eye(d)[k - 1]
+    rest = np.diag([size] * k + [0.0] * (d - k)) + 1e-6 * np.diag(np.arange(d))
+    most = math.sqrt(2 * min(k, d - k))
+    bases, bounds = [], []
+    for z in (x, y):
+        w, V = np.linalg.eigh(rest + np.outer(z, z))
+        bases.append(V[:, d - k :])
+        bounds.append(smooth_bound(w[d - k] - w[d - k - 1], 1.0, most, rate))
+    cosines = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    turned = math.sqrt(max(0.0, 2 * (1 - cosines).sum())) / min(bounds)
+    assert turned**2 + (math.log(bounds[0] / bounds[1]) / rate) ** 2 <= 1 + 1e-5
+
+
 def test_a_record_that_turns_the_basis_reaches_the_bound():
     angle, rest = math.pi / 4, np.diag([1000.0, 0.0])
     x, y = (np.array([math.cos(angle), sign * math.sin(angle)]) for sign in (1, -1))
@@ -631,6 +651,25 @@ def test_few_blocks_are_enough_for_a_core():
     release = baselines.friendly_core(X, 1, epsilon=1.0, delta=1e-6, block_size=1, rng=0)
     assert release.extras["core_weight_lower_bound"] > 100
     assert not release.abstained
+
+
+def test_the_released_weight_alone_decides_about_a_core(monkeypatch):
+    module, seen = sys.modules["privspan.baselines.friendly_core"], []
+    average = module._noisy_average
+
+    def watched(bases, counts, radius, weight, plan, bits):
+        seen.append(weight)
+        return average(bases, counts, radius, weight, plan, bits)
+
+    def run():
+        return baselines.friendly_core(np.ones((300, 2)), 1, epsilon=1.0, delta=1e-6, block_size=1, rng=0)
+
+    monkeypatch.setattr(module, "_noisy_average", watched)
+    released = run().extras["core_weight_lower_bound"]
+    assert seen == [released]  # the noise is for this one
+    monkeypatch.setattr(module, "add_gaussian", lambda values, *_, **__: 0.0 * values)
+    assert run().abstained  # though all agree
+    assert len(seen) == 1
 
 
 def test_blocks_are_chosen_from_public_numbers():
