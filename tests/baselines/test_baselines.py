@@ -594,6 +594,16 @@ def test_a_core_that_agrees_moves_by_its_bound():
     assert 0.97 < moved / core_plan(t, Budget(1.0, 1e-6)).movement(weight) <= 1.0
 
 
+def test_a_core_that_agrees_in_part_moves_by_more_than_its_diameter_over_its_weight():
+    radius = 0.01
+    step = math.asin(radius / math.sqrt(2))
+    pair = (step * np.array([first, -1e-4, 1.0 - 1e-9, 1.0 - 2e-4]) for first in (0.0, 2.0 - 3e-4))
+    (_, weight, average), (_, _, average2) = (core(angles, radius) for angles in pair)
+    assert weight == 3.0
+    moved = np.linalg.norm(average - average2) * weight / (2 * radius)
+    assert 1.12 < moved <= core_plan(4, Budget(1.0, 1e-6)).movement(weight) * weight
+
+
 def test_the_weight_of_a_core_changes_by_almost_three():
     t = 2_001
     together, apart = np.zeros(t), np.append(np.zeros(t - 1), 1.0)
