@@ -28,7 +28,7 @@ from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre
-from privspan.sums.everyday import EverydayLook, searches
+from privspan.sums.everyday import MANY_COLUMNS, EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
@@ -37,9 +37,10 @@ from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
 
-_CONSTANT = 0.4  # the entry that is added, in typical lengths
+_CONSTANT = 0.2  # the entry that is added, in typical lengths
 _ROWS = 2  # a group has this many times k + 2 rows
 _NEAR = 0.06  # most energy of a group off its best k + 1 directions
+_NEAR_OF_MANY = 0.19, 0.75  # where columns are many: this, and the latter over k + 1, if that is more
 _PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
@@ -160,9 +161,19 @@ def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
     near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, dealt)])
-    counted = np.array([np.count_nonzero(near <= _NEAR)], dtype=np.float64)
+    counted = np.array([np.count_nonzero(near <= _bar(int(rows.shape[1]) - 1, k))], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
     return bool(count[0] >= groups / 2)
+
+
+def _bar(d: int, k: int) -> float:
+    """Return the most energy off a subspace that counts as near.
+
+    With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
+    heavy as one of the k directions: as groups see it, three quarters of 1 / (k + 1).
+    """
+    most, whole = _NEAR_OF_MANY
+    return max(_NEAR, min(most, whole / (k + 1))) if d >= MANY_COLUMNS else _NEAR
 
 
 def _off(grams: Array, rank: int) -> Array:

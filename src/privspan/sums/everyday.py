@@ -50,11 +50,14 @@ from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
 
+MANY_COLUMNS = 24
+"""From so many on the noise of looks tells for a course that has less of it."""
+
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
-_ALIKE, _MANY_COLUMNS = 1.2, 24  # typical lengths up to which a clip leaves little but unit rows, in so many columns
+_ALIKE = 1.2  # typical lengths up to which a clip leaves little but unit rows
 _UNIT = 0.4  # of what is left, for the unit look where there are two
 _TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
@@ -277,7 +280,7 @@ class _Course:
     def _two_looks(self, centre: Centre) -> EverydayLook:
         """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
         clip = self._clip(centre)
-        if self._d >= _MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
+        if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
