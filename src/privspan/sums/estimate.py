@@ -130,9 +130,8 @@ def constant_last(estimate: Estimate) -> Estimate:
     The others follow the eigenvectors of what is known of their spread: whitening takes them one by one.
     """
     slopes = estimate.basis[-1]  # (k,)
-    turn = np.linalg.qr(np.column_stack([slopes, np.eye(len(slopes))]))[
-        0
-    ]  # (k, k), its first column along the slopes
+    first = np.column_stack([slopes, np.eye(len(slopes))])
+    turn = np.linalg.qr(first)[0]  # (k, k), the first column along the slopes
     others = turn[:, 1:]
     axes = np.linalg.eigh((others.T * estimate.eigenvalues) @ others)[1]
     turn = np.column_stack([others @ axes[:, ::-1], turn[:, 0]])
