@@ -37,10 +37,10 @@ from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
 
-_CONSTANT = 0.2  # the entry that is added, in typical lengths
+_CONSTANT = 0.3  # the entry that is added, in typical lengths
 _ROWS = 2  # a group has this many times k + 2 rows
 _NEAR = 0.06  # most energy of a group off its best k + 1 directions
-_NEAR_OF_MANY = 0.19, 0.75  # where columns are many: this, and the latter over k + 1, if that is more
+_NEAR_OF_MANY, _FALL = 0.185, 1.35  # where columns are many, for k = 3; with this power of 4 / (k + 1) for more
 _PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
@@ -170,10 +170,10 @@ def _bar(d: int, k: int) -> float:
     """Return the most energy off a subspace that counts as near.
 
     With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
-    heavy as one of the k directions: as groups see it, three quarters of 1 / (k + 1).
+    heavy as one of k equal directions: about this is what groups see of it.
     """
-    most, whole = _NEAR_OF_MANY
-    return max(_NEAR, min(most, whole / (k + 1))) if d >= MANY_COLUMNS else _NEAR
+    heavy = _NEAR_OF_MANY * min(1.0, 4.0 / (k + 1)) ** _FALL
+    return max(_NEAR, heavy) if d >= MANY_COLUMNS else _NEAR
 
 
 def _off(grams: Array, rank: int) -> Array:
