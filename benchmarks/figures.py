@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.suites import accuracy, peers, real
+from benchmarks.contest import contests
+from benchmarks.suites import accuracy, peers
 from benchmarks.summary import TIE, USELESS, Group, best, is_ours, is_prior, label, where
 
 COLOURS = {
@@ -176,21 +177,28 @@ def promises(some: list[Group]) -> Any:
 
 
 def captured(some: list[Group]) -> Any:
-    """Captured variance of the real tables against epsilon."""
-    some = [one for one in some if one.median("captured") is not None]
-    tables = list(dict.fromkeys(one.setting["table"] for one in some))
-    figure, panels = _subplots(min(3, len(tables)), 8.5, 5.0, rows=-(-len(tables) // 3), sharey=True)
-    for axes, table in zip(panels, tables, strict=False):
-        mine = where(some, table=table)
-        for method, colour in zip(real.METHODS, ("tab:blue", "0.35"), strict=True):
-            name = "PrivatePCA" if method == "auto" else label(method)
-            axes.semilogx(*_points(mine, "epsilon", method, "captured"), "o-", color=colour, label=name)
-        n, d = int(mine[0].numbers("n")[0]), int(mine[0].numbers("d")[0])
-        axes.set_title(f"{table}\nn = {n:,}, d = {d:,}, k = {mine[0].setting['k']}", fontsize=9)
-        axes.set(xlabel="ε", ylim=(0, 1.04))
-    for axes in panels[::3]:
-        axes.set_ylabel("captured variance / PCA's")
-    panels[-1].legend(frameon=False, fontsize=8, loc="lower right")
+    """Captured variance of the real tables: one line a table, one panel an epsilon."""
+    all_of_them = list(contests(some))
+    epsilons = list(dict.fromkeys(one.epsilon for one in all_of_them))
+    usual = min(epsilons, key=lambda epsilon: abs(float(epsilon) - 1.0))
+    ranked = sorted((one for one in all_of_them if one.epsilon == usual), key=lambda one: one.ours.captured)
+    places = {one.table: place for place, one in enumerate(ranked)}
+    figure, panels = _subplots(len(epsilons), 2.0 + 2.4 * len(epsilons), 1.6 + 0.2 * len(places), sharey=True)
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        here = [one for one in all_of_them if one.epsilon == epsilon and one.table in places]
+        y = [places[one.table] for one in here]
+        ours, theirs = [one.ours.captured for one in here], [one.rival.captured for one in here]
+        top = [(one.envelope.captured, places[one.table]) for one in here if one.envelope is not None]
+        axes.hlines(y, ours, theirs, color="0.75", lw=1.2, zorder=1)
+        axes.plot(*zip(*top, strict=True), "|", color="0.35", ms=8, mew=1.6, label="envelope, not private", zorder=2)
+        axes.plot(theirs, y, "D", mfc="white", mec="#D55E00", ms=4.5, mew=1.4, label="best rival", zorder=3)
+        axes.plot(ours, y, "o", color="#0072B2", ms=5, label="private_pca", zorder=4)
+        axes.set(title=f"ε = {float(epsilon):g}", xlim=(0, 1.03), ylim=(-0.7, len(places) - 0.3))
+        axes.grid(axis="y", color="0.93", zorder=0)
+    panels[0].set_yticks(range(len(ranked)), [f"{one.table}  {one.n:,} × {one.d:,}" for one in ranked], fontsize=7.5)
+    figure.supxlabel("variance captured, over that of ordinary PCA", fontsize=10)
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*(part[::-1] for part in handles), frameon=False, ncols=3, loc="outside upper center")
     return figure
 
 
