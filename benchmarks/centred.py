@@ -33,7 +33,6 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.cells import NotApplicableError
 from benchmarks.methods import METHODS
 from privspan.privacy import Budget
 from privspan.privacy.gdp import delta_from_mu
@@ -48,7 +47,7 @@ from privspan.sums.mean import pair_differences
 Array = NDArray[np.float64]
 
 LEVELS = (0.03, 0.06, 0.1, 0.15, 0.25, 0.4, 0.8)
-"""Shares of mu² that a search is taken to have spent, for rivals that are not Gaussian."""
+"""Shares of mu² that a search is taken to have spent, for rivals that are not Gaussian; it never spends more."""
 
 SHORT_ROWS = ("analyze_gauss", "mod_sulq", "noisy_range_finder", "johnson_lindenstrauss", "inverse_wishart")
 """Rivals that do better with rows shortened than with unit rows on the development tables of everyday-tables.md.
@@ -87,8 +86,8 @@ def prepared(X: Array, budget: Budget, seed: int, *, short: bool) -> Prepared:
     return Prepared(rows, short, 1.0 - ledger.left)
 
 
-def rest_of(budget: Budget, spent: float, gaussian: bool) -> Budget:
-    """Return what a rival may spend after a search that took this share of mu²."""
+def rest_of(budget: Budget, spent: float, gaussian: bool) -> Budget | None:
+    """Return what a rival may spend after a search that took this share of mu²; None if that is nothing."""
     if spent == 0.0:
         return budget
     if gaussian:
@@ -97,16 +96,14 @@ def rest_of(budget: Budget, spent: float, gaussian: bool) -> Budget:
 
 
 @cache
-def _rest_at(budget: Budget, level: float) -> Budget:
+def _rest_at(budget: Budget, level: float) -> Budget | None:
     mu, delta = budget.mu * math.sqrt(level), budget.delta / len(LEVELS)
     good, bad = 0.0, budget.epsilon
     for _ in range(50):
         middle = (good + bad) / 2.0
         fits = composed_delta(mu, middle, delta / 2.0, budget.epsilon) <= delta
         good, bad = (middle, bad) if fits else (good, middle)
-    if good == 0.0:
-        raise NotApplicableError("the search for a centre leaves nothing")
-    return Budget(good, delta / 2.0)
+    return Budget(good, delta / 2.0) if good > 0.0 else None
 
 
 def composed_delta(mu: float, rival_epsilon: float, rival_delta: float, epsilon: float) -> float:
@@ -136,9 +133,11 @@ def short_rows() -> Iterator[None]:
 
 
 def rival_on(name: str, X: Array, k: int, budget: Budget, seed: int) -> Subspace | None:
-    """Run a rival on a table about its centre; None if it abstained."""
+    """Run a rival on a table about its centre; None if it abstained, or if nothing was left for it."""
     given = prepared(X, budget, seed, short=name in SHORT_ROWS)
     rest = rest_of(budget, given.spent, is_gaussian(name))
+    if rest is None:
+        return None
     with short_rows() if given.short else nullcontext():
         release = METHODS[name].call(given.rows, k, epsilon=rest.epsilon, delta=rest.delta, rng=_OTHER_NOISE + seed)
     return release.subspace

@@ -101,10 +101,10 @@ def _measured(all_of_them: list[Contest], some: list[Group]) -> str:
         f"{len(tables)} tables of {min(rows):,} to {max(rows):,} rows and {min(columns):,} to {max(columns):,} "
         "columns that come with Python packages, one person a row: how much of the variance along as many ordinary "
         "principal components the private ones capture. Columns have been divided by their deviations without "
-        "privacy, as if an owner knew the units, but for tables called raw and those whose columns are alike. Every rival is given "
-        "the centre that `private_pca` finds, at the same price, and the clip, where it does better with one "
-        "(`benchmarks/centred.py`). The *envelope* is Analyze Gauss about the true mean with the best clip there "
-        f"is, which nobody can know: no private method of the kind gets there. Means of {repeated} a method; a "
+        "privacy, as if an owner knew the units, but for tables called raw and those whose columns are alike. Every "
+        "rival is given the centre that `private_pca` finds, at the same price, and the clip, where it does better "
+        "with one (`benchmarks/centred.py`). The *envelope* is Analyze Gauss about the true mean with the best clip "
+        f"there is, which nobody can know: no private method of its kind gets there. Means of {repeated} a method; a "
         f"difference within two standard errors, or within {MARGIN}, is a tie."
     )
 

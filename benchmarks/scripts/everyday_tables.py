@@ -13,12 +13,15 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmark is no part of the package
 
 from benchmarks.tables import Case, table
 from privspan.pca import private_pca
