@@ -51,7 +51,7 @@ CHOSEN_ON = (
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 REPETITIONS, MOST_REPETITIONS = 20, 60
 PRECISE = 0.003
-PATIENCE = 40.0  # seconds a cell
+PATIENCE = 25.0  # seconds a cell
 QUANTILES = (0.5, 0.75, 0.9, 0.97, 0.995, 1.0)
 
 _QUICK_TABLES = ("breast cancer", "Wage", "ancestry")

@@ -79,14 +79,15 @@ def test_gaussian_rivals_are_told_by_their_costs():
 
 
 @pytest.mark.parametrize("n", [100, 800, 4_000])  # by pairs, about a centre, with a clip
-@pytest.mark.parametrize("name", ["analyze_gauss", "noisy_power"])
+@pytest.mark.parametrize("name", ["analyze_gauss", "mod_sulq"])
 def test_search_and_gaussian_rival_stay_in_budget_on_neighbours(n, name):
     X = spread_table(n)
     other = X.copy()
-    other[n // 2] = 50.0 + np.array([0.0, 40.0, 0.0, -3e5])
+    X[n // 2], other[n // 2] = 50.0 + 3e5 * np.eye(4)[:2]  # long and at right angles: worst for second moments
+    assert is_gaussian(name)  # asks a small table, once
     with Transcript() as transcript:
         spent = transcript.spent_by(lambda rows: rival_on(name, rows, 1, BUDGET, 3), X, other)
-    assert spent <= BUDGET.mu**2 * (1.0 + 1e-9)
+    assert 0.8 * BUDGET.mu**2 <= spent <= BUDGET.mu**2 * (1.0 + 1e-9)
 
 
 def test_rows_lie_about_the_centre_and_short_ones_stay_short():
