@@ -106,7 +106,7 @@ def test_rows_lie_about_the_centre_and_short_ones_stay_short():
 @pytest.mark.parametrize("name", SHORT_ROWS)
 def test_a_rival_sees_short_rows_as_short(name):
     X = np.zeros((4_000, 3))
-    X[:1_000, 0], X[1_000:, 1] = 1.0, 0.1  # the second axis has more rows, the first more variance
+    X[:1_800, 0], X[1_800:, 1] = 1.0, 0.3  # the second axis has more rows, the first more variance
 
     def found() -> float:
         release = METHODS[name].call(X, 1, epsilon=20.0, delta=1e-6, rng=0)
@@ -114,7 +114,7 @@ def test_a_rival_sees_short_rows_as_short(name):
 
     with short_rows():
         assert found() > 0.9
-    assert found() < 0.2
+    assert found() < 0.5
 
 
 def test_rivals_whose_rows_may_be_short_are_rivals():
