@@ -196,7 +196,11 @@ def far_corner(some: list[Group], mapped: list[Group]) -> list[str]:
     where = f"lies in that corner: the shortest tail is {shown(least.tail)}, of {least.table}"
     if inside:
         where = f"but {', '.join(inside)} lies in that corner"
-    others = f" Only {', '.join(near)} is found to lie near a subspace at all." if near else ""
+    others = (
+        f" (`private_pca` calls {len(near)} near to a subspace, with longer tails: {', '.join(near)}.)"
+        if near
+        else ""
+    )
     return [
         "* **Errors that do not grow with the dimension** need a tail energy of "
         f"{shown(corner)} or less to be the best choice (the map above). None of the real tables {where}.{others}"
