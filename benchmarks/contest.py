@@ -149,7 +149,7 @@ def _table(all_of_them: list[Contest], usual: str) -> str:
         size = f"{first.n:,} × {first.d:,}"
         star = "*" if name in real.CHOSEN_ON else ""
         cells = [_cell(here[epsilon], usual) if epsilon in here else "–" for epsilon in epsilons]
-        lines.append([name.replace("_", r"\_") + star, size, first.k, *cells])
+        lines.append([name + star, size, first.k, *cells])
     means = [_means([one for one in all_of_them if one.epsilon == epsilon]) for epsilon in epsilons]
     lines.append(["**mean**", "", "", *means])
     return markdown_table(["table", "n × d", "k", *(f"ε = {float(epsilon):g}" for epsilon in epsilons)], lines)
