@@ -1,8 +1,8 @@
 """Inverses of a small symmetric matrix plus ridge, known well enough for the leverages of every subset of items.
 
 With T the tail of a Gram matrix and Z = λ (T + λI)⁻¹, leverages take two things of Z, for the items that are still
-kept: its diagonal blocks and its product with a few columns. `SeriesInverse` reads both off powers of T, which is fast
-and serves tails that are small against the ridge; `CholeskyInverse` has Z itself and measures how good it is.
+kept: its diagonal blocks and its product with a few columns. `SeriesInverse` reads both off powers of T, which is
+fast and serves tails small against the ridge; `CholeskyInverse` has Z itself and measures how good it is.
 Both bound their errors for all data. Proofs: ``docs/explanation/stable-leverage.md``.
 """
 
