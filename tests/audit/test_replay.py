@@ -193,6 +193,8 @@ GAUSSIAN = (
     "analyze_gauss",
     "mod_sulq",
     "noisy_power",
+    "k_dp_pca",
+    "k_dp_pca (single pass)",
     "adaptive_subspace (localised)",
     "explained_variance",
     "private_mean (bound chosen)",
