@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privspan import baselines
 from privspan.audit import ReplayError, Transcript, registered, run_task, tasks
 from privspan.audit.laws import covariance_cells, direction_cells, epsilon_at, flipped_law, laplace_cells, product
 from privspan.audit.page import bites
 from privspan.audit.replay import is_gaussian, replayed_epsilon, spent_by
 from privspan.blocks import rank
 from privspan.exact import exact
-from privspan.privacy import delta_from_mu, noise, selection
+from privspan.privacy import Budget, delta_from_mu, noise, selection
 from privspan.privacy.randomness import open_streams
 from privspan.stable import records as stable_records
 from privspan.stable import release as stable_release
@@ -177,9 +178,17 @@ def small_ridge(patch):
 
 
 def heavier_weight(patch):
-    module = sys.modules["privspan.baselines.exponential_pca"]
-    draw = module.deflated_vectors
-    patch.setattr(module, "deflated_vectors", lambda matrix, k, weight, *rest: draw(matrix, k, 1.2 * weight, *rest))
+    for name in ("exponential_pca", "eigen_sampling"):
+        module = sys.modules[f"privspan.baselines.{name}"]
+        draw = module.deflated_vectors
+        patch.setattr(
+            module, "deflated_vectors", lambda A, k, weight, *rest, draw=draw: draw(A, k, 1.2 * weight, *rest)
+        )
+
+
+def eigenvalues_too_close(patch):
+    module = sys.modules["privspan.baselines.eigen_sampling"]
+    patch.setattr(module, "eigenvalue_change", lambda k: 0.25)
 
 
 def looser_release(patch):
@@ -195,6 +204,8 @@ GAUSSIAN = (
     "noisy_power",
     "k_dp_pca",
     "k_dp_pca (single pass)",
+    "noisy_range_finder",
+    "noisy_range_finder (few columns)",
     "adaptive_subspace (localised)",
     "explained_variance",
     "private_mean (bound chosen)",
@@ -218,6 +229,8 @@ GAUSSIAN = (
         (small_ridge, "johnson_lindenstrauss"),
         (small_ridge, "inverse_wishart"),
         (heavier_weight, "exponential_pca"),
+        (heavier_weight, "eigen_sampling"),
+        (eigenvalues_too_close, "eigen_sampling"),
         (looser_release, "exact_subspace (majority)"),
     ],
 )
@@ -233,3 +246,18 @@ def test_an_unreleased_length_is_refuted(monkeypatch):
     result = replayed("private_mean (bound chosen)")
     assert result.refuted
     assert math.isinf(result.found)
+
+
+def test_sketches_that_are_not_clipped_are_refuted(monkeypatch):
+    d, columns = 200, 32
+    seen = np.linalg.qr(open_streams(0).public.standard_normal((d, columns)))[0]
+    table, neighbour = seen[:, :1].T, seen[:, 1:2].T  # rows that lie in the public directions
+
+    def run(rows):
+        return baselines.noisy_range_finder(rows, 1, epsilon=2.0, delta=1e-6, rng=0)
+
+    mu = Budget(2.0, 1e-6).mu
+    assert spent_by(run, table, neighbour) <= mu**2
+    module = sys.modules["privspan.baselines.noisy_range_finder"]
+    monkeypatch.setattr(module, "clipped_sketches", lambda sketches, radius: sketches)
+    assert spent_by(run, table, neighbour) > 2 * mu**2

@@ -17,8 +17,7 @@ from privspan.baselines.additive_wishart import wishart_delta, wishart_scale
 from privspan.baselines.analyze_gauss_gap import projector_movement
 from privspan.baselines.friendly_core import core_plan, friend_counts, friends_needed
 from privspan.baselines.mod_sulq import published_noise
-from privspan.baselines.noisy_power import contraction
-from privspan.baselines.noisy_range_finder import clipped_sketches
+from privspan.baselines.noisy_range_finder import clipped_sketches, contraction, sketch_sensitivity
 from privspan.baselines.smooth_sensitivity import local_sensitivity, smooth_bound, smooth_divergence, smooth_noise
 from privspan.blocks.bases import BlockBases
 from privspan.datasets import gaussian_subspace
@@ -181,17 +180,38 @@ def test_the_constants_of_the_second_moment_are_reached():
     assert np.linalg.norm(E @ V) == pytest.approx(math.sqrt(2))
 
 
-@pytest.mark.parametrize(("name", "sensitivity"), [("mod_sulq", math.sqrt(2)), ("noisy_range_finder", 2.0)])
+@pytest.mark.parametrize(
+    ("name", "sensitivity"),
+    [("mod_sulq", math.sqrt(2)), ("noisy_range_finder", math.sqrt(2))],  # d columns
+)
 def test_the_noise_of_a_single_release_is_that_of_its_sensitivity(name, sensitivity, clear):
     noise = run(name, clear[0], epsilon=1.0).parameters["noise"]
     mu = Budget(1.0, 1e-6).mu
     assert sensitivity / mu <= noise <= 1.001 * sensitivity / mu
 
 
-def test_the_rounds_of_the_power_method_share_one_budget(clear):
-    noise = baselines.noisy_power(clear[0], 2, epsilon=1.0, delta=1e-6, rounds=9, rng=0).parameters["noise"]
-    exact = math.sqrt(2 * 9) / Budget(1.0, 1e-6).mu
-    assert exact <= noise <= 1.001 * exact
+def test_a_narrow_sketch_has_less_noise(clear):
+    release = baselines.noisy_range_finder(clear[0], 2, epsilon=1.0, delta=1e-6, sketch=2, rng=0)
+    exact = 2 * math.sqrt(2 / 8) * math.sqrt(1 - 2 / 8) / Budget(1.0, 1e-6).mu
+    assert exact <= release.parameters["noise"] <= 1.001 * exact
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(1, 1.0), (2, 5 / 6), (9, 5 / 6)])
+def test_the_rounds_of_the_power_method_share_one_budget(rounds, last, clear):
+    release = baselines.noisy_power(clear[0], 2, epsilon=1.0, delta=1e-6, rounds=rounds, rng=0)
+    mu = Budget(1.0, 1e-6).mu
+    shares = [part.mu for part in release.cost.parts]
+    assert len(shares) == rounds
+    assert 0.999 * mu < math.hypot(*shares) <= mu
+    exact = math.sqrt(2 / last) / mu
+    assert exact <= release.parameters["noise"] <= 1.001 * exact
+
+
+@pytest.mark.parametrize(("name", "option"), [("noisy_power", "directions"), ("noisy_range_finder", "sketch")])
+def test_a_block_has_from_k_to_d_columns(name, option):
+    for columns in (1, 9):
+        with pytest.raises(ValueError, match=f"`{option}` must be"):
+            getattr(baselines, name)(np.eye(8), 2, epsilon=1.0, delta=1e-6, **{option: columns})
 
 
 def test_published_noise_of_mod_sulq_grows_with_d_and_ours_does_not():
@@ -200,20 +220,35 @@ def test_published_noise_of_mod_sulq_grows_with_d_and_ours_does_not():
     assert published_noise(2, budget) > math.sqrt(2) / budget.mu
 
 
-@given(seeds, st.floats(0.5, 100))
-def test_clipped_sketches_bound_the_change(seed, size):
+def sketch_change(x: np.ndarray, y: np.ndarray, V: np.ndarray, radius: float) -> float:
+    a, b = clipped_sketches(np.stack([x, y]) @ V, radius)
+    assert max(np.linalg.norm(a), np.linalg.norm(b)) <= radius * (1 + 1e-12)
+    return float(np.linalg.norm(np.outer(x, a) - np.outer(y, b)))
+
+
+@given(seeds, st.integers(2, 6), st.floats(0.02, 1.0), st.floats(0, 2), st.floats(0, 1))
+def test_clipped_sketches_bound_the_change(seed, d, radius, apart, length):
     rng = np.random.default_rng(seed)
-    x, y = unit_pair(seed, 4)
-    a, b = clipped_sketches(np.stack([x, y]) @ (size * rng.standard_normal((4, 3))))
-    assert np.linalg.norm(a) <= 1 + 1e-12
-    assert np.linalg.norm(np.outer(x, a) - np.outer(y, b)) <= 2 + 1e-12
+    x, z = unit_pair(seed, d)
+    y = x + apart * z
+    y /= np.linalg.norm(y)
+    V = contraction(rng.standard_normal((d, rng.integers(1, d + 1))))
+    bound = sketch_sensitivity(radius) + 1e-12
+    assert sketch_change(x, y, V, radius) <= bound
+    assert sketch_change(x, -y, V, radius) <= bound
+    assert sketch_change(x, length * y, V, radius) <= bound  # shorter rows, down to zero
 
 
-def test_the_clipped_sketch_needs_two_and_not_its_root():
-    x, y = np.array([1.0, 0.0]), np.array([math.cos(0.01), math.sin(0.01)])
-    sketch = np.array([[1.0], [-1e6]])
-    a, b = clipped_sketches(np.stack([x, y]) @ sketch)
-    assert np.linalg.norm(np.outer(x, a) - np.outer(y, b)) > 1.99
+@pytest.mark.parametrize("radius", [0.01, 0.3, 1 / math.sqrt(3), 0.7, 1.0])
+def test_the_change_of_clipped_sketches_is_reached(radius):
+    # Two axes that the sketch sees and one that it does not; the rows differ in what is seen.
+    half = 0.5 * math.acos(max(-1.0, 0.5 * (1 - 1 / radius**2)))
+    seen = radius * np.array([[math.cos(half), math.sin(half)], [math.cos(half), -math.sin(half)]])
+    x, y = np.column_stack([seen, np.full(2, math.sqrt(1 - radius**2))])
+    change = sketch_change(x, y, np.eye(3)[:, :2], radius)
+    assert change == pytest.approx(sketch_sensitivity(radius), rel=1e-9)
+    if radius < 0.5:
+        assert change > 1.2 * math.sqrt(2) * radius  # the root of two of lemma 1 is not enough
 
 
 def projector(matrix: np.ndarray, k: int) -> np.ndarray:

@@ -187,15 +187,14 @@ def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
     return last_replaced(table, (1.0, residual, *rest), (1.0, -residual, *rest))
 
 
-def sketch_pair(direction: Array) -> Pair:
-    """Return a pair (1, d) of unit rows, nearly alike, that a sketch along `direction` takes for opposite ones."""
-    length = float(np.linalg.norm(direction))
-    along = direction / length
-    across = np.eye(len(along))[0] - along[0] * along
-    across /= np.linalg.norm(across)
-    least = min(1.0, 1.0000001 / length)  # so that the sketch has length 1, and is not made shorter
+def sketch_pair(directions: Array) -> Pair:
+    """Return a pair (1, d) of unit rows, alike, whose clipped sketches along (d, b) directions are opposite."""
+    d, b = directions.shape
+    basis = np.linalg.qr(directions, mode="complete")[0]
+    along, across = basis[:, 0], basis[:, b]  # one that the sketch sees and one that it does not
+    least = 1.0000001 * np.sqrt(b / d)  # so that the sketch is as long as a sketch may be
     rows = [sign * least * along + np.sqrt(1.0 - least**2) * across for sign in (1.0, -1.0)]
-    return last_replaced(np.zeros((1, len(along))), *(tuple(row.tolist()) for row in rows))
+    return last_replaced(np.zeros((1, d)), *(tuple(row.tolist()) for row in rows))
 
 
 # ---- Persons with several rows ------------------------------------------------------------------------------------

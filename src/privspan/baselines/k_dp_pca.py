@@ -17,7 +17,7 @@ import numpy as np
 from privspan._lib import checks
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, Table, baseline, open_table
-from privspan.baselines.noisy_power import MOST_ENTRIES
+from privspan.baselines.noisy_range_finder import MOST_ENTRIES
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import BitSource, RandomLike
 from privspan.rows import GatheredRows, PartitionedTable
