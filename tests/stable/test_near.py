@@ -12,7 +12,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.stable import near as near_course
-from privspan.stable.near import _bar, _cut, _Measured, _off, can_be_near, most_are_near
+from privspan.stable.near import _cut, _Measured, _off, can_be_near, most_are_near, most_off
 from privspan.stable.records import group_grams, public_groups
 from privspan.subspace import Subspace
 from privspan.sums.about import with_constant
@@ -78,7 +78,7 @@ def test_the_count_is_of_rows_near_a_subspace_and_not_of_equal_rows(people):
     few_kinds = few_kinds[np.random.default_rng(1).integers(0, 40, 4_000)]  # forty kinds of people
     for table, expected in ((people[0], True), (few_kinds, False)):
         rows = with_constant(table, table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
-        assert most_are_near(rows, 2, 400, 1.0, open_streams(0)) is expected
+        assert most_are_near(rows, 2, 400, 0.06, 1.0, open_streams(0)) is expected
 
 
 def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():
@@ -149,7 +149,9 @@ def test_a_tail_as_heavy_as_one_direction_is_near_where_columns_are_many():
     release = private_pca(X + 0.3, 3, epsilon=1.0, delta=DELTA, rng=1)
     assert release.parameters["course"] == "near a subspace"
     assert Subspace(release.subspace.basis).distance(truth) < 0.023  # two looks: 0.026
-    assert _bar(23, 3) == _bar(50, 20) == 0.06 < _bar(50, 5) < _bar(50, 3) == _bar(50, 2) == 0.185
+    many = {k: most_off(10_000, 50, k, MU) for k in (2, 3, 5, 20)}
+    assert 0.06 == many[20] < many[5] < many[3] == many[2] == 0.185
+    assert most_off(10_000, 23, 3, MU) == most_off(1_500, 50, 3, MU) == 0.06
 
 
 def test_weak_components_are_not_mixed_with_strong_ones_while_the_mean_is_carried_along():
