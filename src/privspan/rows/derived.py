@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
+
+_LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
 class Derived(RowSource):
@@ -173,8 +176,12 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
+    shape, together = rows.shape, math.gcd(len(rows), max(1, _LONG_ROW // rows.shape[1]))
+    if out is None and together > 1 and np.ndim(subtrahend) == 1 and rows.flags.c_contiguous:
+        rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
     with np.errstate(all="ignore"):
-        return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
+        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe")
+    return np.asarray(made.reshape(shape))
 
 
 def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:

@@ -93,12 +93,17 @@ def squared_lengths_of(rows: Piece) -> Array:
 def row_scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
     """Return the factor of each row from its computed squared length, and which rows need more care."""
     delicate = delicate_lengths(squares)
-    lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
-    return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
+    lengths = np.sqrt(np.where(delicate, 1.0, squares) if delicate.any() else squares)
+    lengths *= _inflation(d)
+    if clip is not None:
+        np.maximum(lengths, clip * _inflation(d), out=lengths)
+    return np.divide(1.0, lengths, out=lengths), delicate
 
 
 def delicate_lengths(squares: Array) -> NDArray[np.bool_]:
     """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
+    if len(squares) and squares.min() >= 1.0 / _SAFE_SQUARE and squares.max() <= _SAFE_SQUARE:  # not with a NaN
+        return np.zeros(len(squares), dtype=bool)
     return ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))
 
 
