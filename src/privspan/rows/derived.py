@@ -59,6 +59,30 @@ class ShiftedRows(Derived):
         return less(rows, self._shift)
 
 
+class SingleShiftedRows(Derived):
+    """Every row of a dense float32 source less one vector, in float32.
+
+    The vector is taken away in two parts, so that what float32 cannot hold of it is not lost on rows close to it.
+
+    Parameters
+    ----------
+    source : RowSource
+    shift : (d,) array
+        Within the range of float32.
+    """
+
+    def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
+        super().__init__(source)
+        self._first = shift.astype(np.float32)
+        self._second = (shift - self._first).astype(np.float32)
+
+    def _made(self, rows: NDArray[Any]) -> Any:
+        with np.errstate(all="ignore"):
+            made = np.subtract(rows, self._first, order="C")
+            made -= self._second
+        return made
+
+
 class RowsWithConstant(Derived):
     """Every row of a dense source less one vector, with a constant as its last entry, in float64."""
 
