@@ -212,7 +212,9 @@ def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], cons
     """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
     made = np.empty((rows.shape[0], rows.shape[1] + 1))
     less(rows, subtrahend, out=made[:, :-1])
-    made[:, -1] = np.where(np.isfinite(made[:, :-1]).any(axis=1), constant, np.nan)
+    made[:, -1] = constant
+    doubtful = np.flatnonzero(~np.isfinite(made[:, 0]))  # all others have a number
+    made[doubtful[~np.isfinite(made[doubtful, :-1]).any(axis=1)], -1] = np.nan
     return made
 
 
