@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privspan import baselines
 from privspan.audit import ReplayError, Transcript, registered, run_task, tasks
 from privspan.audit.laws import covariance_cells, direction_cells, epsilon_at, flipped_law, laplace_cells, product
 from privspan.audit.page import bites
 from privspan.audit.replay import is_gaussian, replayed_epsilon, spent_by
 from privspan.blocks import rank
 from privspan.exact import exact
-from privspan.privacy import delta_from_mu, noise, selection
+from privspan.privacy import Budget, delta_from_mu, noise, selection
 from privspan.privacy.randomness import open_streams
+from privspan.stable import records as stable_records
 from privspan.stable import release as stable_release
+from privspan.stable import scales as stable_scales
 from privspan.sums import grid, mean
 
 REPLAYS = registered("replayed")
@@ -161,17 +164,43 @@ def coin_at_margin_zero(patch):
     patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
 
 
+def counts_with_little_noise(patch):
+    count = stable_scales.noisy_histogram
+    for module in (stable_scales, stable_records):
+        patch.setattr(module, "noisy_histogram", lambda bins, size, mu, bits: count(bins, size, 1.1 * mu, bits))
+
+
 def small_ridge(patch):
     for name in ("johnson_lindenstrauss", "inverse_wishart"):
         module = sys.modules[f"privspan.baselines.{name}"]
         ridge = module.covariance_ridge
-        patch.setattr(module, "covariance_ridge", lambda draws, budget, ridge=ridge: 0.8 * ridge(draws, budget))
+        patch.setattr(module, "covariance_ridge", lambda draws, budget, ridge=ridge: 0.99 * ridge(draws, budget))
+
+
+def rotation_and_gap_for_half(patch):
+    module = sys.modules["privspan.baselines.smooth_sensitivity"]
+    bound = module.smooth_bound
+    patch.setattr(module, "smooth_bound", lambda gap, *rest: bound(2.0 * gap, *rest))
+
+
+def core_that_moves_by_half(patch):
+    plan = sys.modules["privspan.baselines.friendly_core"].CorePlan
+    movement = plan.movement
+    patch.setattr(plan, "movement", lambda self, weight: 0.5 * movement(self, weight))
 
 
 def heavier_weight(patch):
-    module = sys.modules["privspan.baselines.exponential_pca"]
-    draw = module.deflated_vectors
-    patch.setattr(module, "deflated_vectors", lambda matrix, k, weight, *rest: draw(matrix, k, 1.2 * weight, *rest))
+    for name in ("exponential_pca", "eigen_sampling"):
+        module = sys.modules[f"privspan.baselines.{name}"]
+        draw = module.deflated_vectors
+        patch.setattr(
+            module, "deflated_vectors", lambda A, k, weight, *rest, draw=draw: draw(A, k, 1.2 * weight, *rest)
+        )
+
+
+def eigenvalues_too_close(patch):
+    module = sys.modules["privspan.baselines.eigen_sampling"]
+    patch.setattr(module, "eigenvalue_change", lambda k: 0.25)
 
 
 def looser_release(patch):
@@ -185,6 +214,10 @@ GAUSSIAN = (
     "analyze_gauss",
     "mod_sulq",
     "noisy_power",
+    "k_dp_pca",
+    "k_dp_pca (single pass)",
+    "noisy_range_finder",
+    "noisy_range_finder (few columns)",
     "adaptive_subspace (localised)",
     "explained_variance",
     "private_mean (bound chosen)",
@@ -202,9 +235,16 @@ GAUSSIAN = (
         (louder_vote, "choose_dimension"),
         (steeper_coin, "stable_subspace (budget on the test)"),
         (coin_at_margin_zero, "approximate_subspace (budget on the test)"),
+        (counts_with_little_noise, "stable_subspace (budget on the scales)"),
+        (counts_with_little_noise, "approximate_subspace (budget on the tail)"),
+        (counts_with_little_noise, "boosted_subspace (budget on the tail)"),
         (small_ridge, "johnson_lindenstrauss"),
         (small_ridge, "inverse_wishart"),
+        (rotation_and_gap_for_half, "smooth_sensitivity"),
+        (core_that_moves_by_half, "friendly_core"),
         (heavier_weight, "exponential_pca"),
+        (heavier_weight, "eigen_sampling"),
+        (eigenvalues_too_close, "eigen_sampling"),
         (looser_release, "exact_subspace (majority)"),
     ],
 )
@@ -220,3 +260,18 @@ def test_an_unreleased_length_is_refuted(monkeypatch):
     result = replayed("private_mean (bound chosen)")
     assert result.refuted
     assert math.isinf(result.found)
+
+
+def test_sketches_that_are_not_clipped_are_refuted(monkeypatch):
+    d, columns = 200, 32
+    seen = np.linalg.qr(open_streams(0).public.standard_normal((d, columns)))[0]
+    table, neighbour = seen[:, :1].T, seen[:, 1:2].T  # rows that lie in the public directions
+
+    def run(rows):
+        return baselines.noisy_range_finder(rows, 1, epsilon=2.0, delta=1e-6, rng=0)
+
+    mu = Budget(2.0, 1e-6).mu
+    assert spent_by(run, table, neighbour) <= mu**2
+    module = sys.modules["privspan.baselines.noisy_range_finder"]
+    monkeypatch.setattr(module, "clipped_sketches", lambda sketches, radius: sketches)
+    assert spent_by(run, table, neighbour) > 2 * mu**2

@@ -1,9 +1,12 @@
 """The float64 samplers of the baselines against their exact laws, and an audit that catches a wrong one."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaln, ive
 
@@ -15,9 +18,10 @@ from privspan.baselines._bingham import (
     cap_on_tries,
     deflated_vectors,
     envelope_variances,
-    step_epsilon,
 )
-from privspan.privacy import Budget, delta_from_rho
+from privspan.baselines._renyi import ORDERS, draw_epsilon, draws_divergence, laplace_divergence
+from privspan.baselines.eigen_sampling import eigenvalue_change
+from privspan.privacy import Budget, rho_from_budget
 from privspan.privacy.randomness import open_streams
 
 FALSE_ALARM = 1e-6
@@ -115,14 +119,154 @@ def test_vectors_drawn_one_by_one_are_orthonormal():
     np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-12)
 
 
-def test_many_steps_compose_in_zcdp_and_few_add_up():
+# What all draws cost together.
+
+
+def test_neither_plain_nor_concentrated_composition_allows_as_much():
+    for epsilon in (0.1, 1.0, 3.0):
+        budget = Budget(epsilon, 1e-6)
+        for draws in (2, 3, 10):
+            step = draw_epsilon(draws, budget)
+            assert step >= 2 * epsilon / (draws + 1) > 1.3 * epsilon / draws
+            assert step > 1.2 * math.sqrt(8 * rho_from_budget(epsilon, 1e-6) / draws)
+
+
+def test_the_page_tells_what_draws_are_allowed():
+    allowed = [draw_epsilon(draws, Budget(epsilon, 1e-6)) for epsilon in (0.1, 1.0, 3.0) for draws in (3, 10)]
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "baselines.md").read_text("utf-8")
+    assert "| lemma 7 | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.3f} |".format(*allowed) in page
+
+
+def test_eigenvalues_take_their_part_of_the_budget():
     budget = Budget(1.0, 1e-6)
-    assert step_epsilon(budget, 2) == 0.5
-    step = step_epsilon(budget, 50)
-    assert step > 1.5 / 50
-    assert delta_from_rho(50 * step**2 / 8, 1.0) <= 1e-6
-    both = step_epsilon(budget, 50, laplace_steps=1)
-    assert delta_from_rho(50 * both**2 / 8 + both**2 / 2, 1.0) <= 1e-6
+    assert draw_epsilon(3, budget, 3, 0.5) < draw_epsilon(3, budget, 3, 0.1) < draw_epsilon(3, budget)
+    assert draw_epsilon(1, Budget(3.0, 1e-6), 1, 0.3) == pytest.approx(2.7)
+
+
+ROWS_LEFT = {
+    "both": ("beside", "old", "new"),
+    "old": ("beside", "old"),
+    "new": ("beside", "new"),
+    "none": ("beside",),
+}
+AFTER = {("both", "old"): "new", ("both", "new"): "old", ("old", "old"): "none", ("new", "new"): "none"}
+
+
+def tilts(weight: float) -> dict[str, float]:
+    """What the neighbour multiplies the density of each kind of direction by, before it is normalised."""
+    return {"beside": 1.0, "old": math.exp(-weight), "new": math.exp(weight)}
+
+
+def worst_laws(weight: float, draws: int, order: float) -> tuple[float, list[dict[str, dict[str, float]]]]:
+    """Search for the worst laws that axes with many rows can give to draws: divergence, law by draw and state."""
+    tilt, moments, plans, chances = tilts(weight), dict.fromkeys(ROWS_LEFT, 1.0), [], np.linspace(0, 1, 2_001)
+    for _ in range(draws):
+        found, plan = {}, {}
+        for state, hits in ROWS_LEFT.items():
+            pairs = [(i, j) for i in range(len(hits)) for j in range(i)]
+            laws = np.vstack([np.ones((1, len(hits))) / len(hits)] + [np.zeros((2_001, len(hits))) for _ in pairs])
+            for number, (i, j) in enumerate(pairs):
+                part = laws[1 + 2_001 * number :][:2_001]
+                part[:, i], part[:, j] = chances, 1 - chances
+            factors = np.array([tilt[hit] for hit in hits])
+            later = np.array([moments[AFTER.get((state, hit), state)] for hit in hits])
+            values = (laws @ factors) ** (order - 1) * (laws @ (factors ** (1 - order) * later))
+            found[state], plan[state] = values.max(), dict(zip(hits, laws[values.argmax()], strict=True))
+        moments = found
+        plans.insert(0, plan)
+    return math.log(moments["both"]) / (order - 1), plans
+
+
+def paths(weight: float, plans: list[dict[str, dict[str, float]]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the chance of every course of the draws, on the table and on its neighbour."""
+    tilt, courses = tilts(weight), [("both", 1.0, 1.0)]
+    for plan in plans:
+        courses = [
+            (AFTER.get((state, hit), state), p * law[hit], q * law[hit] * tilt[hit] / norm)
+            for state, p, q in courses
+            for law in [plan[state]]
+            for norm in [sum(law[hit] * tilt[hit] for hit in law)]
+            for hit in law
+            if law[hit] > 0
+        ]
+    return np.array([p for _, p, _ in courses]), np.array([q for _, _, q in courses])
+
+
+@pytest.mark.parametrize(("weight", "draws", "index"), [(0.3, 1, 420), (0.2, 2, 500), (0.5, 3, 380), (0.1, 6, 560)])
+def test_the_divergence_of_draws_is_that_of_the_worst_laws(weight, draws, index):
+    order = float(ORDERS[index])
+    bound = draws_divergence(weight, draws)[index]
+    found, plans = worst_laws(weight, draws, order)
+    assert 0.9999 * bound < found <= bound
+    p, q = paths(weight, plans)
+    assert p.sum() == pytest.approx(1.0)
+    assert q.sum() == pytest.approx(1.0)
+    assert math.log(float(p @ (p / q) ** (order - 1))) / (order - 1) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(("epsilon", "draws"), [(0.3, 2), (1.0, 3), (1.0, 6), (3.0, 4)])
+def test_draws_are_private_exactly_and_slightly_heavier_ones_are_not(epsilon, draws):
+    def delta(weight: float) -> float:
+        laws = [paths(weight, worst_laws(weight, draws, order)[1]) for order in np.logspace(0.5, 2, 8) / weight**0.5]
+        sides = [pair for p, q in laws for pair in ((p, q), (q, p))]
+        return max(float(np.maximum(0.0, p - math.exp(epsilon) * q).sum()) for p, q in sides)
+
+    weight = 0.5 * draw_epsilon(draws, Budget(epsilon, 1e-6))
+    assert delta(weight) <= 1e-6
+    assert delta(1.1 * weight) > 1e-6  # the published epsilon / draws is at most 0.8 of it, one draw's epsilon 1.8
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.05, 2.0))
+def test_no_other_laws_of_draws_diverge_further(seed, draws, weight):
+    """Directions anywhere, not only on the rows, and laws that depend on what was drawn before."""
+    rng = np.random.default_rng(seed)
+    index = int(rng.integers(300, 500))
+    order = float(ORDERS[index])
+
+    def moment(left: int, old: float, new: float) -> float:
+        if left == 0:
+            return 1.0
+        outcomes = 2 if left < 3 else int(rng.integers(1, 3))
+        law = rng.dirichlet(np.full(outcomes, 0.5))
+        hits = [(old * rng.beta(0.5, 0.5), new * rng.beta(0.5, 0.5)) for _ in law]
+        tilt = np.exp(weight * np.array([y - x for x, y in hits]))
+        later = np.array([moment(left - 1, old - x, new - y) for x, y in hits])
+        return float((law @ tilt) ** (order - 1) * (law @ (tilt ** (1 - order) * later)))
+
+    found = math.log(moment(draws, 1.0, 1.0)) / (order - 1)
+    assert found <= draws_divergence(weight, draws)[index] * (1 + 1e-9) + 1e-9
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_orthonormal_vectors_share_one_change(seed, d):
+    """Lemma 7: what rows lose to each vector they have no longer, and the changes of all scores sum to at most 1."""
+    rng = np.random.default_rng(seed)
+    x, y = (z / np.linalg.norm(z) for z in rng.standard_normal((2, d)))
+    V = np.linalg.qr(rng.standard_normal((d, d)))[0][:, : rng.integers(1, d)]
+    assert abs(((y @ V) ** 2 - (x @ V) ** 2).sum()) <= 1 + 1e-12
+    rest = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+    scores = np.linalg.eigvalsh(rest.T @ (np.outer(y, y) - np.outer(x, x)) @ rest)
+    assert scores[-1] <= 1 - ((y @ V) ** 2).sum() + 1e-12
+    assert scores[0] >= -1 + ((x @ V) ** 2).sum() - 1e-12
+
+
+def test_the_loss_of_two_draws_in_space_comes_close_to_three_halves_of_their_epsilon():
+    # The heavy axis is that of the new row, and neither vector falls on it; the first falls on the old row.
+    weight, base = 0.5, 300.0
+
+    def log_norm(diagonal: np.ndarray) -> float:
+        """Of the density on the sphere (Bessel function over the heavy axis), or on the circle."""
+        heavy, *others = diagonal
+        grid = np.linspace(-1, 1, 200_001) if len(others) == 2 else np.cos(np.linspace(0, math.pi, 200_001))
+        spread = 0.5 * weight * (1 - grid**2)
+        exponent = weight * heavy * (grid**2 - 1) + spread * sum(others) * 2 / len(others)
+        around = ive(0, spread * abs(others[0] - others[-1])) * np.exp(spread * abs(others[0] - others[-1]))
+        return math.log(float((np.exp(exponent) * (around if len(others) == 2 else 1.0)).mean())) + weight * heavy
+
+    table, neighbour = np.array([base, 1.0, 0.0]), np.array([base + 1.0, 0.0, 0.0])  # heavy axis, old row's, third
+    first = -weight * (neighbour[1] - table[1]) + log_norm(neighbour) - log_norm(table)
+    second = -weight * (neighbour[2] - table[2]) + log_norm(neighbour[[0, 2]]) - log_norm(table[[0, 2]])
+    assert 0.97 * 3 * weight < first + second <= 3 * weight
 
 
 @pytest.mark.parametrize(("weight", "refuted"), [(1.0, False), (4.0, True)])
@@ -163,8 +307,33 @@ def test_the_half_in_the_weight_of_the_exponential_mechanism_is_needed():
 def test_the_noise_of_eigenvalues_is_laplace():
     runs = [eigen_sampling(np.eye(3), 1, epsilon=4.0, delta=1e-6, rng=seed) for seed in range(250)]
     seen = np.array([release.extras["eigenvalues"][0] for release in runs])
-    assert stats.kstest(seen, stats.laplace(loc=1.0, scale=2.0 / 2.0).cdf).pvalue > FALSE_ALARM
-    assert np.abs(seen - 1.0).mean() > 0.75  # half the scale would give 0.5
+    assert stats.kstest(seen, stats.laplace(loc=1.0, scale=1.0 / 0.4).cdf).pvalue > FALSE_ALARM
+    assert np.abs(seen - 1.0).mean() > 1.9  # half the scale would give 1.25
+
+
+def test_the_divergence_of_laplace_noise():
+    shift, order = 0.7, float(ORDERS[450])
+    grid = np.linspace(-60, 60, 1_200_001)
+    p, q = stats.laplace.pdf(grid), stats.laplace.pdf(grid, shift)
+    moment = float(p @ (p / q) ** (order - 1)) * (grid[1] - grid[0])
+    assert laplace_divergence(shift)[450] == pytest.approx(math.log(moment) / (order - 1), rel=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 4))
+def test_the_leading_eigenvalues_move_by_at_most_one_up_and_one_down(seed, d, k):
+    rng = np.random.default_rng(seed)
+    rest = rng.standard_normal((rng.integers(0, 9), d))
+    x, y = (z / np.linalg.norm(z) for z in rng.standard_normal((2, d)))
+    before, after = (np.linalg.eigvalsh(rest.T @ rest + np.outer(z, z))[::-1][:k] for z in (x, y))
+    moved = after - before
+    assert max(moved[moved > 0].sum(), -moved[moved < 0].sum()) <= 1 + 1e-9
+    assert np.abs(moved).sum() <= eigenvalue_change(k) + 1e-9
+
+
+def test_the_change_of_leading_eigenvalues_is_reached():
+    before, after = np.array([5.0, 3.0, 0.0]), np.array([6.0, 2.0, 0.0])  # a row of the second axis goes to the first
+    assert np.abs(after - before)[:1].sum() == eigenvalue_change(1)
+    assert np.abs(after - before)[:2].sum() == eigenvalue_change(2) == eigenvalue_change(3)
 
 
 def test_bartlett_factors_give_wishart_matrices():

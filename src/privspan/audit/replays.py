@@ -19,7 +19,8 @@ from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.tables import (
     affine_line_pairs,
     axis_pair,
-    halves_pair,
+    balanced_pairs,
+    friends_pair,
     last_replaced,
     line_pairs,
     mean_pairs,
@@ -60,34 +61,31 @@ for _name in ("analyze_gauss", "mod_sulq", "noisy_power"):
 _replay("johnson_lindenstrauss", baselines.johnson_lindenstrauss, {"only row": axis_pair(1)}, 1, draws=200)
 _replay("inverse_wishart", baselines.inverse_wishart, {"only row": axis_pair(1)}, 1, degrees=200)
 _replay("exponential_pca", baselines.exponential_pca, {"row off the axis": axis_pair(9)}, 1)
-_replay(
-    "eigen_sampling", baselines.eigen_sampling, {"row off the axis": axis_pair(9)}, 1,
-    reason="the Laplace noise is sized for the change of all eigenvalues, 2, and one of them moves by 1",
-)  # fmt: skip
+_replay("eigen_sampling", baselines.eigen_sampling, {"row off the axis": axis_pair(9)}, 1)
 _CLEAR = {"tilted either way": moment_pairs(2_000)["tilted either way"]}
 _replay("analyze_gauss_gap", baselines.analyze_gauss_gap, _CLEAR, 1)
+_replay("smooth_sensitivity", baselines.smooth_sensitivity, _CLEAR, 1)
+_FRIENDS = {"friend on either side": friends_pair(4_000, 0.2)}
+_replay("friendly_core", baselines.friendly_core, _FRIENDS, 1, delta=_LARGE, block_size=1, radius=0.2)
+_replay("noisy_range_finder", baselines.noisy_range_finder, _TIE, 1)
+
+_BALANCED, _MANY = balanced_pairs(300), balanced_pairs(5_000)
+_BETWEEN = "between the axes"
+_replay("k_dp_pca", baselines.k_dp_pca, {_BETWEEN: _BALANCED[_BETWEEN]}, 1)
+_replay("k_dp_pca (single pass)", baselines.k_dp_pca, {_BETWEEN: _MANY[_BETWEEN]}, 1, single_pass=True)
 _replay(
-    "smooth_sensitivity", baselines.smooth_sensitivity, _CLEAR, 1,
-    reason="on this pair the basis moves by 1 / gap, and the noise is for √2 / gap; the rest has not been traced",
-)  # fmt: skip
-_replay(
-    "friendly_core", baselines.friendly_core, {"from one half to the other": halves_pair(41)}, 1, block_size=1,
-    reason="a record that uses up the filter's share leaves no core whose average it could move",
-)  # fmt: skip
-_replay(
-    "noisy_range_finder", baselines.noisy_range_finder, _TIE, 1,
-    reason="the noise is for like rows with opposite sketches, which the variant with one column attains; with the "
-    "default number of columns no such pair is known",
+    "k_dp_pca (two directions)", baselines.k_dp_pca, {"either axis": _BALANCED["either axis"]}, 2,
+    reason="no pair is known whose gradients are as far apart as they can be along both directions",
 )  # fmt: skip
 
 
 def _sketched(table: NDArray[Any], k: int, *, rng: RandomLike, **options: Any) -> Release:
-    """Sketch to one column, the public direction for which the pair was made."""
-    return baselines.noisy_range_finder(table, k, sketch=1, rng=0, **options)
+    """Sketch along the public directions for which the pair was made."""
+    return baselines.noisy_range_finder(table, k, rng=0, **options)
 
 
-_DIRECTION = open_streams(0).public.standard_normal((100, 1))[:, 0]
-_replay("noisy_range_finder (one column)", _sketched, {"sketched to opposites": sketch_pair(_DIRECTION)}, 1)
+_DIRECTIONS = open_streams(0).public.standard_normal((200, 32))
+_replay("noisy_range_finder (few columns)", _sketched, {"sketched to opposites": sketch_pair(_DIRECTIONS)}, 1)
 
 # ---- Exact: integers and laws ------------------------------------------------------------------------------------
 
@@ -117,6 +115,9 @@ register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, _chosen, kind="replaye
 _EDGE: dict[str, Any] = {"delta": _LARGE, **EDGE}
 _BLOCKS: dict[str, Any] = {"block_size": 1, **_EDGE}
 _ON_TEST: dict[str, Any] = {"split": {"test": 8.0}}
+_LITTLE = {"test": 0.01, "noise": 0.01, "delta_test": 1e-3}
+_ON_SCALES: dict[str, Any] = {"split": {"scale": 0.48, "tail": 0.48, "long": 0.001, "signal": 0.02, **_LITTLE}}
+_ON_TAIL: dict[str, Any] = {"split": {"tail": 0.98, **_LITTLE}}  # the one scale that blocks release
 _COIN = "a coin tells less than the Gaussian step that the proof counts it as"
 _NOISE = (
     f"the noise of the basis is for the worst table that the test lets pass, and hardly moves on this one; {_COIN}"
@@ -125,7 +126,9 @@ _AXIS = {"row on the axis, row on the ramp": ramp_pair()}
 _LONG = {"long row, row on the ramp": ramp_pair(0.5, 8.0)}
 _replay("stable_subspace", stable_subspace, _LONG, 1, reason=_NOISE, **_EDGE)
 _replay("stable_subspace (budget on the test)", stable_subspace, _LONG, 1, reason=_COIN, split=ON_TEST, **_EDGE)
+_replay("stable_subspace (budget on the scales)", stable_subspace, _LONG, 1, **_EDGE, **_ON_SCALES)
 _replay("approximate_subspace (stable)", approximate_subspace, _AXIS, 1, reason=_NOISE, **_BLOCKS)
+_replay("approximate_subspace (budget on the tail)", approximate_subspace, _AXIS, 1, **_BLOCKS, **_ON_TAIL)
 _replay(
     "approximate_subspace (budget on the test)", approximate_subspace, _AXIS, 1, reason=_COIN, **_BLOCKS, **_ON_TEST
 )
@@ -133,6 +136,7 @@ _PARTS = {"row on the axis, row on the ramp": ramp_pair(copies=3)}
 _BOOST: dict[str, Any] = {"alpha": 0.9, "beta": 0.3, **_BLOCKS}
 _DEALT = f"in some public orders of the rows the record's part has no margin to lose; {_COIN}"
 _replay("boosted_subspace", boosted_subspace, _PARTS, 1, reason=_DEALT, **_BOOST)
+_replay("boosted_subspace (budget on the tail)", boosted_subspace, _PARTS, 1, **_BOOST, **_ON_TAIL)
 _replay("boosted_subspace (budget on the test)", boosted_subspace, _PARTS, 1, reason=_DEALT, **_BOOST, **_ON_TEST)
 _replay(
     "approximate_subspace (histogram)",

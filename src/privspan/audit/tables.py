@@ -143,14 +143,25 @@ def regression_pairs() -> dict[str, Pair]:
 # ---- Pairs for replays: what one record costs along one transcript ------------------------------------------------
 
 
+def balanced_pairs(copies: int) -> dict[str, Pair]:
+    """Return pairs (2 copies, 2) with as many records on either axis, and a last one that may go either way."""
+    axes = np.tile(np.eye(2), (copies, 1))
+    return {
+        "between the axes": last_replaced(axes, (1.0, 1.0), (1.0, -1.0)),
+        "either axis": last_replaced(axes, (1.0, 0.0), (0.0, 1.0)),
+    }
+
+
 def axis_pair(n: int) -> Pair:
     """Return a pair (n, 2) of records on the first axis, one of which may be on the second."""
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
 
 
-def halves_pair(n: int) -> Pair:
-    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that is on either."""
-    return last_replaced(np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0), (1.0, 0.0), (0.0, 1.0))
+def friends_pair(n: int, radius: float) -> Pair:
+    """Return a pair (n, 2) of records on the first axis, and one that is as far off on either side as a friend is."""
+    sine = (1.0 - 1e-6) * radius / 2.0**0.5  # of the angle at which projectors are `radius` apart
+    cosine = (1.0 - sine * sine) ** 0.5
+    return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (cosine, sine), (cosine, -sine))
 
 
 def vote_pair(votes: int, others: int) -> Pair:
@@ -178,15 +189,14 @@ def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
     return last_replaced(table, (1.0, residual, *rest), (1.0, -residual, *rest))
 
 
-def sketch_pair(direction: Array) -> Pair:
-    """Return a pair (1, d) of unit rows, nearly alike, that a sketch along `direction` takes for opposite ones."""
-    length = float(np.linalg.norm(direction))
-    along = direction / length
-    across = np.eye(len(along))[0] - along[0] * along
-    across /= np.linalg.norm(across)
-    least = min(1.0, 1.0000001 / length)  # so that the sketch has length 1, and is not made shorter
+def sketch_pair(directions: Array) -> Pair:
+    """Return a pair (1, d) of unit rows, alike, whose clipped sketches along (d, b) directions are opposite."""
+    d, b = directions.shape
+    basis = np.linalg.qr(directions, mode="complete")[0]
+    along, across = basis[:, 0], basis[:, b]  # one that the sketch sees and one that it does not
+    least = 1.0000001 * np.sqrt(b / d)  # so that the sketch is as long as a sketch may be
     rows = [sign * least * along + np.sqrt(1.0 - least**2) * across for sign in (1.0, -1.0)]
-    return last_replaced(np.zeros((1, len(along))), *(tuple(row.tolist()) for row in rows))
+    return last_replaced(np.zeros((1, d)), *(tuple(row.tolist()) for row in rows))
 
 
 # ---- Persons with several rows ------------------------------------------------------------------------------------

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from privspan._lib.rounding import down, sqrt_down
 from privspan.baselines._common import Array, Table, spectrum
-from privspan.privacy import Budget, Part, rho_from_budget
+from privspan.baselines._renyi import draw_epsilon
+from privspan.privacy import Part
 
 CAP_SHARE = 0.01
 """Share of delta that pays for the cap on the number of tries."""
@@ -27,21 +26,12 @@ _DENSITY_FLOOR = 0.0012  # of the quadratic form at its mean: lemma 3
 _BATCH_ENTRIES = 2**16
 
 
-def step_epsilon(budget: Budget, vectors: int, laplace_steps: int = 0) -> float:
-    """Return the epsilon of each step when several share the budget: the better of two ways to compose.
-
-    Plain: the epsilons add up.  Concentrated: an exponential mechanism of parameter e is e²/8-zCDP, a Laplace one
-    e²/2-zCDP, and rho adds up (docs/explanation/baselines.md, lemma 2).  `vectors` directions are drawn.
-    """
-    plain = down(Fraction(budget.epsilon) / (vectors + laplace_steps))
-    rho = Fraction(rho_from_budget(budget.epsilon, budget.delta))
-    return max(plain, sqrt_down(rho / (Fraction(vectors, 8) + Fraction(laplace_steps, 2))))
-
-
-def plan_draws(table: Table, steps: str, laplace_steps: int = 0) -> tuple[float, int, tuple[Part, Part]]:
-    """Return the epsilon of each of the `steps`, the cap on the tries of each of k draws, and what both cost."""
+def plan_draws(
+    table: Table, steps: str, eigenvalues: int = 0, eigenvalue_epsilon: float = 0.0
+) -> tuple[float, int, tuple[Part, Part]]:
+    """Return the e of each of k draws, the cap on its tries, and what draws, eigenvalues before them and cap cost."""
     rest, reserved = table.budget.reserve_delta(CAP_SHARE)
-    step = step_epsilon(rest, table.k, laplace_steps)
+    step = draw_epsilon(table.k, rest, eigenvalues, eigenvalue_epsilon)
     tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
     cap = Part("cap on the tries of the sampler", 0.0, reserved)
     return step, tries, (Part(steps, rest.epsilon, rest.delta), cap)

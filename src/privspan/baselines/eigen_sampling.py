@@ -14,7 +14,7 @@ from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-_EIGENVALUE_CHANGE = 2.0  # sum of the absolute changes of all eigenvalues under replacement: lemma 2
+_EIGENVALUE_SHARE = 0.1  # of epsilon; the subspace has the rest
 
 
 @baseline
@@ -24,7 +24,8 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     Parameters
     ----------
     epsilon, delta : float
-        Privacy budget, shared equally by the eigenvalues and each of the k vectors.
+        Privacy budget.  A tenth of epsilon is for the eigenvalues, whose noise is then some 20 / epsilon rows; the
+        vectors have the rest.
 
     Returns
     -------
@@ -40,12 +41,19 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     """
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
     what = "Laplace noise on eigenvalues, exponential mechanism on vectors"
-    step, tries, parts = plan_draws(table, what, laplace_steps=1)
+    eigenvalue_epsilon = _EIGENVALUE_SHARE * table.budget.epsilon
+    step, tries, parts = plan_draws(table, what, table.k, eigenvalue_epsilon)
     generator = table.generator()
     matrix = second_moment(table).matrix
-    eigenvalues = add_laplace(spectrum(matrix)[0][: table.k], _EIGENVALUE_CHANGE / step, generator)
+    noise = eigenvalue_change(table.k) / eigenvalue_epsilon
+    eigenvalues = add_laplace(spectrum(matrix)[0][: table.k], noise, generator)
     eigenvalues = np.sort(eigenvalues)[::-1]  # (k,)
     vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, generator)
     found = None if vectors is None else Subspace(vectors)
     extras = {"eigenvalues": tuple(eigenvalues.tolist())}
     return table.release("eigen_sampling", found, *parts, extras=extras, step_epsilon=step, most_tries=tries)
+
+
+def eigenvalue_change(k: int) -> float:
+    """Return the most that the k leading eigenvalues change by in sum under replacement: lemma 2."""
+    return float(min(2, k))
