@@ -79,7 +79,7 @@ def most_off(n: int, d: int, k: int, mu: float) -> float:
     """
     if d < MANY_COLUMNS or noise_ratio(n, d, mu) > _SURE:
         return _NEAR
-    return max(_NEAR, _NEAR_OF_MANY * min(1.0, 4.0 / (k + 1)) ** _FALL)
+    return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
