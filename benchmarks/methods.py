@@ -69,6 +69,7 @@ METHODS: dict[str, Method] = {
     "exponential_pca": Method("exponential mechanism", False, baselines.exponential_pca, WIDEST_MATRIX),
     "eigen_sampling": Method("eigenvector sampling", False, baselines.eigen_sampling, WIDEST_MATRIX),
     "noisy_power": Method("noisy power method", False, baselines.noisy_power),
+    "k_dp_pca": Method("k-DP-PCA", False, baselines.k_dp_pca),
     "noisy_range_finder": Method("noisy range finder", False, baselines.noisy_range_finder),
     "johnson_lindenstrauss": Method("Johnson-Lindenstrauss", False, baselines.johnson_lindenstrauss, WIDEST_MATRIX),
     "additive_wishart": Method("additive Wishart", False, baselines.additive_wishart, WIDEST_MATRIX),

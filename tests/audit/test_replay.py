@@ -196,6 +196,8 @@ GAUSSIAN = (
     "noisy_power",
     "noisy_range_finder",
     "noisy_range_finder (few columns)",
+    "k_dp_pca",
+    "k_dp_pca (single pass)",
     "adaptive_subspace (localised)",
     "explained_variance",
     "private_mean (bound chosen)",

@@ -54,7 +54,7 @@ from privspan.approximate import approximate_subspace
 from privspan.audit import Task, run_task, scalar_audit, tasks
 from privspan.audit.releases import released_numbers
 from privspan.audit.replay import ReplayError, spent_by
-from privspan.audit.tables import last_replaced, moment_pairs, near_axis
+from privspan.audit.tables import balanced_pairs, last_replaced, moment_pairs, near_axis
 from privspan.backends import dask_tables
 from privspan.blocks import histogram, rank
 from privspan.datasets import gaussian_subspace
@@ -102,6 +102,7 @@ from privspan.sums import grid as sums
 from privspan.sums.localised import local_view, localised_sums
 
 # The package offers functions under the names of these modules.
+k_dp_pca_module = sys.modules["privspan.baselines.k_dp_pca"]
 gap_module = sys.modules["privspan.baselines.analyze_gauss_gap"]
 exponential_module = sys.modules["privspan.baselines.exponential_pca"]
 
@@ -830,6 +831,28 @@ def heavy_exponential(patch):
         return draw(matrix, k, 16.0 * weight, tries, generator)
 
     patch.setattr(exponential_module, "deflated_vectors", heavy)
+
+
+def k_dp_pca_refuted(**options: Any) -> bool:
+    """Replay k-DP-PCA on a neighbour."""
+
+    def run(table):
+        return baselines.k_dp_pca(table, 1, epsilon=EPSILON, delta=SMALL_DELTA, rng=0, **options)
+
+    try:
+        return spent_by(run, *balanced_pairs(300)["between the axes"]) > Budget(EPSILON, SMALL_DELTA).mu ** 2
+    except ReplayError:
+        return True
+
+
+@fault("gradients clipped at the longest", k_dp_pca_refuted)
+def longest_gradient(patch):
+    patch.setattr(k_dp_pca_module, "typical_size", lambda lengths, *rest: 0.25 * float(np.max(lengths)))
+
+
+@fault("a record in every batch of a single pass", lambda: k_dp_pca_refuted(single_pass=True))
+def batches_of_everybody(patch):
+    patch.setattr(k_dp_pca_module, "_own_batches", lambda table, count: k_dp_pca_module._same_batch(table))
 
 
 # ---- One algorithm for every tail ------------------------------------------------------------------------------

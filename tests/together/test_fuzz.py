@@ -292,6 +292,7 @@ OPTIONS = {
     "friendly_core": {"radius": length, "block_size": small},
     "noisy_power": {"rounds": small, "directions": small},
     "noisy_range_finder": {"sketch": small},
+    "k_dp_pca": {"steps": small, "single_pass": st.booleans()},
 }
 for name in baselines.__all__:
     TARGETS[name] = given_options(getattr(baselines, name), **OPTIONS.get(name, {}))

@@ -19,6 +19,7 @@ from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.tables import (
     affine_line_pairs,
     axis_pair,
+    balanced_pairs,
     halves_pair,
     last_replaced,
     line_pairs,
@@ -72,6 +73,15 @@ _replay(
     reason="a record that uses up the filter's share leaves no core whose average it could move",
 )  # fmt: skip
 _replay("noisy_range_finder", baselines.noisy_range_finder, _TIE, 1)
+
+_BALANCED, _MANY = balanced_pairs(300), balanced_pairs(5_000)
+_BETWEEN = "between the axes"
+_replay("k_dp_pca", baselines.k_dp_pca, {_BETWEEN: _BALANCED[_BETWEEN]}, 1)
+_replay("k_dp_pca (single pass)", baselines.k_dp_pca, {_BETWEEN: _MANY[_BETWEEN]}, 1, single_pass=True)
+_replay(
+    "k_dp_pca (two directions)", baselines.k_dp_pca, {"either axis": _BALANCED["either axis"]}, 2,
+    reason="no pair is known whose gradients are as far apart as they can be along both directions",
+)  # fmt: skip
 
 
 def _sketched(table: NDArray[Any], k: int, *, rng: RandomLike, **options: Any) -> Release:

@@ -143,6 +143,15 @@ def regression_pairs() -> dict[str, Pair]:
 # ---- Pairs for replays: what one record costs along one transcript ------------------------------------------------
 
 
+def balanced_pairs(copies: int) -> dict[str, Pair]:
+    """Return pairs (2 copies, 2) with as many records on either axis, and a last one that may go either way."""
+    axes = np.tile(np.eye(2), (copies, 1))
+    return {
+        "between the axes": last_replaced(axes, (1.0, 1.0), (1.0, -1.0)),
+        "either axis": last_replaced(axes, (1.0, 0.0), (0.0, 1.0)),
+    }
+
+
 def axis_pair(n: int) -> Pair:
     """Return a pair (n, 2) of records on the first axis, one of which may be on the second."""
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))

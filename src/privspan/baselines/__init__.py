@@ -7,6 +7,7 @@ from privspan.baselines.exponential_pca import exponential_pca
 from privspan.baselines.friendly_core import friendly_core
 from privspan.baselines.inverse_wishart import inverse_wishart
 from privspan.baselines.johnson_lindenstrauss import johnson_lindenstrauss
+from privspan.baselines.k_dp_pca import k_dp_pca
 from privspan.baselines.mod_sulq import mod_sulq
 from privspan.baselines.noisy_power import noisy_power
 from privspan.baselines.noisy_range_finder import noisy_range_finder
@@ -22,6 +23,7 @@ __all__ = [
     "friendly_core",
     "inverse_wishart",
     "johnson_lindenstrauss",
+    "k_dp_pca",
     "mod_sulq",
     "noisy_power",
     "noisy_range_finder",

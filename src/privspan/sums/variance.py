@@ -13,6 +13,7 @@ Proof: docs/explanation/everyday-pca.md, lemma 10.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,23 +167,35 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
     """
+    return typical_size(_row_lengths(source), _OCTAVES, mu, bits)
+
+
+def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, bits: BitSource) -> float:
+    """Release the geometric mean of one length per record, of which the octaves (first, last) are told apart.
+
+    Entry i is a function of record i, and of public and released values.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
+    """
     mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
-    lengths = _row_lengths(source)  # (n,)
-    size = _OCTAVES[1] - _OCTAVES[0] + 1
+    size = octaves[1] - octaves[0] + 1
     # One bin loses, one gains; the float is above the root.
     bounds = SumBounds(math.sqrt(2.0), count_error(lengths), size, 1.1 * len(lengths))
-    noisy, _ = gaussian_sum(known_chunks(_octave_counts, lengths), (size,), bounds, mu_octave, bits)
-    middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + _OCTAVES[0]
+    counts = known_chunks(partial(_octave_counts, octaves=octaves), lengths)
+    noisy, _ = gaussian_sum(counts, (size,), bounds, mu_octave, bits)
+    middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + octaves[0]
     return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)
 
 
-def _octave_counts(lengths: Array) -> Array:
-    """Return the number of rows in each octave, those of length zero left out; (octaves,)."""
-    first, last = _OCTAVES
+def _octave_counts(lengths: Array, octaves: tuple[int, int] = _OCTAVES) -> Array:
+    """Return the number of rows in each octave, those at or below the range left out; (octaves,)."""
+    first, last = octaves
     # The exponent of a float is exact. A logarithm is not, and its last bit may depend on where in the array an
     # entry stands, which the rows before it would decide if those of length zero were taken out first.
-    octaves = np.frexp(lengths)[1] - 1  # 2**octave <= length < 2**(octave + 1)
-    counts = np.bincount(np.where(lengths > 2.0**first, octaves - first + 1, 0), minlength=last - first + 2)
+    of_rows = np.frexp(lengths)[1] - 1  # 2**octave <= length < 2**(octave + 1)
+    counts = np.bincount(np.where(lengths > 2.0**first, of_rows - first + 1, 0), minlength=last - first + 2)
     return counts[1:].astype(np.float64)
 
 
