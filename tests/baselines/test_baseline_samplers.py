@@ -1,6 +1,7 @@
 """The float64 samplers of the baselines against their exact laws, and an audit that catches a wrong one."""
 
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -384,6 +385,18 @@ def test_the_noise_of_eigenvalues_is_laplace():
     seen = np.array([release.extras["eigenvalues"][0] for release in runs])
     assert stats.kstest(seen, stats.laplace(loc=1.0, scale=1.0 / 0.4).cdf).pvalue > FALSE_ALARM
     assert np.abs(seen - 1.0).mean() > 1.9  # half the scale would give 1.25
+
+
+@pytest.mark.parametrize(("k", "scale"), [(1, 10.0), (2, 20.0), (3, 20.0)])
+def test_several_eigenvalues_have_noise_for_two_that_move(k, scale, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        sys.modules["privspan.baselines.eigen_sampling"],
+        "add_laplace",
+        lambda values, scale, _: seen.append(scale) or values,
+    )
+    eigen_sampling(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=0)
+    assert seen == pytest.approx([scale])
 
 
 def test_the_divergence_of_laplace_noise():
