@@ -174,7 +174,19 @@ def small_ridge(patch):
     for name in ("johnson_lindenstrauss", "inverse_wishart"):
         module = sys.modules[f"privspan.baselines.{name}"]
         ridge = module.covariance_ridge
-        patch.setattr(module, "covariance_ridge", lambda draws, budget, ridge=ridge: 0.8 * ridge(draws, budget))
+        patch.setattr(module, "covariance_ridge", lambda draws, budget, ridge=ridge: 0.99 * ridge(draws, budget))
+
+
+def rotation_and_gap_for_half(patch):
+    module = sys.modules["privspan.baselines.smooth_sensitivity"]
+    bound = module.smooth_bound
+    patch.setattr(module, "smooth_bound", lambda gap, *rest: bound(2.0 * gap, *rest))
+
+
+def core_that_moves_by_half(patch):
+    plan = sys.modules["privspan.baselines.friendly_core"].CorePlan
+    movement = plan.movement
+    patch.setattr(plan, "movement", lambda self, weight: 0.5 * movement(self, weight))
 
 
 def heavier_weight(patch):
@@ -228,6 +240,8 @@ GAUSSIAN = (
         (counts_with_little_noise, "boosted_subspace (budget on the tail)"),
         (small_ridge, "johnson_lindenstrauss"),
         (small_ridge, "inverse_wishart"),
+        (rotation_and_gap_for_half, "smooth_sensitivity"),
+        (core_that_moves_by_half, "friendly_core"),
         (heavier_weight, "exponential_pca"),
         (heavier_weight, "eigen_sampling"),
         (eigenvalues_too_close, "eigen_sampling"),

@@ -9,19 +9,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 
 from privspan import baselines
-from privspan.baselines import _common, _renyi
+from privspan.baselines import _common, _loss
 from privspan.baselines.additive_wishart import wishart_delta, wishart_scale
 from privspan.baselines.analyze_gauss_gap import projector_movement
-from privspan.baselines.friendly_core import core_plan, friend_counts, friends_needed
+from privspan.baselines.friendly_core import core_plan, friend_counts, friends_needed, public_block_size
 from privspan.baselines.mod_sulq import published_noise
 from privspan.baselines.noisy_range_finder import clipped_sketches, contraction, sketch_sensitivity
-from privspan.baselines.smooth_sensitivity import local_sensitivity, smooth_bound, smooth_divergence, smooth_noise
+from privspan.baselines.smooth_sensitivity import (
+    local_sensitivity,
+    shifted_moment,
+    smooth_bound,
+    smooth_log_delta,
+    smooth_noise,
+)
 from privspan.blocks.bases import BlockBases
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget, Release
+from privspan.privacy import Budget, Release, delta_from_mu
 
 NAMES = tuple(name for name in baselines.__all__ if name != "analyze_gauss")
 SUMS = ("k_dp_pca", "noisy_power", "noisy_range_finder")
@@ -284,35 +290,61 @@ def test_the_published_noise_of_the_gap_version_is_too_small_for_replacement():
     assert 1.0 / (true_gap - 2.0) < moved <= projector_movement(true_gap) < 1.1 * moved
 
 
-def normal_divergence(order: float, first: np.ndarray, second: np.ndarray) -> float:
-    """Rényi divergence of centred normal laws; infinite where the tilted covariance is not positive."""
-    mixed = order * second + (1 - order) * first
-    if np.linalg.eigvalsh(mixed)[0] <= 0:
-        return math.inf
-    logs = [np.linalg.slogdet(matrix)[1] for matrix in (mixed, first, second)]
-    return (logs[0] - (1 - order) * logs[1] - order * logs[2]) / (2 * (1 - order))
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.2, 1.0), (1.0, 0.01), (3.0, 2.0), (0.05, 0.5)])
+def test_delta_from_the_moments_of_a_normal_loss(mu, epsilon):
+    found = math.exp(_loss.log_loss_delta(lambda s: (0.5 * mu * mu * s * (s + 1), np.abs(s)), epsilon))
+    assert (1 - 1e-9) * delta_from_mu(mu, epsilon) <= found <= (1 + 1e-6) * delta_from_mu(mu, epsilon)
 
 
-@given(seeds, st.floats(2, 50), st.sampled_from([450, 500, 550, 600]))
-def test_divergence_of_covariances(seed, ridge, index):
+@given(st.floats(0.05, 3), st.floats(0.01, 5), st.floats(0.05, 2))
+def test_a_coarse_step_only_adds_to_delta(mu, epsilon, step):
+    """Whatever the step and the line: the copies of delta that the trapezoidal rule adds are not negative."""
+    c = epsilon / mu**2 + 0.5
+    s = c + 1j * step * np.arange(-20_000, 20_001)
+    total = (np.exp(0.5 * mu * mu * s * (s + 1) - s * epsilon) / (s * (s + 1))).real.sum() * step / math.tau
+    assert total >= (1 - 1e-9) * delta_from_mu(mu, epsilon) - 1e-15
+
+
+def kernel(angle: float, t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the map C and the noise of lemma 5, for a = sqrt(t) (cos, sin) and b = sqrt(t) (sin, cos)."""
+    sine = math.sin(2 * angle)
+    turn = -math.atanh(sine) + math.asinh(sine * t / ((t + 2) * math.sqrt(1 - sine**2))) if sine < 1 else 0.0
+    boost = np.array([[math.cosh(turn / 2), math.sinh(turn / 2)], [math.sinh(turn / 2), math.cosh(turn / 2)]])
+    ends = np.array([[math.cos(angle), math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    C = ends @ boost  # columns: the images of the orthogonal pair, over sqrt(t)
+    a = math.sqrt(t) * ends[:, 0]
+    return C, np.eye(2) + np.outer(a, a) - C @ np.diag([1 + t, 1.0]) @ C.T
+
+
+@given(st.floats(0, 0.785), st.floats(1e-4, 20))
+def test_every_pair_of_covariances_is_made_from_the_orthogonal_one(angle, t):
+    C, noise = kernel(angle, t)
+    b = math.sqrt(t) * np.array([math.sin(angle), math.cos(angle)])
+    scale = max(1.0, np.abs(C).max() ** 2) * (1 + t)
+    np.testing.assert_allclose(C @ np.diag([1.0, 1 + t]) @ C.T + noise, np.eye(2) + np.outer(b, b), atol=1e-9 * scale)
+    assert np.linalg.eigvalsh(noise)[0] >= -1e-9 * scale
+
+
+@given(seeds, st.floats(3, 50), st.floats(0, 1))
+def test_delta_of_covariances(seed, ridge, length):
+    """No pair of rows beside any others tells tables apart better than two orthogonal rows and nothing else."""
+    draws, epsilon = 20, 0.7
     rng = np.random.default_rng(seed)
     x, y = unit_pair(seed, 3)
     rest = rng.standard_normal((rng.integers(0, 5), 3))
     base = rest.T @ rest + ridge * np.eye(3)
-    A, B = base + np.outer(x, x), base + rng.random() * np.outer(y, y)
-    order = float(_renyi.ORDERS[index])
-    bound = _renyi.covariance_divergence(ridge, 1)[index]
-    for first, second in ((A, B), (B, A)):
-        inverses = np.linalg.inv(first), np.linalg.inv(second)
-        assert normal_divergence(order, first, second) <= bound + 1e-9
-        assert normal_divergence(order, *inverses) <= bound + 1e-9
+    worst = _loss.log_loss_delta(_loss.covariance_moment(ridge, draws), epsilon)
+    first, second = base + np.outer(x, x), base + length * np.outer(y, y)
+    for ratios in (np.linalg.eigvals(np.linalg.solve(A, B)).real for A, B in ((first, second), (second, first))):
 
+        def moment(s: np.ndarray, ratios: np.ndarray = ratios) -> tuple[np.ndarray, np.ndarray]:
+            mixed = (1 + s)[:, None] * (ratios - 1)
+            exists = 1 + mixed.real.min(axis=1) > 1e-3
+            safe = np.where(exists[:, None], mixed, 0.0)
+            value = 0.5 * draws * ((1 + s)[:, None] * np.log(ratios) - np.log(1 + safe)).sum(axis=1)
+            return np.where(exists, value, np.inf), np.abs(value)
 
-def test_the_divergence_of_covariances_is_reached_by_orthogonal_rows():
-    index, ridge = 500, 7.0
-    order = float(_renyi.ORDERS[index])
-    A, B = np.diag([ridge + 1, ridge]), np.diag([ridge, ridge + 1])
-    assert normal_divergence(order, A, B) == pytest.approx(_renyi.covariance_divergence(ridge, 1)[index])
+        assert _loss.log_loss_delta(moment, epsilon) <= worst + 1e-6
 
 
 def covariance_delta(ridge: float, draws: int, epsilon: float) -> float:
@@ -326,11 +358,11 @@ def covariance_delta(ridge: float, draws: int, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("draws", "epsilon", "delta"), [(10, 1.0, 1e-5), (200, 0.5, 1e-4), (1000, 4.0, 1e-6)])
 def test_ridges_are_private_exactly_and_a_smaller_one_is_not(draws, epsilon, delta):
-    ridge = _renyi.covariance_ridge(draws, Budget(epsilon, delta))
-    assert 0.01 * delta < covariance_delta(ridge, draws, epsilon) <= delta
-    assert covariance_delta(0.7 * ridge, draws, epsilon) > delta
+    ridge = _loss.covariance_ridge(draws, Budget(epsilon, delta))
+    assert covariance_delta(ridge, draws, epsilon) == pytest.approx(delta, rel=1e-4)
+    assert covariance_delta(0.99 * ridge, draws, epsilon) > 1.02 * delta
     published = 4 * (math.sqrt(2 * draws * math.log(4 / delta)) + math.log(4 / delta)) / epsilon
-    assert ridge < published
+    assert 4 * ridge < published
 
 
 @pytest.mark.parametrize("cosine", [0.0, 0.5])
@@ -397,59 +429,87 @@ def test_the_chi_square_tails_of_the_calibration_are_accurate_up_to_the_limit():
         baselines.additive_wishart(np.eye(3), 1, epsilon=1.0, delta=1e-6, degrees=2**20)
 
 
-@given(st.floats(0, 500), st.floats(0, 2), st.floats(1e-3, 0.3), st.floats(1.0, 1.2))
+@given(st.floats(0, 500), st.floats(0, 1), st.floats(1e-3, 0.3), st.floats(1.0, 1.2))
 def test_the_smooth_bound_is_smooth_and_above_the_local_one(gap, change, rate, stretch):
     most = 2.0
-    bound, neighbour = (smooth_bound(g, stretch, most, rate) for g in (gap, max(0.0, gap - change * stretch)))
-    assert neighbour <= math.exp(rate) * bound * (1 + 1e-12)
-    assert bound >= local_sensitivity(np.array([gap]), stretch, most)[0]
+    bound, neighbour = (smooth_bound(g, stretch, most, rate) for g in (gap, gap - 2 * change * stretch))
+    assert bound * (1 - 1e-12) <= neighbour <= math.exp(rate * change) * bound * (1 + 1e-12)
+    steps = np.linspace(0, gap / (2 * stretch), 4001)
+    local = np.exp(-rate * steps) * local_sensitivity(gap - 2 * stretch * steps, stretch, most)
+    assert bound >= local.max() * (1 - 1e-12)
 
 
-@given(seeds, st.floats(2.5, 60))
-def test_bases_of_neighbours_up_to_a_rotation(seed, size):
+@given(seeds, st.floats(2.5, 60), st.floats(-0.1, 0.1))
+def test_a_record_turns_the_basis_or_moves_the_gap(seed, size, tilt):
     rng = np.random.default_rng(seed)
     d, k = 5, 2
     x, y = unit_pair(seed, d)
+    if seed % 2:  # the worst: in the plane of the k-th and the next eigenvector
+        x, y = np.eye(d)[1], np.eye(d)[2]
+        angle = seed / 2**32 * math.pi
+        x, y = math.cos(angle) * x + math.sin(angle) * y, -math.sin(angle + tilt) * x + math.cos(angle + tilt) * y
     rest = np.diag(size * np.array([2.0, 1.5, 0.3, 0.1, 0.0]) * rng.random())
-    bases, values = [], []
+    bases, gaps = [], []
     for z in (x, y):
         w, V = np.linalg.eigh(rest + np.outer(z, z))
         bases.append(V[:, ::-1][:, :k])
-        values.append(w[::-1])
+        gaps.append(w[::-1][k - 1] - w[::-1][k])
     U, _, Wt = np.linalg.svd(bases[1].T @ bases[0])
-    aligned = np.linalg.norm(bases[0] - bases[1] @ U @ Wt)
-    gap = values[0][k - 1] - values[0][k]
-    assert aligned <= local_sensitivity(np.array([gap]), 1.0, math.sqrt(2 * k))[0] + 1e-9
+    turned = np.linalg.norm(bases[0] - bases[1] @ U @ Wt)
+    assert turned <= local_sensitivity(np.array(gaps), 1.0, math.sqrt(2 * k)).min() + 1e-9
+    moved = abs(gaps[0] - gaps[1]) / 2
+    if max(gaps) > 2:
+        assert turned <= math.sqrt(max(0.0, 1 - moved**2)) / (max(gaps) - 2) + 1e-6
 
 
-@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([300, 400, 500]))
-def test_divergence_of_normal_laws_with_different_noise(tilt, distance, index):
-    rate, multiplier, entries = 0.05, 3.0, 6
-    order = float(_renyi.ORDERS[index])
-    ratio = math.exp(tilt * rate)  # of the smooth bounds, and so of the standard deviations
-    first, second = multiplier**2, (multiplier * ratio) ** 2
-    mixed = order * second + (1 - order) * first
-    if mixed > 0:
-        shift = order * (distance * min(1.0, ratio)) ** 2 / (2 * mixed)
-        logs = math.log(mixed) - (1 - order) * math.log(first) - order * math.log(second)
-        assert (
-            shift + entries * logs / (2 * (1 - order)) <= smooth_divergence(multiplier, rate, entries)[index] + 1e-12
-        )
+def test_a_record_that_turns_the_basis_reaches_the_bound():
+    angle, rest = math.pi / 4, np.diag([1000.0, 0.0])
+    x, y = (np.array([math.cos(angle), sign * math.sin(angle)]) for sign in (1, -1))
+    (w, V), (_, V2) = (np.linalg.eigh(rest + np.outer(z, z)) for z in (x, y))
+    turned = math.sqrt(2 - 2 * abs(V[:, 1] @ V2[:, 1]))
+    assert 0.99 < turned / local_sensitivity(np.array([w[1] - w[0]]), 1.0, 1.4)[0] <= 1.0
 
 
-def test_smooth_noise_is_private_exactly_in_one_dimension_and_half_of_it_is_not():
+@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([2, 6, 40, 1000]), st.floats(0.1, 3))
+def test_delta_of_normal_laws_with_different_noise(tilt, distance, entries, epsilon):
+    shift, rate = 0.3, 0.5 / math.sqrt(entries)
+    ratio = math.exp(2 * tilt * rate)
+    moment = shifted_moment(ratio, (distance * shift) ** 2 * min(1.0, ratio), entries)
+    assert _loss.log_loss_delta(moment, epsilon) <= smooth_log_delta(shift, rate, entries, epsilon) + 1e-6
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 10, 500])
+def test_the_ratio_of_bessel_functions_is_between_its_bounds(entries):
+    x = np.logspace(-3, 3, 400)
+    x = x[special.ive(entries / 2, x) > 1e-290]  # for small x and many entries they vanish in float64
+    ratio = special.ive(entries / 2, x) / special.ive(entries / 2 - 1, x)
+    low, high = (x / (h + np.sqrt(x * x + h * h)) for h in (entries / 2, (entries - 1) / 2))
+    assert len(x) > 50
+    assert (low <= ratio * (1 + 1e-9)).all()
+    assert (ratio <= high * (1 + 1e-9)).all()
+
+
+def test_smooth_noise_is_private_exactly_in_one_dimension_and_a_little_less_is_not():
     budget = Budget(1.0, 1e-4)
     noise = smooth_noise(1, budget, 0.0, typical_gap=100.0, most=1.0)
 
-    def delta(multiplier: float, ratio: float) -> float:
+    def delta(multiplier: float, tilt: float) -> float:
+        ratio, turn = math.exp(noise.rate * tilt), math.sqrt(1 - tilt * tilt)
         grid = np.linspace(-12 * multiplier, 12 * multiplier, 200_001)
         p = stats.norm.pdf(grid, 0.0, multiplier)
-        q = stats.norm.pdf(grid, min(1.0, ratio), multiplier * ratio)
+        q = stats.norm.pdf(grid, turn * min(1.0, ratio), multiplier * ratio)
         return float(np.maximum(0.0, p - math.exp(budget.epsilon) * q).sum() * (grid[1] - grid[0]))
 
-    ratios = [math.exp(noise.rate * tilt) for tilt in (-1.0, 0.0, 1.0)]
-    assert max(delta(noise.multiplier, ratio) for ratio in ratios) <= budget.delta
-    assert max(delta(0.5 * noise.multiplier, ratio) for ratio in ratios) > budget.delta
+    tilts = np.linspace(-1, 1, 41)
+    assert max(delta(noise.multiplier, tilt) for tilt in tilts) <= budget.delta
+    assert max(delta(0.96 * noise.multiplier, tilt) for tilt in tilts) > budget.delta
+
+
+@pytest.mark.parametrize(("entries", "gap"), [(40, 15_000.0), (40, 1_500.0), (300, 1_700.0)])
+def test_smooth_noise_is_little_more_than_for_a_known_sensitivity(entries, gap):
+    budget = Budget(1.0, 1e-6)
+    noise = smooth_noise(entries, budget, 0.0, typical_gap=gap, most=2.0)
+    assert 1.0 <= noise.multiplier * budget.mu < 1.1
 
 
 def lines(angles: np.ndarray) -> BlockBases:
@@ -457,20 +517,47 @@ def lines(angles: np.ndarray) -> BlockBases:
     return BlockBases(np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None], np.ones(len(angles), bool))
 
 
-@given(seeds, st.integers(3, 25), st.floats(0.05, 1.0))
-def test_blocks_with_enough_friends_are_close_even_across_neighbours(seed, t, radius):
+def core(angles: np.ndarray, radius: float) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return weights, their sum and the average projector, as the definition has them."""
+    t = len(angles)
+    needed = friends_needed(t)
+    weights = np.maximum(friend_counts(lines(angles), radius) - needed, 0) / (t - needed)
+    axes = np.stack([np.cos(angles), np.sin(angles)])
+    return weights, weights.sum(), (axes * weights) @ axes.T / max(weights.sum(), 1e-300)
+
+
+@given(seeds, st.integers(3, 60), st.floats(0.05, 0.7), st.floats(0.1, 1.5), st.booleans())
+def test_cores_of_neighbours(seed, t, radius, spread, chain):
     rng = np.random.default_rng(seed)
-    angles = rng.normal(scale=0.5 * radius, size=t)
+    step = math.asin(radius / math.sqrt(2)) * (1 - 1e-9)
+    angles = step * (rng.integers(-1, 2, t) if chain else rng.normal(scale=spread, size=t))
     other = angles.copy()
-    other[0] = rng.normal(scale=radius)
-    first, second = lines(angles), lines(other)
-    counts = [friend_counts(bases, radius) for bases in (first, second)]
-    assert np.abs(counts[0] - counts[1])[1:].max() <= 1
-    kept = [np.flatnonzero(count >= friends_needed(t)) for count in counts]
-    passing = np.concatenate([angles[kept[0]], other[kept[1]]])
+    other[0] = step * rng.integers(-3, 4) if chain else rng.normal(scale=2 * step)
+    (weights, weight, average), (weights2, weight2, average2) = (core(a, radius) for a in (angles, other))
+    passing = np.concatenate([angles[weights > 0], other[weights2 > 0]])
     if len(passing):
-        sines = np.abs(np.sin(passing[:, None] - passing[None, :]))
-        assert math.sqrt(2) * sines.max() <= 2 * radius + 1e-9
+        assert math.sqrt(2) * np.abs(np.sin(passing[:, None] - passing[None, :])).max() <= 2 * radius + 1e-9
+    plan = core_plan(t, Budget(1.0, 1e-6))
+    assert abs(weight - weight2) <= plan.largest_change + 1e-9
+    if max(weight, weight2) > plan.largest_change:
+        moved = np.linalg.norm(average - average2)
+        assert moved <= 2 * radius * plan.movement(max(weight, weight2)) + 1e-9
+
+
+def test_a_core_that_agrees_moves_by_its_bound():
+    t, radius = 2_001, 0.1
+    step = math.asin(radius / math.sqrt(2)) * (1 - 1e-9)
+    pair = [np.append(np.zeros(t - 1), side * step) for side in (1, -1)]
+    (_, weight, average), (_, _, average2) = (core(angles, radius) for angles in pair)
+    moved = np.linalg.norm(average - average2) / (2 * radius)
+    assert 0.97 < moved / core_plan(t, Budget(1.0, 1e-6)).movement(weight) <= 1.0
+
+
+def test_the_weight_of_a_core_changes_by_almost_three():
+    t = 2_001
+    together, apart = np.zeros(t), np.append(np.zeros(t - 1), 1.0)
+    changed = core(together, 0.1)[1] - core(apart, 0.1)[1]
+    assert 2.99 < changed <= core_plan(t, Budget(1.0, 1e-6)).largest_change == 3.0
 
 
 def test_half_the_friends_are_not_enough_across_neighbours():
@@ -481,8 +568,22 @@ def test_half_the_friends_are_not_enough_across_neighbours():
     other = np.array([2 * step, -step, step])
     counts = [friend_counts(lines(a), radius)[0] for a in (angles, other)]
     assert counts == [2, 2]
-    assert friends_needed(3) == 3
+    assert friends_needed(3) == 2  # so that the weight is 0
     assert math.sqrt(2) * abs(math.sin(4 * step)) > 2 * radius
+
+
+def test_what_lemma_11_adds_up_is_at_most_one():
+    """The parts of S that are friends of the one, the other or neither record: no shares make it more than 1."""
+    rng = np.random.default_rng(0)
+    size, shares = rng.uniform(0, 2, 200_000), rng.dirichlet([0.7] * 4, 200_000)
+    more, fewer, neither = (
+        np.maximum(shares[:, 0], shares[:, 1]),
+        np.minimum(shares[:, 0], shares[:, 1]),
+        shares[:, 2],
+    )
+    heavy, light = (np.maximum(0, 1 - size * (strangers + neither)) for strangers in (fewer, more))
+    own = light + (heavy - light) * (0.5 + 0.5 * (fewer + neither))
+    assert (own + 0.5 * size * (more * (1 - more) + fewer * (1 - fewer))).max() <= 1.0 + 1e-12
 
 
 def test_a_block_without_a_vote_is_nobodys_friend():
@@ -491,17 +592,31 @@ def test_a_block_without_a_vote_is_nobodys_friend():
     assert friend_counts(silent, 1.0).tolist() == [3, 3, 3, 0]
 
 
-def test_the_plan_of_the_core_covers_strangers_on_both_sides():
-    budget, blocks = Budget(2.0, 1e-5), 500
+@pytest.mark.parametrize("blocks", [2, 3, 500, 16_384])
+def test_the_plan_of_the_core(blocks):
+    budget = Budget(2.0, 1e-5)
     plan = core_plan(blocks, budget)
-    z = (plan.filter_threshold - friends_needed(blocks) - 1.0) / plan.filter_sigma
-    stranger = next(part.delta for part in plan.parts if part.name == "a stranger in the core")
-    assert (blocks + math.exp(2.0)) * stats.norm.sf(z) <= stranger
-    mu_filter = next(part.mu for part in plan.parts if part.name == "filter")
-    assert math.sqrt(blocks - 1) / plan.filter_sigma <= mu_filter
-    z_size = (plan.size_offset - 1.0) / plan.size_sigma
-    assert stats.norm.sf(z_size) <= next(part.delta for part in plan.parts if part.name == "size overestimated")
-    assert sum(part.delta for part in plan.parts if part.mu is None) <= 0.5 * budget.delta
+    mus = [part.mu for part in plan.parts if part.mu is not None]
+    (overestimated,) = (part.delta for part in plan.parts if part.mu is None)
+    assert stats.norm.sf(plan.count_offset / plan.count_sigma) <= overestimated
+    assert plan.full * plan.largest_change / plan.count_sigma <= mus[0]
+    assert mus[1] == plan.mu_average
+    assert delta_from_mu(math.hypot(*mus), budget.epsilon) + overestimated <= budget.delta
+
+
+def test_few_blocks_are_enough_for_a_core():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(300), 0.01 * rng.standard_normal((300, 3))])
+    release = baselines.friendly_core(X, 1, epsilon=1.0, delta=1e-6, block_size=1, rng=0)
+    assert release.extras["core_weight_lower_bound"] > 100
+    assert not release.abstained
+
+
+def test_blocks_are_chosen_from_public_numbers():
+    budget = Budget(1.0, 1e-6)
+    sizes = [public_block_size(n, 100, 3, budget) for n in (1_000, 10_000, 100_000, 10**6)]
+    assert sizes == [6, 12, 17, 62]  # the last for the limit of 16384 blocks
+    assert public_block_size(5, 10, 3, budget) == 3
 
 
 def test_the_gap_is_released_from_below(clear):

@@ -15,18 +15,21 @@ from fractions import Fraction
 UNIT_ROUNDOFF = 2.0**-53
 """The largest relative error of one float64 operation that rounds to nearest."""
 
-_TIGHT = 2.0**-50  # relative width at which a search stops
 _SMALLEST = 1e-300  # where a search for a small number begins
 
 
-def relative_error(operations: float) -> float:
+SINGLE_ROUNDOFF = 2.0**-24
+"""The same of float32."""
+
+
+def relative_error(operations: float, roundoff: float = UNIT_ROUNDOFF) -> float:
     """Return gamma_m = m u / (1 - m u), rounded up: the relative error of m float64 operations in any order.
 
-    Higham, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.
+    Higham, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.  Another roundoff u is for another type.
     """
-    rounded = operations * UNIT_ROUNDOFF
+    rounded = operations * roundoff
     if rounded >= 0.5:
-        raise ValueError("`operations` must be below 2**52.")
+        raise ValueError("`operations` must be below half of what makes an error of 1: 2**52 in float64.")
     return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 
@@ -64,13 +67,13 @@ def _sqrt_bracket(value: Fraction) -> tuple[Fraction, Fraction]:
     return Fraction(root, 2**shift), Fraction(root + excess, 2**shift)
 
 
-def tighten(passes: Callable[[float], bool], good: float, bad: float) -> float:
-    """Move `good` towards `bad` by bisection, keeping it on the passing side.
+def tighten(passes: Callable[[float], bool], good: float, bad: float, tight: float = 2.0**-50) -> float:
+    """Move `good` towards `bad` by bisection, keeping it on the passing side, up to a relative distance of `tight`.
 
     Both are positive, in either order.  The returned number passed the test itself (or is the `good` given), so that
     safety never rests on the test being monotone; only tightness does.
     """
-    while abs(bad - good) > _TIGHT * good:
+    while abs(bad - good) > tight * good:
         middle = math.sqrt(good) * math.sqrt(bad)
         if not min(good, bad) < middle < max(good, bad):
             break

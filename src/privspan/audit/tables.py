@@ -157,9 +157,11 @@ def axis_pair(n: int) -> Pair:
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
 
 
-def halves_pair(n: int) -> Pair:
-    """Return a pair (n, 2), n odd: half of the other records on either axis, and one that is on either."""
-    return last_replaced(np.repeat(np.eye(2), [n // 2, n - n // 2], axis=0), (1.0, 0.0), (0.0, 1.0))
+def friends_pair(n: int, radius: float) -> Pair:
+    """Return a pair (n, 2) of records on the first axis, and one that is as far off on either side as a friend is."""
+    sine = (1.0 - 1e-6) * radius / 2.0**0.5  # of the angle at which projectors are `radius` apart
+    cosine = (1.0 - sine * sine) ** 0.5
+    return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (cosine, sine), (cosine, -sine))
 
 
 def vote_pair(votes: int, others: int) -> Pair:

@@ -38,16 +38,12 @@ def log_delta(divergence: Array, epsilon: float) -> float:
     return min(0.0, float((terms.sum(axis=0) + _ROUNDING * np.abs(terms).sum(axis=0)).min()))
 
 
-def weakest_passing(divergence: Callable[[float], Array], budget: Budget, start: float) -> float:
-    """Return the smallest noise level whose divergences at `ORDERS`, which fall as it grows, give the budget."""
-    target = math.log(budget.delta) - 1e-12
-    return least_level(lambda level: log_delta(divergence(level), budget.epsilon) <= target, budget, start)
-
-
-def least_level(passes: Callable[[float], bool], budget: Budget, start: float, factor: float = 2.0) -> float:
+def least_level(
+    passes: Callable[[float], bool], budget: Budget, start: float, factor: float = 2.0, tight: float = 2.0**-50
+) -> float:
     """Return the smallest noise level that passes, by steps of `factor` from a first guess and then by bisection.
 
-    The level that is returned has passed the test itself.
+    The level that is returned has passed the test itself, and is within a relative `tight` of one that has not.
     """
     good = bad = start
     while not passes(good):
@@ -56,25 +52,7 @@ def least_level(passes: Callable[[float], bool], budget: Budget, start: float, f
             raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
     while passes(bad):
         good, bad = bad, bad / factor
-    return tighten(passes, good, bad)
-
-
-def covariance_divergence(ridge: float, draws: int) -> Array:
-    """Bound the divergence between `draws` normal vectors with covariance A + ridge I on neighbouring tables.
-
-    The same bound holds for the inverse covariance.  Proof: docs/explanation/baselines.md, lemma 5.
-    """
-    t = 1.0 / ridge
-    inside = -ORDERS * (ORDERS - 1.0) * t * t / (1.0 + t)
-    valid = ((ORDERS - 1.0) * t < 1.0) & (inside > -1.0)
-    value = -0.5 * draws / (ORDERS - 1.0) * np.log1p(np.where(valid, inside, 0.0))
-    return np.where(valid, value, np.inf)
-
-
-@lru_cache(maxsize=256)  # of public numbers only
-def covariance_ridge(draws: int, budget: Budget) -> float:
-    """Return the smallest ridge for which `draws` normal vectors with covariance A + ridge I stay in budget."""
-    return weakest_passing(lambda ridge: covariance_divergence(ridge, draws), budget, 1.0 + math.sqrt(draws))
+    return tighten(passes, good, bad, tight)
 
 
 def draws_divergence(weight: float, draws: int) -> Array:

@@ -1,18 +1,20 @@
 """FriendlyCore averaging of block subspaces (Tsfadia 2024, after Tsfadia, Cohen, Kaplan, Mansour, Stemmer 2022).
 
-The records are dealt into blocks, and each block has a projector.  A block passes the filter if, with noise, more
-than half of the blocks are within a public radius of it.  Any two blocks that pass have a friend in common and so are
-close to each other; the average of those that pass moves little under a replacement and gets little noise.  The proof
-is for replacement, where the core's size can change too.
+The records are dealt into blocks, and each block has a projector.  A block's weight rises from 0, where half of the
+blocks are within a public radius of it, to 1, where all are: the chance with which the paper's filter keeps it.  Any
+two blocks with weight have a friend in common and so are close to each other; the weighted average moves little under
+a replacement and gets little noise.  The paper draws the core at random; its average needs no draw, and the counts no
+noise.  The proof is for replacement, where the weight of the core can change too.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from privspan._lib import checks
@@ -28,22 +30,43 @@ from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper
 
 MOST_BLOCKS = 2**14
 _MOST_ENTRIES = 2**27  # of all block bases together
-_SHARES = (0.60, 0.05, 0.35)  # of mu²: filter, size of the core, average
+_WEIGHT_SHARES = tuple(2.0 ** (-0.5 * j) for j in range(1, 15))  # of mu², for the weight of the core
 _ORTHONORMAL = 2.0**-40  # a block whose basis is worse than this does not vote
 _DISTANCE_SLACK = 2.0**-30  # per k: float64 error of a squared distance between projectors
-_DELTA_SHARE = 0.25  # of delta, for a stranger in the core; half of it again for a size that was overestimated
+_DELTA_SHARE = 0.1  # of delta, for a weight that was overestimated
+_FEW, _PLENTY = 50.0, 1000.0  # blocks, over mu: hardly enough for a release, and enough for little noise
 
 
 @dataclass(frozen=True)
 class CorePlan:
-    """Noise levels and thresholds, all public."""
+    """Noise levels, all public."""
 
-    filter_sigma: float
-    filter_threshold: float  # a block passes when its number of friends plus noise reaches it
-    size_sigma: float
-    size_offset: float  # taken off the noisy size of the core, so that it is not overestimated
+    blocks: int
+    count_sigma: float  # of the noise on the sum of counts, which is `full` times the weight of the core
+    count_offset: float  # taken off the noisy sum, so that it is not overestimated
     mu_average: float
     parts: tuple[Part, ...]
+
+    @property
+    def needed(self) -> int:
+        """How many friends do not count."""
+        return friends_needed(self.blocks)
+
+    @property
+    def full(self) -> int:
+        """How many that count make the weight 1."""
+        return self.blocks - self.needed
+
+    @property
+    def largest_change(self) -> float:
+        """Of the weight of the core under replacement: one block's own, and a friend less for all others."""
+        return (self.full + self.blocks - 1) / self.full
+
+    def movement(self, weight: float) -> float:
+        """Bound the movement of a core of at least that weight, in units of its diameter: lemma 11 of the note."""
+        missing = 1.0 - (weight - self.largest_change - 2.0) / (self.blocks - 1)
+        movement = 1.0 + (0.5 + self.largest_change) * missing
+        return min(self.largest_change, movement) / weight
 
 
 @baseline
@@ -67,8 +90,8 @@ def friendly_core(
         Public: Frobenius distance of projectors up to which two blocks are friends.  A bad choice costs accuracy,
         never privacy.
     block_size : int, optional
-        Records per block, at least k; by default ``2 k``, or more where that would make more than 16384 blocks.
-        At epsilon = 1, delta = 1e-6 some 10,000 blocks are needed.
+        Records per block, at least k.  By default ``4 k``, fewer where that leaves few blocks and more where there
+        are plenty, see `public_block_size`.  At epsilon = 1, delta = 1e-6 at least 150 blocks are needed.
 
     Returns
     -------
@@ -83,7 +106,7 @@ def friendly_core(
     table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, dense=True)
     n = table.n
     checks.positive(radius=radius)
-    block_size = _default_block_size(n, table.d, table.k) if block_size is None else block_size
+    block_size = public_block_size(n, table.d, table.k, table.budget) if block_size is None else block_size
     checks.integer_at_least(table.k, block_size=block_size)
     blocks = n // block_size
     if not 2 <= blocks <= MOST_BLOCKS:
@@ -91,37 +114,60 @@ def friendly_core(
     plan, noise = core_plan(blocks, table.budget), table.streams.noise
     records, order = dealt(table.source, table.streams.public)
     bases = block_bases(records, table.k, block_size, order=order)
-    core = _with_noise(friend_counts(bases, radius), plan.filter_sigma, noise) >= plan.filter_threshold  # (t,)
-    size = float(_with_noise(core.sum(), plan.size_sigma, noise)) - plan.size_offset
-    subspace = _noisy_average(bases.bases[core], radius, size, plan, noise) if size >= 1.0 else None
-    extras = {"core_size_lower_bound": size}
+    counts = np.maximum(friend_counts(bases, radius) - plan.needed, 0)  # (t,)
+    noisy_sum = add_gaussian(np.array(float(counts.sum())), plan.count_sigma, noise, grid=_grid(plan.count_sigma))
+    weight = (float(noisy_sum) - plan.count_offset) / plan.full
+    enough = weight > plan.largest_change
+    subspace = _noisy_average(bases.bases, counts, radius, weight, plan, noise) if enough else None
+    extras = {"core_weight_lower_bound": weight}
     public = {"radius": float(radius), "block_size": int(block_size), "blocks": blocks}
     return table.release("friendly_core", subspace, *plan.parts, extras=extras, **public)
 
 
+@lru_cache(maxsize=256)  # of public numbers only
 def core_plan(blocks: int, budget: Budget) -> CorePlan:
-    """Share the budget out; docs/explanation/baselines.md, "FriendlyCore"."""
-    without_filter, filter_delta = budget.reserve_delta(_DELTA_SHARE)
-    rest, size_delta = without_filter.reserve_delta(0.5 * _DELTA_SHARE)
-    mu_filter, mu_size, mu_average = share_mu(rest.mu, *_SHARES)
-    filter_sigma = math.sqrt(blocks - 1) / mu_filter * (1.0 + 2.0**-40)
-    # A stranger passes with probability at most p = Phi(-z); it is charged (blocks + e^epsilon) times.
-    tail = filter_delta * math.exp(-float(np.logaddexp(math.log(blocks), budget.epsilon)) - 1e-9)
-    margin = -float(ndtri(tail)) * (1.0 + 1e-9) * filter_sigma + 2.0 * _grid(filter_sigma)
-    size_sigma = 1.0 / mu_size * (1.0 + 2.0**-40)
-    size_offset = -float(ndtri(size_delta)) * (1.0 + 1e-9) * size_sigma + 2.0 * _grid(size_sigma) + 1.0
-    parts = tuple(
-        Part.gaussian(name, mu, rest.delta)
-        for name, mu in (("filter", mu_filter), ("size of the core", mu_size), ("average", mu_average))
-    )
-    failures = (Part("a stranger in the core", 0.0, filter_delta), Part("size overestimated", 0.0, size_delta))
-    threshold = friends_needed(blocks) + 1.0 + margin
-    return CorePlan(filter_sigma, threshold, size_sigma, size_offset, mu_average, (*parts, *failures))
+    """Share the budget out so that blocks that all agree get the least noise; "FriendlyCore" in the note."""
+    rest, weight_delta = budget.reserve_delta(_DELTA_SHARE)
+    plans = [_plan(blocks, rest, weight_delta, share) for share in _WEIGHT_SHARES]
+    return min(plans, key=_expected_noise)
+
+
+def _plan(blocks: int, budget: Budget, weight_delta: float, share: float) -> CorePlan:
+    mu_weight, mu_average = share_mu(budget.mu, share, 1.0 - share)
+    full = blocks - friends_needed(blocks)
+    sigma = (full + blocks - 1) / mu_weight * (1.0 + 2.0**-40)
+    offset = -float(ndtri(weight_delta)) * (1.0 + 1e-9) * sigma + 2.0 * _grid(sigma)
+    steps = (("weight of the core", mu_weight), ("average", mu_average))
+    parts = tuple(Part.gaussian(name, mu, budget.delta) for name, mu in steps)
+    return CorePlan(blocks, sigma, offset, mu_average, (*parts, Part("weight overestimated", 0.0, weight_delta)))
+
+
+def _expected_noise(plan: CorePlan) -> float:
+    """Return the noise when all blocks agree, infinite where even then there would be no release."""
+    weight = plan.blocks - 1.5 * plan.count_offset / plan.full
+    return plan.movement(weight) / plan.mu_average if weight > plan.largest_change else math.inf
+
+
+def public_block_size(n: int, d: int, k: int, budget: Budget) -> int:
+    """Return the default number of rows per block, from public numbers.
+
+    It is 4 k, or 2 k where that leaves few blocks.  Where there are plenty, half of what is beyond goes to more
+    blocks and half to larger ones, which agree better, in powers.
+    """
+    size = 4 * k if n >= 4 * k * _FEW / budget.mu else 2 * k
+    plenty = _PLENTY / budget.mu
+    if n > plenty * size:
+        size = math.ceil(math.sqrt(n * size / plenty))
+    most = max(2, min(MOST_BLOCKS, _MOST_ENTRIES // (d * k)))
+    return max(1, min(max(size, -(-n // most)), max(k, n // 2)))
 
 
 def friends_needed(blocks: int) -> int:
-    """Return how many friends, itself included, make sure that two blocks, even of neighbouring tables, share one."""
-    return (blocks - 1) // 2 + 2
+    """Return how many friends, itself included, a block has before any of them counts.
+
+    Two that have more, even of neighbouring tables, share one that is in both tables.
+    """
+    return (blocks - 1) // 2 + 1
 
 
 def friend_counts(bases: BlockBases, radius: float) -> NDArray[np.int64]:
@@ -130,7 +176,7 @@ def friend_counts(bases: BlockBases, radius: float) -> NDArray[np.int64]:
     columns = np.ascontiguousarray(bases.bases.transpose(2, 0, 1))  # (k, t, d)
     gram = np.einsum("tda,tdb->tab", bases.bases, bases.bases)  # (t, k, k)
     votes = bases.votes & (np.linalg.norm(gram - np.eye(k), axis=(1, 2)) <= _ORTHONORMAL)
-    counts = np.zeros(t, dtype=np.int64)
+    counts: NDArray[np.int64] = votes.astype(np.int64)
     step = max(1, 2**22 // t)
     for start in range(0, t, step):
         stop = min(t, start + step)
@@ -140,13 +186,10 @@ def friend_counts(bases: BlockBases, radius: float) -> NDArray[np.int64]:
                 cosines = own @ other.T
                 overlap += np.square(cosines, out=cosines)
         friends = (2.0 * (k - overlap) <= radius * radius) & votes[None, :] & votes[start:stop, None]
-        counts[start:stop] = friends.sum(axis=1)
+        friends &= np.arange(t)[None, :] > np.arange(start, stop)[:, None]  # each pair is judged once, for both
+        counts[start:stop] += friends.sum(axis=1)
+        counts += friends.sum(axis=0)
     return counts
-
-
-def _default_block_size(n: int, d: int, k: int) -> int:
-    most = max(2, min(MOST_BLOCKS, _MOST_ENTRIES // (d * k)))
-    return max(1, min(max(2 * k, -(-n // most)), max(k, n // 2)))
 
 
 def _grid(sigma: float) -> float:
@@ -154,17 +197,17 @@ def _grid(sigma: float) -> float:
     return min(1.0, grid_for(sigma))
 
 
-def _with_noise(counts: ArrayLike, sigma: float, bits: BitSource) -> Array:
-    return add_gaussian(np.asarray(counts, dtype=np.float64), sigma, bits, grid=_grid(sigma))
-
-
-def _noisy_average(bases: Array, radius: float, size: float, plan: CorePlan, bits: BitSource) -> Subspace:
-    """Release the average projector of the core; two of its blocks are within 2 radius of each other."""
-    c, d, k = bases.shape
-    flat = np.ascontiguousarray(bases.transpose(1, 0, 2)).reshape(d, c * k)
-    average = flat @ flat.T / max(c, 1)
-    movement = 2.0 * math.sqrt(radius * radius + _DISTANCE_SLACK * k) / (size + 1.0)
-    error = 1.01 * k * relative_error(MOST_BLOCKS * k + 2)  # of inner products of c k terms, then divided by c
+def _noisy_average(
+    bases: Array, counts: NDArray[np.int64], radius: float, weight: float, plan: CorePlan, bits: BitSource
+) -> Subspace:
+    """Release the weighted average projector; two blocks with weight are within 2 radius of each other."""
+    core = counts > 0
+    c, d, k = bases[core].shape
+    roots = np.sqrt(counts[core] / max(int(counts.sum()), 1))  # (c,)
+    flat = np.ascontiguousarray((bases[core] * roots[:, None, None]).transpose(1, 0, 2)).reshape(d, c * k)
+    average = flat @ flat.T
+    movement = 2.0 * math.sqrt(radius * radius + _DISTANCE_SLACK * k) * plan.movement(weight)
+    error = 1.01 * k * relative_error(MOST_BLOCKS * k + 6)  # of inner products of c k terms with rounded weights
     bounds = SumBounds(movement / math.sqrt(2.0) * (1.0 + 2.0**-40), error, upper_triangle(d), 1.01)
     level = noise_level(bounds, plan.mu_average)
     return leading_subspace(gaussian_symmetric(average, level, bits), k)

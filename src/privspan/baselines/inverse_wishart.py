@@ -1,8 +1,8 @@
 """The inverse Wishart mechanism (Sheffet 2019): a draw from the posterior of a covariance, private by itself.
 
 M is inverse Wishart with scale A + ψ I; its inverse is the Wishart matrix of independent normal vectors with
-covariance (A + ψ I)^-1, whose divergence between neighbours is that of the Johnson-Lindenstrauss mechanism with the
-two tables exchanged.  So ψ is calibrated as w² there.
+covariance (A + ψ I)^-1, which tell neighbours apart exactly as those of the Johnson-Lindenstrauss mechanism do with
+the two tables exchanged.  So ψ is calibrated as w² there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from privspan._lib import checks
 from privspan.baselines._common import baseline, leading_subspace, open_table, shifted_root, wishart_root
-from privspan.baselines._renyi import covariance_ridge
+from privspan.baselines._loss import covariance_ridge
 from privspan.baselines.johnson_lindenstrauss import public_draws
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike

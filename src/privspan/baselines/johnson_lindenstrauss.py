@@ -1,17 +1,17 @@
-"""The Johnson-Lindenstrauss mechanism (Blocki, Blum, Datta, Sheffet 2012; Sheffet 2019) at its exact divergence.
+"""The Johnson-Lindenstrauss mechanism (Blocki, Blum, Datta, Sheffet 2012; Sheffet 2019) at its exact privacy.
 
 Releasing R A' for a Gaussian R and the table A' with w I below it is releasing independent normal vectors with
-covariance A + w² I.  Their Rényi divergence between neighbours has a closed form; w² is the smallest that it allows,
-about a fifth of the published one.  The vectors are drawn through their Wishart matrix, so that their number
-costs nothing.
+covariance A + w² I.  Their worst neighbours are known, and w² is the smallest whose exact delta is in budget, less
+than a fifth of the published one.  The vectors are drawn through their Wishart matrix, so that their number costs
+nothing.
 """
 
 from __future__ import annotations
 
 from privspan._lib import checks
 from privspan.baselines._common import Table, baseline, leading_subspace, open_table, shifted_root, wishart_root
-from privspan.baselines._renyi import covariance_ridge
-from privspan.privacy import Release, rho_from_budget
+from privspan.baselines._loss import covariance_ridge
+from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 
 _MOST_DRAWS = 2**40
@@ -51,6 +51,5 @@ def johnson_lindenstrauss(
 
 
 def public_draws(table: Table) -> int:
-    """Return 2 rho (n / k)², at least 2 d: at that number the ridge is about n / k, as large as the eigenvalues."""
-    rho = rho_from_budget(table.budget.epsilon, table.budget.delta)
-    return int(min(_MOST_DRAWS, max(2 * table.d, 2.0 * rho * (table.n / table.k) ** 2)))
+    """Return (mu n / k)², at least 2 d: at that number the ridge is about n / k, as large as the eigenvalues."""
+    return int(min(_MOST_DRAWS, max(2 * table.d, (table.budget.mu * table.n / table.k) ** 2)))
