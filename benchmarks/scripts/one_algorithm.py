@@ -18,6 +18,7 @@ import argparse
 import csv
 import resource
 import statistics
+import sys
 import tempfile
 import time
 import warnings
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmark is no part of the package
 
 from benchmarks.suites.accuracy import (
     BASE,

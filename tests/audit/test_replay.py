@@ -17,7 +17,9 @@ from privspan.blocks import rank
 from privspan.exact import exact
 from privspan.privacy import Budget, delta_from_mu, noise, selection
 from privspan.privacy.randomness import open_streams
+from privspan.stable import records as stable_records
 from privspan.stable import release as stable_release
+from privspan.stable import scales as stable_scales
 from privspan.sums import grid, mean
 
 REPLAYS = registered("replayed")
@@ -162,6 +164,12 @@ def coin_at_margin_zero(patch):
     patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
 
 
+def counts_with_little_noise(patch):
+    count = stable_scales.noisy_histogram
+    for module in (stable_scales, stable_records):
+        patch.setattr(module, "noisy_histogram", lambda bins, size, mu, bits: count(bins, size, 1.1 * mu, bits))
+
+
 def small_ridge(patch):
     for name in ("johnson_lindenstrauss", "inverse_wishart"):
         module = sys.modules[f"privspan.baselines.{name}"]
@@ -227,6 +235,9 @@ GAUSSIAN = (
         (louder_vote, "choose_dimension"),
         (steeper_coin, "stable_subspace (budget on the test)"),
         (coin_at_margin_zero, "approximate_subspace (budget on the test)"),
+        (counts_with_little_noise, "stable_subspace (budget on the scales)"),
+        (counts_with_little_noise, "approximate_subspace (budget on the tail)"),
+        (counts_with_little_noise, "boosted_subspace (budget on the tail)"),
         (small_ridge, "johnson_lindenstrauss"),
         (small_ridge, "inverse_wishart"),
         (rotation_and_gap_for_half, "smooth_sensitivity"),

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from folding import adversarial_table, errors_over_charges, folded_rows
+from folding import adversarial_table, errors_over_charges, folded_rows, single_errors_over_charges, single_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
@@ -154,3 +154,44 @@ def test_lengths_come_from_their_own_row_alone():
         other[number] = row
         np.testing.assert_array_equal(np.delete(Rows(other).lengths(), number), np.delete(before, number))
     np.testing.assert_allclose(before, [math.hypot(*row) for row in X.tolist()], rtol=1e-12)
+
+
+# ---- Rows in float32 -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_replacement_moves_products_in_float32_by_no_more_than_is_charged(seed):
+    """Against rational arithmetic on the two rows; with several pieces to a chunk."""
+    assert 1e-6 < single_errors_over_charges(seed) <= 1.0
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([None, 1e-3, 1.0, 1e30]))
+def test_rows_in_float32_times_their_factors_are_no_longer_than_one(seed, d, clip):
+    """Exactly, also those that are scaled with care and rounded to float32 afterwards."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((14, d)) * 10.0 ** rng.integers(-30, 30, (14, 1))).astype(np.float32)
+    X[:6] = np.array([0.0, np.nan, np.inf, 3e38, 1e-45, -3e38])[:, None]
+    for centre in (np.zeros(d), rng.standard_normal(d)):
+        for vector in folded_rows(single_rows(X, centre, clip)):
+            assert sum(entry * entry for entry in vector) <= 1
+
+
+def test_what_float32_cannot_hold_of_a_centre_is_not_lost():
+    """Rows much closer to a centre than that is to zero are off by roundings of themselves, not of the centre."""
+    centre = np.full(300, 1e4 + 1e-4)
+    X = (centre + np.random.default_rng(0).standard_normal((50, 300))).astype(np.float32)
+    exact = np.linalg.norm(X.astype(np.float64) - centre, axis=1)
+    np.testing.assert_allclose(single_rows(X, centre).lengths(), exact, rtol=1e-7)
+
+
+def test_inner_products_in_float32_come_from_their_own_row_alone():
+    """To the last bit, for the BLAS that is installed: what a replacement is charged for relies on it."""
+    rng = np.random.default_rng(0)
+    for rows, d, b in ((128, 1000, 18), (128, 300, 47), (37, 2048, 8), (16, 257, 1)):
+        piece, block = (rng.standard_normal(shape, dtype=np.float32) for shape in ((rows, d), (d, b)))
+        before = piece @ block
+        for number in (0, rows // 2, rows - 1):
+            other = piece.copy()
+            other[number] = 1e9
+            np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))

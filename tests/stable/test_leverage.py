@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stable_attacks import break_lapack, failing, hidden_rows
 
 from privspan.stable import certificate as leverage_certificate
-from privspan.stable import leverage
+from privspan.stable import inverse, leverage
 from privspan.stable.balls import ball_top_space
 from privspan.stable.certificate import LeveragePlan, certified_margin, kth_eigenvalue, leverage_levels
 from privspan.stable.leverage import (
@@ -98,19 +98,37 @@ def test_the_split_adds_up_to_rounding_of_the_small_part() -> None:
 def test_mirroring_copies_what_is_below_the_diagonal(size: int) -> None:
     matrix = np.random.default_rng(size).normal(size=(size, size))
     expected = np.tril(matrix) + np.tril(matrix, -1).T
-    leverage._mirror(matrix)
+    inverse.mirror(matrix)
     assert (matrix == expected).all()
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.9])
+def test_eigenvalues_do_not_depend_on_how_long_the_deflated_columns_are(scale: float) -> None:
+    """With short columns much of the top is left in T, and what is projected out counts."""
+    gram = exact_gram([some_rows(np.random.default_rng(7), 60, 8, 2, 1e-2)], 60)
+    values, vectors = np.linalg.eigh(gram)
+    plan = LeveragePlan(20, 5, 3, 5.0, 0.004, 0.01, 3)
+    found = leverage_certificate._compressed(gram, scale * vectors[:, -2:] * np.sqrt(values[-2:]), plan)
+    assert found is not None
+    assert abs(found.signal - values[-2]) <= 1e-6
+    assert abs(found.tail - values[-3]) <= leverage_certificate.TAIL_TOLERANCE * plan.ridge
+
+
+def bases_of(gram: Array, width: int, ridge: float, rank: int) -> dict[type, leverage._Base]:
+    """The bases of all items, by the way in which their tails are inverted."""
+    found = leverage._certified_bases(gram, np.arange(len(gram) // width), width, ridge, rank)
+    return {type(base.tail): base for base in found}
+
+
+@pytest.mark.parametrize("way", [inverse.CholeskyInverse, inverse.SeriesInverse])
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_leverages_and_their_error_bound_against_rationals(width: int, ridge: float) -> None:
+def test_leverages_and_their_error_bound_against_rationals(width: int, ridge: float, way: type) -> None:
     rng = np.random.default_rng(width)
-    rows = some_rows(rng, 8, 5, 2, 1e-3) if width == 1 else some_bases(rng, 6, 5, 2, 1e-3)
+    tail = 1e-3 if way is inverse.CholeskyInverse else 0.02 * np.sqrt(ridge)
+    rows = some_rows(rng, 8, 5, 2, tail) if width == 1 else some_bases(rng, 6, 5, 2, tail)
     items = [oracle.rational(rows[i : i + width]) for i in range(0, len(rows), width)]
-    gram = exact_gram([rows], len(rows))
-    base = leverage._certified_base(gram, np.arange(len(items)), width, ridge, 2)
-    assert base is not None
+    base = bases_of(exact_gram([rows], len(rows)), width, ridge, 2)[way]
     for deleted in ([], [0], [1, 4]):
         keep = ~np.isin(np.arange(len(items)), deleted)
         values, bound = leverage._leverages(base, keep)
@@ -454,6 +472,6 @@ def test_ball_arithmetic_takes_over_when_no_float_bound_is_small_enough(width, m
     fast = kept_at_every_level()
     assert any(not all(kept) for _, kept in fast)
     asked = []
-    monkeypatch.setattr(leverage, "_certified_base", lambda *_: asked.append(1))
+    monkeypatch.setattr(leverage, "_certified_bases", lambda *_: asked.append(1) or [])
     assert kept_at_every_level() == fast
     assert asked

@@ -30,17 +30,17 @@ from privspan.sums.mean import less_mean
 MU = mu_from_budget(1.0, DELTA)
 
 
-def table(n=3000, d=6, offset=3.0, seed=0, uneven=0.0):
+def table(n=3000, d=6, offset=3.0, seed=0, uneven=0.0, kind=np.float64):
     """Normal rows with an offset, some longer than others if they are to be uneven."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d)) * np.linspace(3.0, 0.5, d)
-    return rows * np.exp(uneven * rng.standard_normal((n, 1))) + offset
+    return (rows * np.exp(uneven * rng.standard_normal((n, 1))) + offset).astype(kind)
 
 
-def adversaries(d, far):
+def adversaries(d, far, huge=1e300):
     """Rows that somebody might have: none at all, tiny, huge, broken, opposite."""
     axis = np.eye(d)[0]
-    rows = {"zero": np.zeros(d), "tiny": np.full(d, 1e-200), "huge": np.full(d, 1e300), "far": far * axis}
+    rows = {"zero": np.zeros(d), "tiny": np.full(d, 1e-200), "huge": np.full(d, huge), "far": far * axis}
     return {**rows, "opposite": -far * axis, "nan": np.full(d, np.nan), "infinite": np.full(d, np.inf)}
 
 
@@ -56,6 +56,7 @@ COURSES = {
     "one look, wide": ("one look", {}, {"n": 1600, "d": 300}),
     "one look, lengths alike": ("one look", {"k": 40}, {"n": 3300, "d": 300}),
     "two looks, wide": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5}),
+    "two looks, wide, float32": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5, "kind": np.float32}),
     "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
     "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
     "public centre, little data": ("one look", {"center": np.full(6, 2.5)}, {"n": 150}),
@@ -68,7 +69,7 @@ def test_no_replacement_costs_more_than_mu_along_any_course(name):
     X, run = table(**shape), partial(fitted, **options)
     assert run(X).course == course
     budget = mu_from_budget(options.get("epsilon", 1.0), DELTA) ** 2
-    rows = adversaries(X.shape[1], 1e3 + 2 * shape.get("offset", 3.0))
+    rows = adversaries(X.shape[1], 1e3 + 2 * shape.get("offset", 3.0), 1e30 if X.dtype == np.float32 else 1e300)
     costs = []
     pairs = (("far", "opposite"), ("nan", "huge"), ("zero", "far"), ("tiny", "infinite"))
     for first, second in pairs[: 2 if X.shape[1] > 200 else 4]:
@@ -473,6 +474,17 @@ def test_dask_gives_the_bits_of_partitions_here(options):
     assert np.array_equal(numbers(here), numbers(there), equal_nan=True)
 
 
+def test_a_table_of_float32_gives_what_it_gives_in_float64():
+    """But for a hundredth of noise and for rounding; sources, Dask and persons are tested as they are, in float64."""
+    X = table(n=4000, d=300, offset=30.0, uneven=0.5, kind=np.float32)
+    X[:, :2] *= [12.0, 9.0]
+    narrow, wide = (fitted(rows, epsilon=4.0) for rows in (X, X.astype(np.float64)))
+    assert narrow.course == wide.course == "two looks"
+    np.testing.assert_allclose(narrow.mean, wide.mean, atol=3.0 * wide.mean_std)
+    assert narrow.mean_std == pytest.approx(wide.mean_std, rel=0.03)
+    assert np.linalg.svd(narrow.basis.T @ wide.basis)[1].min() > 0.99
+
+
 def test_units_are_the_same_wherever_the_rows_are(tmp_path):
     units = np.array([1e-3, 1.0, 10.0, 0.5, 1e6, 2.0])
     X = table(n=3000) * units
@@ -511,3 +523,56 @@ def test_rounds_have_a_public_cap(monkeypatch):
 def test_courses_are_documented():
     for course in ("pairs", "one look", "two looks"):
         assert course in everyday.__doc__
+
+
+def _large(monkeypatch):
+    """Return a table that is searched by a public draw, and the rows of that draw."""
+    monkeypatch.setattr(everyday, "_FEW_ROWS", 1_000)
+    monkeypatch.setattr(everyday, "_FEW", 0.0)
+    X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
+    drawn = np.sort(open_streams(0).public.choice(6_000, 1_000, replace=False, shuffle=False))
+    return X, drawn
+
+
+def test_a_large_table_is_searched_by_a_public_draw_at_no_loss(monkeypatch):
+    X, drawn = _large(monkeypatch)
+    seen = []
+    monkeypatch.setattr(
+        everyday, "found_centre", lambda few, *rest: seen.append(few) or centre.found_centre(few, *rest)
+    )
+    look = fitted(X)
+    assert np.array_equal(seen[0], X[drawn])
+    assert look.passes == 2  # the lengths of all rows, and the looks
+    assert look.course == "two looks"
+    assert np.abs(look.mean - X.mean(axis=0)).max() < 5.0 * look.mean_std
+    assert np.abs(look.basis[:2, :2]).max(axis=0).min() > 0.98
+
+
+@pytest.mark.parametrize("among", [True, False])
+@pytest.mark.parametrize("row", [np.zeros(6), np.full(6, 1e300), np.full(6, np.nan), -40.0 * np.eye(6)[2]])
+def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(monkeypatch, among, row):
+    X, drawn = _large(monkeypatch)
+    neighbour = X.copy()
+    neighbour[drawn[7] if among else np.setdiff1d(np.arange(6_000), drawn)[7]] = row
+    spent, same = replayed(X, neighbour)
+    assert same
+    assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_a_draw_that_depends_on_a_row_is_found_out(monkeypatch):
+    X, _ = _large(monkeypatch)
+    monkeypatch.setattr(
+        everyday._Course, "_drawn", lambda course: course._source[int(course._source[-1, 0] > 0) :: 6]
+    )
+    neighbour = X.copy()
+    neighbour[-1] = -40.0
+    X[-1] = 40.0
+    spent, _ = replayed(X, neighbour)
+    assert spent > 2.0 * MU**2
+
+
+def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
+    rng = np.random.default_rng(0)
+    for few in (rng.standard_normal((65_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
+        course = everyday._Course(as_rows_input(few), 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
+        assert course._drawn() is course._source

@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from privspan.rows.arrays import as_source
+from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
@@ -68,3 +70,35 @@ def errors_over_charges(seed, n=24, d=4, b=2):
             off = distance(chunk, exact)
             worst = max(worst, off / charge if charge else np.inf if off else 0.0)
     return worst
+
+
+def single_rows(X, centre, clip=None):
+    """Return the rows of a float32 table about a centre, made in float32."""
+    return Rows(SingleShiftedRows(as_source(X), centre), clip=clip)
+
+
+def single_errors_over_charges(seed, n=200, d=5, b=3):
+    """Return by how much more than the real rows do a replacement moves a look in float32, over what is charged.
+
+    Other rows are as they were to the last bit, and so are their inner products: the charge relies on it.
+    """
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, d)) + 30.0).astype(np.float32)
+    other, number = X.copy(), int(rng.integers(n))
+    other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
+    centre, f, a = rng.standard_normal(d) + 30.0, rng.random(n), 13.0 / 64.0
+    block = np.linalg.qr(rng.standard_normal((d + 1, b)))[0]
+    columns = np.array([[Fraction(float(entry)) for entry in column] for column in block.T]).T
+    changes, moments = [], []
+    for table in (X, other):
+        rows = single_rows(table, centre)
+        source = AugmentedGram(rows, [f])
+        (chunk,) = source.products(block)
+        own = [Fraction(float(f[number])) * entry for entry in folded_rows(rows)[number]]
+        changes.append(chunk)
+        moments.append(np.array(exact_moment([[*own, Fraction(a)]])) @ columns)
+    computed = np.array([[Fraction(float(value)) for value in row] for row in changes[0]]) - np.array(
+        [[Fraction(float(value)) for value in row] for row in changes[1]]
+    )
+    off = float(((computed - (moments[0] - moments[1])) ** 2).sum()) ** 0.5
+    return off / (2.0 * source.chunk_error(b))

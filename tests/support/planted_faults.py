@@ -1149,6 +1149,16 @@ def free_rounding(patch):
     patch.setattr(looks.AugmentedGram, "chunk_error", lambda self, columns: 0.0)
 
 
+def single_rounding_refuted() -> bool:
+    """Replace a row of a look in float32 and compare with what the real rows change."""
+    return max(folding.single_errors_over_charges(seed) for seed in range(3)) > 1.0
+
+
+@fault("products in float32 charged as if in float64", single_rounding_refuted)
+def free_single_rounding(patch):
+    patch.setattr(looks, "SINGLE_ROUNDOFF", 2.0**-53)
+
+
 @fault("length counts about an unreleased centre", everyday_refuted)
 def lengths_about_the_mean(patch):
     about = centre.rows_about

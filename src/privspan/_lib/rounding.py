@@ -18,14 +18,18 @@ UNIT_ROUNDOFF = 2.0**-53
 _SMALLEST = 1e-300  # where a search for a small number begins
 
 
-def relative_error(operations: float) -> float:
+SINGLE_ROUNDOFF = 2.0**-24
+"""The same of float32."""
+
+
+def relative_error(operations: float, roundoff: float = UNIT_ROUNDOFF) -> float:
     """Return gamma_m = m u / (1 - m u), rounded up: the relative error of m float64 operations in any order.
 
-    Higham, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.
+    Higham, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.  Another roundoff u is for another type.
     """
-    rounded = operations * UNIT_ROUNDOFF
+    rounded = operations * roundoff
     if rounded >= 0.5:
-        raise ValueError("`operations` must be below 2**52.")
+        raise ValueError("`operations` must be below half of what makes an error of 1: 2**52 in float64.")
     return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 

@@ -115,6 +115,9 @@ register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, _chosen, kind="replaye
 _EDGE: dict[str, Any] = {"delta": _LARGE, **EDGE}
 _BLOCKS: dict[str, Any] = {"block_size": 1, **_EDGE}
 _ON_TEST: dict[str, Any] = {"split": {"test": 8.0}}
+_LITTLE = {"test": 0.01, "noise": 0.01, "delta_test": 1e-3}
+_ON_SCALES: dict[str, Any] = {"split": {"scale": 0.48, "tail": 0.48, "long": 0.001, "signal": 0.02, **_LITTLE}}
+_ON_TAIL: dict[str, Any] = {"split": {"tail": 0.98, **_LITTLE}}  # the one scale that blocks release
 _COIN = "a coin tells less than the Gaussian step that the proof counts it as"
 _NOISE = (
     f"the noise of the basis is for the worst table that the test lets pass, and hardly moves on this one; {_COIN}"
@@ -123,7 +126,9 @@ _AXIS = {"row on the axis, row on the ramp": ramp_pair()}
 _LONG = {"long row, row on the ramp": ramp_pair(0.5, 8.0)}
 _replay("stable_subspace", stable_subspace, _LONG, 1, reason=_NOISE, **_EDGE)
 _replay("stable_subspace (budget on the test)", stable_subspace, _LONG, 1, reason=_COIN, split=ON_TEST, **_EDGE)
+_replay("stable_subspace (budget on the scales)", stable_subspace, _LONG, 1, **_EDGE, **_ON_SCALES)
 _replay("approximate_subspace (stable)", approximate_subspace, _AXIS, 1, reason=_NOISE, **_BLOCKS)
+_replay("approximate_subspace (budget on the tail)", approximate_subspace, _AXIS, 1, **_BLOCKS, **_ON_TAIL)
 _replay(
     "approximate_subspace (budget on the test)", approximate_subspace, _AXIS, 1, reason=_COIN, **_BLOCKS, **_ON_TEST
 )
@@ -131,6 +136,7 @@ _PARTS = {"row on the axis, row on the ramp": ramp_pair(copies=3)}
 _BOOST: dict[str, Any] = {"alpha": 0.9, "beta": 0.3, **_BLOCKS}
 _DEALT = f"in some public orders of the rows the record's part has no margin to lose; {_COIN}"
 _replay("boosted_subspace", boosted_subspace, _PARTS, 1, reason=_DEALT, **_BOOST)
+_replay("boosted_subspace (budget on the tail)", boosted_subspace, _PARTS, 1, **_BOOST, **_ON_TAIL)
 _replay("boosted_subspace (budget on the test)", boosted_subspace, _PARTS, 1, reason=_DEALT, **_BOOST, **_ON_TEST)
 _replay(
     "approximate_subspace (histogram)",

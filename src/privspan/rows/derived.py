@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
+
+_LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
 class Derived(RowSource):
@@ -54,6 +57,30 @@ class ShiftedRows(Derived):
 
     def _made(self, rows: NDArray[Any]) -> Any:
         return less(rows, self._shift)
+
+
+class SingleShiftedRows(Derived):
+    """Every row of a dense float32 source less one vector, in float32.
+
+    The vector is taken away in two parts, so that what float32 cannot hold of it is not lost on rows close to it.
+
+    Parameters
+    ----------
+    source : RowSource
+    shift : (d,) array
+        Within the range of float32.
+    """
+
+    def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
+        super().__init__(source)
+        self._first = shift.astype(np.float32)
+        self._second = (shift - self._first).astype(np.float32)
+
+    def _made(self, rows: NDArray[Any]) -> Any:
+        with np.errstate(all="ignore"):
+            made = np.subtract(rows, self._first, order="C")
+            made -= self._second
+        return made
 
 
 class RowsWithConstant(Derived):
@@ -173,15 +200,21 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
+    shape, together = rows.shape, math.gcd(len(rows), max(1, _LONG_ROW // rows.shape[1]))
+    if out is None and together > 1 and np.ndim(subtrahend) == 1 and rows.flags.c_contiguous:
+        rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
     with np.errstate(all="ignore"):
-        return np.asarray(np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe"))
+        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe")
+    return np.asarray(made.reshape(shape))
 
 
 def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
     """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
     made = np.empty((rows.shape[0], rows.shape[1] + 1))
     less(rows, subtrahend, out=made[:, :-1])
-    made[:, -1] = np.where(np.isfinite(made[:, :-1]).any(axis=1), constant, np.nan)
+    made[:, -1] = constant
+    doubtful = np.flatnonzero(~np.isfinite(made[:, 0]))  # all others have a number
+    made[doubtful[~np.isfinite(made[doubtful, :-1]).any(axis=1)], -1] = np.nan
     return made
 
 

@@ -91,6 +91,8 @@ def filled(rows: Any, centre: Array) -> Any:
 def gap_counts(rows: Any) -> Array:
     """Count the gaps of every column; (d,)."""
     if not sparse.issparse(rows):
+        if np.isfinite(rows.sum()):  # which it is not as soon as one cell is not
+            return np.zeros(rows.shape[1])
         return np.asarray((~np.isfinite(rows)).sum(axis=0), dtype=np.float64)
     whole = summed_rows(rows)
     gaps = whole.indices[~np.isfinite(whole.data)]

@@ -24,6 +24,9 @@ Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
+SAFE_SINGLE = 2.0**80
+"""The same for rows of float32: products with them neither overflow nor lose digits in that type."""
+
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
@@ -90,16 +93,23 @@ def squared_lengths_of(rows: Piece) -> Array:
     return np.asarray(squares, dtype=np.float64)
 
 
-def row_scales(squares: Array, d: int, clip: float | None) -> tuple[Array, NDArray[np.bool_]]:
+def row_scales(
+    squares: Array, d: int, clip: float | None, safe: float = _SAFE_SQUARE
+) -> tuple[Array, NDArray[np.bool_]]:
     """Return the factor of each row from its computed squared length, and which rows need more care."""
-    delicate = delicate_lengths(squares)
-    lengths = np.sqrt(np.where(delicate, 1.0, squares)) * _inflation(d)
-    return 1.0 / (lengths if clip is None else np.maximum(lengths, clip * _inflation(d))), delicate
+    delicate = delicate_lengths(squares, safe)
+    lengths = np.sqrt(np.where(delicate, 1.0, squares) if delicate.any() else squares)
+    lengths *= _inflation(d)
+    if clip is not None:
+        np.maximum(lengths, clip * _inflation(d), out=lengths)
+    return np.divide(1.0, lengths, out=lengths), delicate
 
 
-def delicate_lengths(squares: Array) -> NDArray[np.bool_]:
+def delicate_lengths(squares: Array, safe: float = _SAFE_SQUARE) -> NDArray[np.bool_]:
     """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
-    return ~((squares >= 1.0 / _SAFE_SQUARE) & (squares <= _SAFE_SQUARE))
+    if len(squares) and squares.min() >= 1.0 / safe and squares.max() <= safe:  # not with a NaN
+        return np.zeros(len(squares), dtype=bool)
+    return ~((squares >= 1.0 / safe) & (squares <= safe))
 
 
 def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:

@@ -34,8 +34,10 @@ from privspan._lib.entry import rows_known
 from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows
+from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import (
+    SAFE_SINGLE,
     Factors,
     Piece,
     delicate_lengths,
@@ -55,11 +57,15 @@ Finish: TypeAlias = Callable[[Array], Any]
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
+SINGLE_PIECE_ROWS = 128
+"""Rows per piece where float32 adds them up, so that what it may be off by stays small."""
+
 _PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
 _LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
 _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _LONG_ROW = 4096  # columns
+_ROUNDED_UNIT = 1.0 - 2.0**-23  # of the rows that are scaled with care, and then rounded to float32
 _LONGEST_SPARSE = 2.0**64
 
 
@@ -135,6 +141,11 @@ class Rows:
     grain : int, default=1
         So many consecutive rows belong together: no border of a piece or a chunk is between them.
 
+    Attributes
+    ----------
+    single : bool
+        Whether `map_folded` may hand out rows of float32, at most `SINGLE_PIECE_ROWS` at a time: by declared types.
+
     Examples
     --------
     >>> import numpy as np
@@ -150,8 +161,10 @@ class Rows:
         self._clip = clip
         self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+        self.single = isinstance(X, SingleShiftedRows)
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
-        self._piece_rows = whole_persons(CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]), grain)
+        most = SINGLE_PIECE_ROWS if self.single else CHUNK_ROWS
+        self._piece_rows = whole_persons(most if is_sparse(X) else min(most, piece_rows(self.shape[1])), grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._few = stored <= _KEPT_BYTES
@@ -187,7 +200,9 @@ class Rows:
         def scaled(rows: NDArray[Any]) -> tuple[Array, Factors]:
             return scaled_dense(rows, self._clip, known)
 
-        piece, self._factors[index] = self._lent(numbers, scaled)
+        piece, found = self._lent(numbers, scaled)
+        if not self.single:  # whose factors are for rows within the range of float32
+            self._factors[index] = found
         return piece
 
     def _lent(self, numbers: slice, function: Callable[[NDArray[Any]], Any]) -> Any:
@@ -237,7 +252,8 @@ class Rows:
         """Yield one sum per chunk, as `map_chunks` does, without scaling the rows.
 
         The function takes rows (rows, d) and one factor for each (rows,): row i of what it sums over is the *real*
-        vector factors[i] times row i, no longer than 1.  It must neither change nor keep the rows.
+        vector factors[i] times row i, no longer than 1.  It must neither change nor keep the rows.  They are float32
+        where the rows are `single`.
         """
 
         def part(index: int, numbers: slice) -> Array:
@@ -276,23 +292,26 @@ class Rows:
 
         def lent(stored: NDArray[Any]) -> Any:
             with np.errstate(all="ignore"):
-                rows = np.ascontiguousarray(stored, dtype=np.float64)
+                rows = stored if self.single else np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
                 if factors is None:
-                    factors = self._factors[index] = row_scales(self._measure(index, rows), self.shape[1], self._clip)
+                    safe = {"safe": SAFE_SINGLE} if self.single else {}
+                    factors = row_scales(self._measure(index, rows), self.shape[1], self._clip, **safe)
+                    self._factors[index] = factors
                 scales, delicate = factors
                 if delicate.any():
-                    rows, scales = rows.copy(), np.where(delicate, 1.0, scales)
+                    rows, scales = rows.copy(), np.where(delicate, _ROUNDED_UNIT if self.single else 1.0, scales)
                     redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
             return use(rows, scales)
 
         return self._lent(numbers, lent)
 
-    def _measure(self, index: int, rows: Array) -> Array:
+    def _measure(self, index: int, rows: NDArray[Any]) -> Array:
         """Return the computed squared lengths of dense rows as they are, which `clipped` shares."""
         found = self._measured.get(index)
         if found is None:
-            found = self._measured[index] = squared_lengths_of(rows)
+            found = squared_lengths_of(np.ascontiguousarray(rows, dtype=np.float64))
+            self._measured[index] = found
         return found
 
     def clipped(self, clip: float) -> Rows:
@@ -320,7 +339,7 @@ class Rows:
         if sparse.issparse(stored):
             return np.asarray(np.sqrt(squared_lengths_of(scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
         with np.errstate(all="ignore"):
-            squares = self._measure(index, np.ascontiguousarray(stored, dtype=np.float64))
+            squares = self._measure(index, stored)
             delicate = delicate_lengths(squares)
             lengths = np.sqrt(squares)
             if delicate.any():

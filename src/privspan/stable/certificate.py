@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh, lapack
-from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.linalg import blas, eigh, lapack
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from privspan._lib.rounding import relative_error as gamma
 from privspan.stable.balls import ball_top_space
+from privspan.stable.inverse import SLAB
 from privspan.stable.leverage import Array, LeverageFilter, gram_of, split_gram, top_factor
 
 TAIL_TOLERANCE = 1e-4
@@ -35,6 +36,7 @@ LEAST_GAP = 1.0
 _SIGNAL_TOLERANCE = 1e-6
 _CORE_SHIFT = 1e-7  # more than rounding can take off an eigenvalue of K
 _BISECTIONS = 100
+_VECTOR_PRECISIONS = (1e-3, 1e-6)  # relative residuals of eigenvectors, whose squares count
 _DENSE_SIZE = 600  # below, all eigenvalues cost no more than a few
 
 
@@ -141,7 +143,9 @@ def kth_eigenvalue(gram: Array, k: int) -> float:
     not small, from the signs of pivots of a tridiagonal form.
     """
     factor = top_factor(gram, k)
-    if np.linalg.norm(gram - factor @ factor.T) < EIGENVALUE_TOLERANCE / 2:  # rounding is far below
+    slabs = (slice(start, start + SLAB) for start in range(0, len(gram), SLAB))
+    rest = np.hypot.reduce([float(np.linalg.norm(gram[rows] - factor[rows] @ factor.T)) for rows in slabs])
+    if rest < EIGENVALUE_TOLERANCE / 2:  # rounding is far below
         return -_largest_eigenvalue(-(factor.T @ factor), EIGENVALUE_TOLERANCE / 8)
     _, diagonal, off, _, _ = lapack.dsytrd(gram, lower=1, lwork=32 * len(gram))
     low, high = 0.0, float(np.trace(gram))
@@ -218,10 +222,8 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> _Spectrum | No
     core = basis.T @ factor @ factor.T @ basis + inner
     signal = -_largest_eigenvalue(-(core + core.T) / 2, _SIGNAL_TOLERANCE / 8)
     coupling = float(np.linalg.norm(pushed - basis @ inner))
-    tail -= basis @ pushed.T
-    tail -= pushed @ basis.T
-    tail += basis @ inner @ basis.T
-    tail = (tail + tail.T) / 2
+    halved = pushed - basis @ inner / 2  # P T P = T - basis halvedᵀ - halved basisᵀ
+    tail = blas.dsyr2k(-1.0, basis, halved, 1.0, tail.T, lower=1, overwrite_c=1)  # symmetric; only its lower half
     tolerance = TAIL_TOLERANCE * plan.ridge
     largest = _largest_eigenvalue(tail, tolerance / 4)
     gap = signal - (largest + tolerance)
@@ -236,13 +238,15 @@ def _compressed(own: Array, factor: Array, plan: LeveragePlan) -> _Spectrum | No
 def _largest_eigenvalue(matrix: Array, tolerance: float) -> float:
     """Largest eigenvalue, at most `tolerance` off: a Rayleigh quotient from below, checked from above by Cholesky.
 
-    Should the check fail, bisection by Cholesky factorisations, each of which exists or not, settles it.
+    Of the matrix only the lower half is read. Should the check fail, for a rough eigenvector and for a good one,
+    bisection by Cholesky factorisations, each of which exists or not, settles it.
     """
-    vector = _leading_vector(matrix)
-    value = float(vector @ (matrix @ vector) / (vector @ vector))
-    if _is_bound(matrix, value + tolerance):
-        return value
-    low, high = float(matrix.diagonal().max()), 1.01 * float(np.linalg.norm(matrix)) + tolerance
+    for precision in _VECTOR_PRECISIONS:
+        vector = _leading_vector(matrix, precision)
+        value = float(vector @ blas.dsymv(1.0, matrix, vector, lower=1) / (vector @ vector))
+        if _is_bound(matrix, value + tolerance):
+            return value
+    low, high = float(matrix.diagonal().max()), 1.5 * float(np.linalg.norm(np.tril(matrix))) + tolerance
     for _ in range(_BISECTIONS):
         if high - low <= tolerance:
             break
@@ -251,14 +255,15 @@ def _largest_eigenvalue(matrix: Array, tolerance: float) -> float:
     return high
 
 
-def _leading_vector(matrix: Array) -> Array:
+def _leading_vector(matrix: Array, precision: float) -> Array:
     """Guess the eigenvector of the largest eigenvalue."""
     size = len(matrix)
     start = np.random.default_rng(1).standard_normal(size)
+    product = LinearOperator((size, size), lambda x: blas.dsymv(1.0, matrix, x.ravel(), lower=1), dtype=np.float64)
     try:
         if size <= _DENSE_SIZE:
             return np.asarray(np.linalg.eigh(matrix)[1][:, -1])
-        found = np.asarray(eigsh(matrix, k=1, which="LA", v0=start, tol=1e-6)[1][:, 0])
+        found = np.asarray(eigsh(product, k=1, which="LA", v0=start, tol=precision)[1][:, 0])
     except (ArpackError, np.linalg.LinAlgError):
         return start
     return found if np.isfinite(found).all() and found.any() else start
@@ -266,9 +271,9 @@ def _leading_vector(matrix: Array) -> Array:
 
 def _is_bound(matrix: Array, bound: float) -> bool:
     """Whether ``bound I - matrix`` has a Cholesky factor: if and only if no eigenvalue is above, but for rounding."""
-    shifted = -matrix
-    shifted.flat[:: len(matrix) + 1] += bound
-    return bool(lapack.dpotrf(shifted, lower=1, overwrite_a=1)[1] == 0)
+    shifted = np.negative(matrix, order="F")
+    shifted[np.diag_indices(len(matrix))] += bound
+    return bool(lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)[1] == 0)
 
 
 def certified_margin(gram: Array, width: int, k: int, levels: NDArray[np.int64], plan: LeveragePlan) -> int:

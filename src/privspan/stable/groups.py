@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from privspan.privacy import Budget, Part
 from privspan.privacy.randomness import Streams
-from privspan.stable.leverage import GRID, block_norms, combination, diagonal_blocks, exact_gram
+from privspan.stable.inverse import diagonal_blocks
+from privspan.stable.leverage import GRID, block_norms, combination, exact_gram
 from privspan.stable.plan import GROUP_STRENGTH, GROUPS, certified_plan, group_shares
 from privspan.stable.release import certified_release
 from privspan.stable.scales import each_alone, released_tail

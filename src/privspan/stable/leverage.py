@@ -13,17 +13,17 @@ is private; the algorithms that read it are. Proofs: ``docs/explanation/stable-l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan._lib.rounding import relative_error as gamma
 from privspan.stable.balls import ball_leverage_blocks
+from privspan.stable.inverse import SLAB, CholeskyInverse, SeriesInverse, TailInverse
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,8 +36,6 @@ _DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k befor
 _EXTRA_GUESSES = 8
 _POWER_STEPS = 4
 _SQUARINGS = 45
-_MIRRORED = 256
-_SLAB = 64  # rows of a large matrix that are gone over several times
 _NORM_ERROR = 2.0**-40  # of `block_norms`, relative
 _SMALLEST_CORE = 1e-3  # eigenvalue of Woodbury's unit-free core; with a smaller one the bound would be of no use
 
@@ -91,8 +89,8 @@ def split_gram(gram: Array, factor: Array) -> tuple[Array, Array]:
         (np.hstack([fine, finest, finest]), np.hstack([finest, fine, finest])),
     )
     tail = gram.copy()
-    for start in range(0, len(tail), _SLAB):  # a slab stays in the processor's cache
-        rows = slice(start, start + _SLAB)
+    for start in range(0, len(tail), SLAB):  # a slab stays in the processor's cache
+        rows = slice(start, start + SLAB)
         for left, right in pairs:
             tail[rows] -= left[rows] @ right.T
     return coarse + fine + finest, tail
@@ -118,16 +116,13 @@ def block_norms(blocks: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Base:
-    """A certified inverse of the tail of a set of items, from which smaller sets are reached by deletion."""
+    """The tail of a set of items and its certified inverse, from which smaller sets are reached by deletion."""
 
     items: NDArray[np.intp]  # which items, ascending
     factor: Array  # (N, r), F
-    inverse: Array  # (N, N), symmetric, close to λ (T + λI)⁻¹
+    tail: TailInverse
     ridge: float
     width: int
-    model_error: float  # of a leverage, from `inverse` being approximate
-    norm: float  # at least ‖inverse‖
-    condition: float  # at least ‖inverse‖ ‖inverse⁻¹‖
 
 
 def gram_of(items: NDArray[np.intp], gram: Array, width: int) -> Array:
@@ -136,69 +131,34 @@ def gram_of(items: NDArray[np.intp], gram: Array, width: int) -> Array:
     return np.asarray(gram[np.ix_(rows, rows)])
 
 
-def _certified_base(gram: Array, items: NDArray[np.intp], width: int, ridge: float, rank: int) -> _Base | None:
-    """Invert the tail of the given items and bound the error from the residual; None if it is not small."""
+def _certified_bases(gram: Array, items: NDArray[np.intp], width: int, ridge: float, rank: int) -> Iterator[_Base]:
+    """Split off the top of the Gram matrix of the given items and invert the rest: the fast way, then the sure one.
+
+    A way that could not bound its error is left out.
+    """
     own = gram_of(items, gram, width)
-    size = len(own)
-    factor, shifted = split_gram(own, top_factor(own, min(rank, size)))
+    factor, tail = split_gram(own, top_factor(own, min(rank, len(own))))
     del own  # matrices this large are let go as soon as they have done their part
-    shifted.ravel()[:: size + 1] += ridge  # T + λI, (N, N)
-    lower, failed = lapack.dpotrf(shifted, lower=1)
-    if failed:
-        return None
-    inverse, failed = lapack.dpotri(lower, lower=1, overwrite_c=1)
-    del lower
-    if failed or not np.isfinite(inverse).all():
-        return None
-    _mirror(inverse)
-    inverse *= ridge
-    residual = shifted @ inverse
-    residual.ravel()[:: size + 1] -= ridge
-    rowsum, norm = (1.01 * float(linalg.norm(matrix, 1, check_finite=False)) for matrix in (shifted, inverse))
-    defect = (1.01 * float(np.linalg.norm(residual)) + gamma(size + 2) * rowsum * norm) / ridge
-    if not defect < 0.5:
-        return None
-    moved = (defect / (1 - defect) + 4.4 * UNIT_ROUNDOFF) * rowsum  # at least ‖λ inverse⁻¹ − (K − F Fᵀ + λI)‖
-    indefinite = size * gamma(size + 1) * 1.01 * float(shifted.diagonal().max())
-    if not 2 * (moved + indefinite) < ridge * min(1.0, 1 / norm):
-        return None
-    condition = norm * rowsum / (ridge * (1 - defect))
-    return _Base(items, factor, inverse, ridge, width, moved / (ridge - moved), norm, condition)
-
-
-def _mirror(matrix: Array) -> None:
-    """Copy what is below the diagonal above it, a block at a time, which is faster than a row at a time."""
-    for start in range(0, len(matrix), _MIRRORED):
-        rows = slice(start, start + _MIRRORED)
-        square = np.tril(matrix[rows, rows], -1)
-        matrix[rows, rows] = square + square.T + np.diag(matrix[rows, rows].diagonal())
-        matrix[rows, start + _MIRRORED :] = matrix[start + _MIRRORED :, rows].T
+    ways: tuple[type[SeriesInverse | CholeskyInverse], ...] = (SeriesInverse, CholeskyInverse)
+    for way in ways:
+        inverse = way.of(tail, ridge, width)
+        if inverse is not None:
+            yield _Base(items, factor, inverse, ridge, width)
 
 
 def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
     """Leverages of the kept items within the kept set, and a bound on the error of each.
 
-    Deletion is a Schur complement of the inverse; the deflated columns F come back by Woodbury's identity.
+    The inverse of the tail is known for every kept set; the deflated columns F come back by Woodbury's identity.
     """
-    width, size, ridge = base.width, len(base.inverse), base.ridge
+    width, ridge, norm = base.width, base.ridge, base.tail.norm
     nothing = np.ones(len(keep)), np.inf  # known of any leverage: the caller starts afresh
     row_kept = np.repeat(keep, width)
-    gone = np.flatnonzero(~row_kept)
     factor = base.factor * row_kept[:, None]  # (N, r), deleted rows are zero
-    pulled = base.inverse @ factor
-    blocks = diagonal_blocks(base.inverse, width)  # (t, w, w)
-    reach = reach_max = 0.0
-    if len(gone):
-        columns = base.inverse[:, gone]
-        lower, failed = lapack.dpotrf(columns[gone], lower=1, clean=1)
-        if failed:
-            return nothing
-        towards = solve_triangular(lower, columns.T, lower=True, check_finite=False) * row_kept  # (m, N)
-        pulled -= towards.T @ (towards @ factor)
-        per_item = towards.reshape(len(gone), -1, width)
-        blocks = blocks - np.einsum("mta,mtb->tab", per_item, per_item, optimize=True)
-        squares = np.einsum("mn,mn->n", towards, towards)
-        reach, reach_max = 1.01 * float(squares.sum()), 1.01 * float(squares.max())  # ‖Z‖²_F, max ‖z‖²
+    known = base.tail.restricted(row_kept, factor)
+    if known is None:
+        return nothing
+    pulled = known.product
     core = ridge * np.eye(factor.shape[1]) + factor.T @ pulled
     scale = np.sqrt((factor**2).sum(axis=0) + ridge)
     core = (core + core.T) / 2 / np.outer(scale, scale)  # (r, r), unit-free
@@ -211,26 +171,18 @@ def _leverages(base: _Base, keep: Mask) -> tuple[Array, float]:
         return nothing
     half = solve_triangular(lower, (pulled / scale).T, lower=True, check_finite=False)  # (r, N)
     per_item = half.reshape(half.shape[0], -1, width)
-    blocks = np.eye(width) - blocks + np.einsum("rta,rtb->tab", per_item, per_item, optimize=True)
-    values = block_norms(blocks)
-    rank, deleted = factor.shape[1], len(gone)
-    solving = 4 * deleted * gamma(deleted + 1) * base.condition
-    pulling = (gamma(size) + 4 * UNIT_ROUNDOFF) * base.norm + 2 * (solving + gamma(size + deleted)) * reach
+    blocks = np.eye(width) - known.blocks + np.einsum("rta,rtb->tab", per_item, per_item, optimize=True)
+    values = block_norms((blocks + blocks.transpose(0, 2, 1)) / 2)
+    rank, summing, pulling = factor.shape[1], gamma(len(row_kept)) * norm, known.product_error
     per_entry = (
-        base.model_error
+        base.tail.moved / (1 - base.tail.moved)
         + _NORM_ERROR * (width > 1)
-        + (solving + gamma(deleted + 2)) * reach_max
-        + 4 * UNIT_ROUNDOFF * (base.norm + 2)
-        + 2.2 * pulling * np.sqrt(rank * base.norm / smallest)
-        + 1.1 * base.norm * rank * (pulling + gamma(size) * base.norm + 8 * rank * gamma(rank + 2)) / smallest
+        + known.block_error
+        + 8 * UNIT_ROUNDOFF * (norm + 2)
+        + 2.2 * pulling * np.sqrt(rank * norm / smallest)
+        + 1.1 * norm * rank * (pulling + summing + 8 * rank * gamma(rank + 2)) / smallest
     )
     return values, width * float(per_entry)
-
-
-def diagonal_blocks(matrix: Array, width: int) -> Array:
-    """View the (t, w, w) blocks on the diagonal of a (tw, tw) matrix."""
-    size = len(matrix) // width
-    return np.asarray(matrix.reshape(size, width, size, width)[np.arange(size), :, np.arange(size), :])
 
 
 def level_error(highest: int) -> float:
@@ -301,10 +253,10 @@ class LeverageFilter:
                 return self._base.items, values
         items = np.flatnonzero(self.kept)
         for extra in _DEFLATION_RANKS:
-            self._base = _certified_base(self._gram, items, self._width, self._ridge, self._dimension + extra)
-            if self._base is not None:
-                values, error = _leverages(self._base, np.ones(len(items), dtype=bool))
+            for base in _certified_bases(self._gram, items, self._width, self._ridge, self._dimension + extra):
+                values, error = _leverages(base, np.ones(len(items), dtype=bool))
                 if error <= self._error:
+                    self._base = base
                     return items, values
         # Rare: see the proof page. Giving up would be an abstention that the proof does not cover.
         self._base = None

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc, chdtri, ndtri
 
 from privspan._lib import checks
@@ -58,6 +59,7 @@ _ROTATION_SHARE = 1e-3
 _LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long groups, and its largest weight
 _QUANTILES = (0.25, 0.35, 0.45, 0.55)
 _SIGNAL_WEIGHTS = (0.005, 0.01, 0.02, 0.04, 0.07, 0.1)
+_TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]
 _TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
 
 
@@ -258,11 +260,11 @@ def plan_levels(
         return None
     length = tail * allowance.tail_factor * (1 + 2.3 / np.sqrt(d))  # lengths of even normal tails differ
     bulk = (tail * (1 + np.sqrt(n / d))) ** 2  # top eigenvalue of a normal tail
-    share = np.geomspace(0.05, 5, 60)[:, None] / strength  # tail part of the leverage, (60, 1)
+    share = _TAIL_SHARES / strength  # tail part of the leverage, (60, 1)
     ridge = np.maximum(length**2 / share, SMALLEST_RIDGE)
     share = length**2 / ridge
     full = np.floor(0.97 / (1 / strength + share)) - target
-    ramp = np.unique(np.geomspace(2, max(3, n), 60).astype(int))[None, :]  # (1, ramps)
+    ramp = _ramps(n)  # (1, ramps)
     movers = target + max(4, int(allowance.movers * n))
     signal = strength - target - allowance.signal_margin * n
     level = full - ramp
@@ -277,6 +279,12 @@ def plan_levels(
     margin = min(largest, full_level - chosen_ramp - 2)
     bounds = float(signal), float(spread[row, column]), float(ridge[row, 0])
     return LeveragePlan(full_level, chosen_ramp, movers, *bounds, margin)
+
+
+@lru_cache(maxsize=256)
+def _ramps(n: int) -> NDArray[np.int64]:
+    """Lengths of the ramp to choose from, (1, at most 60)."""
+    return np.unique(np.geomspace(2, max(3, n), 60).astype(np.int64))[None, :]
 
 
 def certified_plan(

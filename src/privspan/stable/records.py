@@ -37,7 +37,7 @@ from privspan.stable.scales import noisy_histogram, released_share, released_tai
 Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
-_ROW_BYTES = 2**26
+_ROW_BYTES = 2**20  # of the rows of groups, which are gone over several times
 _SLAB_BYTES = 2**19  # of rows that are gone over several times, and stay in the processor's cache
 _READ_BYTES = 2**28  # of the columns that are read from a file at a time
 _NORM_BINS_PER_OCTAVE = 4
@@ -345,7 +345,10 @@ def _shifted(rows: Array, exponents: NDArray[np.int64]) -> Array:
 
 def _without_gaps(cells: NDArray[np.generic]) -> Array:
     numbers = cells.astype(np.float64)
-    return np.where(np.isfinite(numbers), numbers, 0.0)
+    present = np.isfinite(numbers)
+    if not present.all():
+        numbers[~present] = 0.0
+    return numbers
 
 
 def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:

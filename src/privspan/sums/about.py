@@ -21,11 +21,12 @@ from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
-from privspan.rows.derived import RowsWithConstant, ScaledColumns, less_with_constant, times
+from privspan.rows.derived import RowsWithConstant, ScaledColumns, SingleShiftedRows, less_with_constant, times
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import Rows, is_sparse
+from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean
 
@@ -35,6 +36,8 @@ SPREAD = 256.0
 """Largest w (||x|| + ||c||) of a sparse row that carries its centre along."""
 
 _INFLATION = 1.0 + 2.0**-40  # more than SPREAD roundings
+_WIDEST_SINGLE = 2048  # columns: in float32 the errors of longer products would cost more than they save
+_FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
 _SAFE_SQUARE = 2.0**800  # beyond this, or below its inverse, a row counts as zero
 
 
@@ -67,7 +70,16 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
         return PersonRows(slots, source.width)
     if is_sparse(source):
         return CentredSparseRows(source, centre, clip=clip, keep=keep)
+    if _in_single(source, centre):
+        return Rows(SingleShiftedRows(as_source(source), centre), clip=clip, keep=keep)
     return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
+
+
+def _in_single(source: Any, centre: Array) -> bool:
+    """Tell, from declared types and released numbers, whether rows about a centre are made in float32."""
+    if isinstance(source, PersonTable | PartitionedTable) or np.dtype(source.dtype) != np.float32:
+        return False
+    return WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and float(np.abs(centre).max()) <= _FURTHEST_SINGLE
 
 
 def in_units(source: Any, units: Array) -> Any:

@@ -68,23 +68,25 @@ def leading_pairs(
     if not lazy.complete and lazy.basis.shape[1] == 0:
         lazy.extend(public.standard_normal((d, block_size)))
         passes -= 1
-    values, inner = _ritz(lazy)
+    image = lazy.image  # which takes a while to put together
+    values, inner = _ritz(lazy.basis, image)
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
-        residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
+        residual = image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
         spread = lazy.noise * math.sqrt(d)
         gap = values[k - 1] - values[k] if len(values) > k else 0.0
         enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
         if np.linalg.norm(residual[:, :k], axis=0).max() <= enough or not lazy.extend(residual):
             break
-        values, inner = _ritz(lazy)
+        image = lazy.image
+        values, inner = _ritz(lazy.basis, image)
     padded = np.append(values, np.nan)[: k + 1]
     return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
 
 
-def _ritz(lazy: Revealed) -> tuple[Array, Array]:
+def _ritz(basis: Array, image: Array) -> tuple[Array, Array]:
     """Return the eigenpairs of A + N within the revealed directions, largest first."""
-    within = lazy.basis.T @ lazy.image  # (m, m)
+    within = basis.T @ image  # (m, m)
     values, vectors = np.linalg.eigh(0.5 * (within + within.T))
     return values[::-1], vectors[:, ::-1]
 

@@ -199,18 +199,23 @@ class Asked:
         block = block[:, : d - m]
         if block.shape[1] == 0:
             return None
-        for _ in range(3):
-            # Two rounds of projection make the new directions orthogonal to working precision; a third is spare.
+        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
+        for projected in range(3):
             block = block - self.basis @ (self.basis.T @ block)
             block = np.linalg.qr(block)[0]
-        off = np.linalg.norm(self.basis.T @ block) if m else 0.0
+            if projected == 0:  # two rounds make the new directions orthogonal to working precision; a third is spare
+                continue
+            defect_square = self._defect_square + self._defect_of(block)
+            if math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
+                self._defect_square = defect_square
+                return block
+        return None
+
+    def _defect_of(self, block: Array) -> float:
+        """Return what a block adds to the square of ||BᵀB - I||_F, as it is measured."""
+        off = np.linalg.norm(self.basis.T @ block) if self._columns else 0.0
         own = np.linalg.norm(block.T @ block - np.eye(block.shape[1]))
-        measured = (m + block.shape[1]) * relative_error(d + 2)  # what float64 may have hidden from the measurement
-        defect_square = self._defect_square + 2.0 * float(off) ** 2 + float(own) ** 2
-        if not math.sqrt(defect_square) * 1.01 + 2.0 * measured <= self._allowed_defect:
-            return None
-        self._defect_square = defect_square
-        return block
+        return 2.0 * float(off) ** 2 + float(own) ** 2
 
 
 class LazyGauss(Asked):

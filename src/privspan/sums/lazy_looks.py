@@ -132,7 +132,7 @@ class CentredGauss(Asked):
     def image(self, number: int) -> Array:
         """Return that moment about the mean, times the directions."""
         image, added = self._images[number][: self._d, self._own : self._columns], self.added[number]
-        return image - np.outer(added, added @ self.directions)
+        return image - np.outer(added, added @ self.directions) if self._own else image
 
     def extend(self, block: Array) -> bool:
         """Reveal all moments on the directions of `block` that are new; False if nothing could be revealed."""
@@ -189,7 +189,8 @@ class _Mixture:
     @property
     def image(self) -> Array:
         parts = [weight * self._looks.image(i) for i, weight in enumerate(self._weights) if weight]
-        return np.asarray(sum(parts) + self._part * self._split.image)
+        total = np.asarray(sum(parts))
+        return total + self._part * self._split.image if self._part else total
 
     def extend(self, block: Array) -> bool:
         extended = self._looks.extend(block)

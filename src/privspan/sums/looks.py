@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import relative_error
+from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, Finish, combined
+from privspan.rows.unit import CHUNK_ROWS, SINGLE_PIECE_ROWS, Finish, Rows, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
@@ -55,6 +55,7 @@ class AugmentedGram:
         lift: Lift | None = None,
     ) -> None:
         self._rows, self._constant = rows, constant
+        self._single = isinstance(rows, Rows) and rows.single
         self._is_known = [lift is not None, *(known is not None for known in factors)]
         self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
@@ -63,7 +64,8 @@ class AugmentedGram:
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
-        a, is_known = self._constant, self._is_known
+        a, is_known, single = self._constant, self._is_known, self._single
+        narrow = block[:-1].astype(np.float32) if single and block is not None else None
 
         def part(piece: Piece, scales: Array, *known: Array) -> Array:
             arrays = iter(known)
@@ -71,7 +73,7 @@ class AugmentedGram:
             factors = [_times(scales[:, None], f) for f in given]
             if block is None:
                 return np.hstack([_gram(piece, _times(f, lift), a, lift) for f in factors])
-            inner = piece @ block[:-1]  # (rows, b)
+            inner = piece @ block[:-1] if narrow is None else (piece @ narrow).astype(np.float64)  # (rows, b)
             weights = None if lift is None else lift * lift
             b, last = inner.shape[1], a * block[-1]
             own, sums = np.empty((len(inner), len(factors) * b)), np.empty(len(factors) * b)
@@ -80,15 +82,22 @@ class AugmentedGram:
                 products = _times(inner * f + last, weights)
                 sums[of_moment] = products.sum(axis=0)
                 np.multiply(products, f, out=own[:, of_moment])
-            return np.vstack([combined(piece, own), a * sums])
+            return np.vstack([combined(piece, own.astype(np.float32) if single else own), a * sums])
 
         return self._rows.map_folded(part, *self._known, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the error of two products of one moment, as for unit rows, with a few more roundings each."""
+        """Bound the error of two products of one moment, as for unit rows, with a few more roundings each.
+
+        In float32 a replacement changes the inner products of its own row only, and sums over its own piece.
+        """
         spread = spread_of(self._rows)
         inner = np.sqrt(columns) * relative_error(self.shape[1] + 8)
-        return float(1.01 * CHUNK_ROWS * self.size * spread * (inner + spread * relative_error(CHUNK_ROWS + 8)))
+        error = CHUNK_ROWS * spread * (inner + spread * relative_error(CHUNK_ROWS + 8))
+        if self._single:
+            error += np.sqrt(columns) * relative_error(self.shape[1] + 8, SINGLE_ROUNDOFF)
+            error += SINGLE_PIECE_ROWS * relative_error(SINGLE_PIECE_ROWS + 8, SINGLE_ROUNDOFF)
+        return float(1.01 * self.size * error)
 
 
 def _times(rows: Any, factors: Array | None) -> Any:
