@@ -33,13 +33,13 @@ def machine_facts(jobs: int) -> dict[str, Any]:
 
 def _commit() -> str | None:
     """Return which code ran; None outside of a checkout, or if it was changed."""
-    ask = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, check=True)
+    ask = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, check=True, text=True)
     try:
         changed = ask(["git", "status", "--porcelain", "../src"])
         named = ask(["git", "rev-parse", "--short=10", "HEAD"])
     except (OSError, subprocess.CalledProcessError):
         return None
-    return None if changed.stdout else named.stdout.decode().strip()
+    return None if changed.stdout else named.stdout.strip()
 
 
 def _version(package: str) -> str | None:
