@@ -10,7 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from folding import adversarial_table, errors_over_charges, folded_rows, single_errors_over_charges, single_rows
+from folding import (
+    adversarial_table,
+    errors_over_charges,
+    folded_rows,
+    lost_bits_over_charge,
+    single_errors_over_charges,
+    single_rows,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
@@ -18,7 +25,7 @@ from scipy.stats import chi2_contingency
 from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
-from privspan.rows.unit import Rows
+from privspan.rows.unit import SINGLE_PIECE_ROWS, Rows
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
@@ -163,6 +170,20 @@ def test_lengths_come_from_their_own_row_alone():
 def test_a_replacement_moves_products_in_float32_by_no_more_than_is_charged(seed):
     """Against rational arithmetic on the two rows; with several pieces to a chunk."""
     assert 1e-6 < single_errors_over_charges(seed) <= 1.0
+
+
+def test_a_row_that_decides_whether_half_of_its_piece_is_lost_is_charged():
+    """It takes up to a tenth of the charge: sums of a piece are off by that much, not in proofs alone."""
+    assert 0.001 < lost_bits_over_charge() <= 1.0
+
+
+@pytest.mark.parametrize("d", [1, 257, 2048])
+def test_float32_adds_up_no_more_rows_than_are_charged(d):
+    """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
+    X, sizes = np.ones((4096 + 200, d), dtype=np.float32), []
+    X[7] = np.nan
+    list(single_rows(X, np.zeros(d)).map_folded(lambda rows, factors: np.array([sizes.append(len(rows)) is None])))
+    assert sizes == [SINGLE_PIECE_ROWS] * 33 + [72]
 
 
 @settings(max_examples=40)
