@@ -1,6 +1,7 @@
 """The float64 samplers of the baselines against their exact laws, and an audit that catches a wrong one."""
 
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import gammaln, ive
+from scipy.special import gammaln, ive, logsumexp
 
 from privspan.audit import sampled_audit
-from privspan.baselines import _common, eigen_sampling, exponential_pca
+from privspan.baselines import _bingham, _common, eigen_sampling, exponential_pca
 from privspan.baselines._bingham import (
     Bingham,
     acceptance_floor,
@@ -19,7 +20,7 @@ from privspan.baselines._bingham import (
     deflated_vectors,
     envelope_variances,
 )
-from privspan.baselines._renyi import ORDERS, draw_epsilon, draws_divergence, laplace_divergence
+from privspan.baselines._renyi import ORDERS, draw_epsilon, draws_divergence, laplace_divergence, log_delta
 from privspan.baselines.eigen_sampling import eigenvalue_change
 from privspan.privacy import Budget, rho_from_budget
 from privspan.privacy.randomness import open_streams
@@ -141,6 +142,81 @@ def test_eigenvalues_take_their_part_of_the_budget():
     budget = Budget(1.0, 1e-6)
     assert draw_epsilon(3, budget, 3, 0.5) < draw_epsilon(3, budget, 3, 0.1) < draw_epsilon(3, budget)
     assert draw_epsilon(1, Budget(3.0, 1e-6), 1, 0.3) == pytest.approx(2.7)
+
+
+@pytest.mark.parametrize(("mechanism", "share"), [(exponential_pca, 0.0), (eigen_sampling, 0.1)])
+def test_every_draw_has_the_weight_and_the_tries_that_are_paid_for(mechanism, share, monkeypatch):
+    draws, sound = [], _bingham.drawn_direction
+
+    def listening(matrix, weight, tries, generator):
+        draws.append((weight, tries))
+        return sound(matrix, weight, tries, generator)
+
+    monkeypatch.setattr(_bingham, "drawn_direction", listening)
+    for k in (1, 2, 3):
+        draws.clear()
+        mechanism(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=0)
+        eigenvalues = (k, share * 1.0) if share else ()
+        step = draw_epsilon(k, Budget(1.0, 0.99e-4), *eigenvalues)
+        assert len(draws) == k
+        assert [weight for weight, _ in draws] == pytest.approx([0.5 * step] * k)
+        assert {tries for _, tries in draws} == {cap_on_tries(4, k, 1.0, 1e-6)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_draws_and_the_eigenvalues_before_them_fit_together(k):
+    """The moment of each Laplace variable that moves is integrated here."""
+    epsilon, budget, grid = 1.0, Budget(2.0, 1e-2), np.linspace(-45, 45, 90_001)
+    shift = epsilon / min(2, k)
+    log_p, log_q = -np.abs(grid), -np.abs(grid - shift)
+
+    def divergence(order: float) -> float:
+        exponent = order * log_p + (1 - order) * log_q
+        return math.log(0.5 * float(np.exp(exponent).sum()) * (grid[1] - grid[0])) / (order - 1)
+
+    near = (ORDERS > 1.2) & (ORDERS < 60)  # finite where the best order is
+    before = np.array(
+        [min(2, k) * divergence(order) if close else np.inf for order, close in zip(ORDERS, near, strict=True)]
+    )
+    allowed = 0.5 * draw_epsilon(k, budget, k, epsilon)
+    assert log_delta(draws_divergence(allowed, k) + before, 2.0) == pytest.approx(math.log(1e-2), abs=1e-3)
+
+
+def two_draws_in_space(matrix: np.ndarray, weight: float) -> np.ndarray:
+    """The log chances of two vectors, drawn one after the other, in the cells of a grid: (points, lines)."""
+    heights, sizes = np.polynomial.legendre.leggauss(40)
+    turns = (np.arange(60) + 0.5) * (2 * math.pi / 60)
+    z, turn = (values.ravel() for values in np.meshgrid(heights, turns, indexing="ij"))
+    first = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], axis=1)
+    across = np.stack([-np.sin(turn), np.cos(turn), np.zeros_like(z)], axis=1)
+    lines = (np.arange(40) + 0.5) * (math.pi / 40)
+    other = np.cross(first, across)
+    second = np.cos(lines)[:, None] * across[:, None] + np.sin(lines)[:, None] * other[:, None]  # (points, lines, 3)
+    scores = weight * np.einsum("pi,ij,pj->p", first, matrix, first) + np.repeat(np.log(sizes), 60)
+    later = weight * np.einsum("pli,ij,plj->pl", second, matrix, second, optimize=True)
+    return (scores - logsumexp(scores))[:, None] + later - logsumexp(later, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.0])
+def test_two_draws_in_space_diverge_no_further_and_need_more_than_the_bound_of_one(weight):
+    """The vectors themselves, by quadrature: not the laws that the lemma compares them with."""
+    indices, largest = [300, 400, 460, 500], 0.0
+    for heavy in (0.0, 1.0, 5.0):  # where the new row goes; the old one comes from the second axis
+        rest = np.diag([0.0, 1.0, heavy / weight])
+        log_p, log_q = (two_draws_in_space(rest + np.outer(row, row), weight) for row in np.eye(3)[1:])
+        found = np.array([logsumexp(a * log_p + (1 - a) * log_q) / (a - 1) for a in ORDERS[indices]])
+        assert (found <= draws_divergence(weight, 2)[indices]).all()
+        largest = max(largest, float((found / draws_divergence(weight, 1)[indices]).max()))
+    assert largest > 1
+
+
+def test_one_draw_in_the_plane_reaches_half_of_the_bound_at_small_orders():
+    weight, index, angles = 0.05, 300, (np.arange(2_000) + 0.5) * (math.pi / 2_000)
+    log_p, log_q = (weight * law**2 - logsumexp(weight * law**2) for law in (np.cos(angles), np.sin(angles)))
+    order = ORDERS[index]
+    found = logsumexp(order * log_p + (1 - order) * log_q) / (order - 1)
+    assert order == pytest.approx(2.0, abs=0.01)
+    assert found == pytest.approx(0.5 * draws_divergence(weight, 1)[index], rel=0.02)
 
 
 ROWS_LEFT = {
@@ -309,6 +385,18 @@ def test_the_noise_of_eigenvalues_is_laplace():
     seen = np.array([release.extras["eigenvalues"][0] for release in runs])
     assert stats.kstest(seen, stats.laplace(loc=1.0, scale=1.0 / 0.4).cdf).pvalue > FALSE_ALARM
     assert np.abs(seen - 1.0).mean() > 1.9  # half the scale would give 1.25
+
+
+@pytest.mark.parametrize(("k", "scale"), [(1, 10.0), (2, 20.0), (3, 20.0)])
+def test_several_eigenvalues_have_noise_for_two_that_move(k, scale, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        sys.modules["privspan.baselines.eigen_sampling"],
+        "add_laplace",
+        lambda values, scale, _: seen.append(scale) or values,
+    )
+    eigen_sampling(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=0)
+    assert seen == pytest.approx([scale])
 
 
 def test_the_divergence_of_laplace_noise():

@@ -110,6 +110,22 @@ def test_lengths_and_sums_are_right_in_rational_numbers(seed, j, radius):
     assert error <= Fraction(at.bounds(n, radius).chunk_error) ** 2
 
 
+@given(seeds, st.floats(2.0**-21, 2.0**-18), st.integers(0, 2))
+def test_lengths_that_cancel_are_still_bounds(seed, size, j):
+    """Records that nearly agree with the centre: the terms of a squared length are 1 and its digits are rounding."""
+    at, rng = somewhere(seed, 6, j), np.random.default_rng(seed + 1)
+    direction = at.direction - at.basis @ (at.basis.T @ at.direction)
+    direction /= np.linalg.norm(direction)
+    at = module.Gradients(at.basis, direction, direction)
+    rows = Rows(direction + size * rng.standard_normal((8, 6)))
+    piece = next(rows.pieces())[1]
+    products = rows.map_rows(lambda part: part @ at.frame)
+    lengths = at.lengths(rows.squared_lengths(), products)
+    for row, known, length in zip(piece, products, lengths, strict=True):
+        square = sum(value * value for value in exact_gradient(row, at, known))
+        assert square <= Fraction(float(length)) ** 2
+
+
 def test_the_noise_is_that_of_the_released_spread(monkeypatch):
     """Each step has its share; a fifth of the spread is hidden by a fifth of the noise."""
     X, _ = gaussian_subspace(500, 4, 1, gamma_w=0.1, rng=0)
@@ -152,6 +168,17 @@ def test_a_record_is_in_one_batch_of_a_single_pass(kind):
     whole = next(Rows(X).pieces())[1]
     assert {len(piece) for piece in map(np.asarray, np.array_split(dense, 7))} <= {14, 15}
     np.testing.assert_allclose(np.sort(dense, axis=0), np.sort(whole, axis=0), rtol=1e-12)
+
+
+def test_the_batches_are_dealt_without_a_look_at_the_rows():
+    angles = np.linspace(0.1, 1.4, 60)
+    dealt = []
+    for known in (angles, angles[::-1]):
+        table = _common.open_table(np.column_stack([np.cos(known), np.sin(known)]), 1, rng=3, **BUDGET)
+        pieces = [next(rows.pieces())[1] for rows in module._own_batches(table, 4)]
+        dealt.append([np.searchsorted(angles, np.arctan2(piece[:, 1], piece[:, 0]) - 1e-6) for piece in pieces])
+    for some, reversed_ones in zip(*dealt, strict=True):
+        np.testing.assert_array_equal(some, 59 - reversed_ones)
 
 
 @pytest.mark.parametrize("single_pass", [False, True])

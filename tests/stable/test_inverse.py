@@ -79,6 +79,45 @@ def test_a_series_that_leaves_something_out_breaks_its_bound(fault):
     assert misses(found, tail, ridge, width, row_kept, columns)[0] > 1
 
 
+def spokes(count, length):
+    """A hub, the last item, and what hangs on it: without the hub nothing is left of the tail."""
+    tail = np.zeros((count + 1, count + 1))
+    tail[-1, :-1] = tail[:-1, -1] = length
+    return tail
+
+
+@pytest.mark.parametrize("fault", [None, "as if the square were exact"])
+def test_the_bound_covers_a_square_that_is_as_wrong_as_single_precision_may_be(fault, monkeypatch):
+    """Libraries sum better than the worst order, so the error is planted; nothing else has any slack here."""
+    tail, row_kept = spokes(39, 0.05), np.arange(40) < 39
+    found = SeriesInverse.of(tail, 1.0, 1)
+    lengths = np.linalg.norm(tail, axis=0)
+    square = found.square + inverse._single_error(40) * np.outer(lengths, lengths)
+    third = np.einsum("ij,ij->i", tail, square)[:, None, None]
+    found = replace(found, square=square, third=third)
+    if fault:
+        monkeypatch.setattr(inverse, "_single_error", lambda size: 0.0)
+    off = misses(found, tail, 1.0, 1, row_kept, row_kept[:, None].astype(float))[0]
+    assert (off <= 1) == (fault is None)
+
+
+def test_what_deleted_items_cancelled_comes_back_in_the_rest():
+    """Half of the bridges lead from item 0 to the far side with the opposite sign; then they are deleted."""
+    bridges, far = 120, 150
+    tail = np.zeros((1 + bridges + far, 1 + bridges + far))
+    tail[0, 1 : bridges + 1] = 0.035 / np.sqrt(bridges)
+    tail[1 : bridges + 1, bridges + 1 :] = 0.1 / np.sqrt(bridges * far)
+    tail[1 : bridges // 2 + 1, bridges + 1 :] *= -1
+    tail += tail.T
+    row_kept = (np.arange(len(tail)) == 0) | (np.arange(len(tail)) > bridges // 2)
+    kept = tail[np.ix_(row_kept, row_kept)]
+    squared = kept @ kept
+    rest = (squared @ np.linalg.inv(np.eye(len(kept)) + kept) @ squared)[0, 0]
+    found = SeriesInverse.of(tail, 1.0, 1)
+    assert rest > 1.3 * found.fourth.max() ** 2 / (1 - found.spectral)  # what is left out, with the norms of before
+    assert misses(found, tail, 1.0, 1, row_kept, row_kept[:, None].astype(float))[0] <= 1
+
+
 def test_a_tail_that_is_not_small_is_left_to_the_sure_way():
     tail = some_tail(np.random.default_rng(0), 20, 1, 0.8)
     assert SeriesInverse.of(tail, 1.0, 1) is None
@@ -90,6 +129,30 @@ def test_products_in_less_than_single_precision_are_noticed(monkeypatch):
     assert SeriesInverse.of(tail, 1.0, 1) is not None
     monkeypatch.setattr(inverse, "_single_error", lambda size: size * 2.0**-40)
     assert SeriesInverse.of(tail, 1.0, 1) is None
+
+
+def to_eight_bits(rows):
+    """Round float32 numbers to the nearest of eight bits, as bfloat16 does."""
+    mantissas, exponents = np.frexp(rows)
+    return np.ldexp(np.rint(mantissas * 256) / 256, exponents)
+
+
+def test_products_of_eight_bits_are_noticed_where_their_errors_cancel_on_the_diagonal(monkeypatch):
+    monkeypatch.setattr(inverse, "_single_gram", lambda rows: to_eight_bits(rows) @ to_eight_bits(rows).T)
+    up = 1 + 1.1 * 2.0**-8
+    down = np.sqrt((1 + 2.0**-7) ** 2 + 1 - up**2)  # rounded to 1 + 2⁻⁷ and to 1, which leaves the sum of squares
+    signs = np.repeat([1.0, -1.0], 100)[:, None] * np.ones(200)
+    tail = np.block([[up * np.ones((200, 200)), down * signs], [down * signs.T, up * np.ones((200, 200))]]) / 1024
+    inverse._single_is_single.cache_clear()
+    try:
+        assert SeriesInverse.of(tail, 1.0, 1) is None
+    finally:
+        inverse._single_is_single.cache_clear()
+    monkeypatch.setattr(inverse, "_single_is_single", lambda: True)
+    found = SeriesInverse.of(tail / 2, 1.0, 1)  # half of it has the same mantissas and a small norm
+    assert found is not None
+    off = np.linalg.norm(found.square - found.tail @ found.tail, axis=0)
+    assert (off > 50 * inverse._single_error(400) * found.frobenius * found.lengths).any()
 
 
 def levels(rows, highest):

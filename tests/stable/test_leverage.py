@@ -102,6 +102,18 @@ def test_mirroring_copies_what_is_below_the_diagonal(size: int) -> None:
     assert (matrix == expected).all()
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.9])
+def test_eigenvalues_do_not_depend_on_how_long_the_deflated_columns_are(scale: float) -> None:
+    """With short columns much of the top is left in T, and what is projected out counts."""
+    gram = exact_gram([some_rows(np.random.default_rng(7), 60, 8, 2, 1e-2)], 60)
+    values, vectors = np.linalg.eigh(gram)
+    plan = LeveragePlan(20, 5, 3, 5.0, 0.004, 0.01, 3)
+    found = leverage_certificate._compressed(gram, scale * vectors[:, -2:] * np.sqrt(values[-2:]), plan)
+    assert found is not None
+    assert abs(found.signal - values[-2]) <= 1e-6
+    assert abs(found.tail - values[-3]) <= leverage_certificate.TAIL_TOLERANCE * plan.ridge
+
+
 def bases_of(gram: Array, width: int, ridge: float, rank: int) -> dict[type, leverage._Base]:
     """The bases of all items, by the way in which their tails are inverted."""
     found = leverage._certified_bases(gram, np.arange(len(gram) // width), width, ridge, rank)

@@ -523,3 +523,56 @@ def test_rounds_have_a_public_cap(monkeypatch):
 def test_courses_are_documented():
     for course in ("pairs", "one look", "two looks"):
         assert course in everyday.__doc__
+
+
+def _large(monkeypatch):
+    """Return a table that is searched by a public draw, and the rows of that draw."""
+    monkeypatch.setattr(everyday, "_FEW_ROWS", 1_000)
+    monkeypatch.setattr(everyday, "_FEW", 0.0)
+    X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
+    drawn = np.sort(open_streams(0).public.choice(6_000, 1_000, replace=False, shuffle=False))
+    return X, drawn
+
+
+def test_a_large_table_is_searched_by_a_public_draw_at_no_loss(monkeypatch):
+    X, drawn = _large(monkeypatch)
+    seen = []
+    monkeypatch.setattr(
+        everyday, "found_centre", lambda few, *rest: seen.append(few) or centre.found_centre(few, *rest)
+    )
+    look = fitted(X)
+    assert np.array_equal(seen[0], X[drawn])
+    assert look.passes == 2  # the lengths of all rows, and the looks
+    assert look.course == "two looks"
+    assert np.abs(look.mean - X.mean(axis=0)).max() < 5.0 * look.mean_std
+    assert np.abs(look.basis[:2, :2]).max(axis=0).min() > 0.98
+
+
+@pytest.mark.parametrize("among", [True, False])
+@pytest.mark.parametrize("row", [np.zeros(6), np.full(6, 1e300), np.full(6, np.nan), -40.0 * np.eye(6)[2]])
+def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(monkeypatch, among, row):
+    X, drawn = _large(monkeypatch)
+    neighbour = X.copy()
+    neighbour[drawn[7] if among else np.setdiff1d(np.arange(6_000), drawn)[7]] = row
+    spent, same = replayed(X, neighbour)
+    assert same
+    assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_a_draw_that_depends_on_a_row_is_found_out(monkeypatch):
+    X, _ = _large(monkeypatch)
+    monkeypatch.setattr(
+        everyday._Course, "_drawn", lambda course: course._source[int(course._source[-1, 0] > 0) :: 6]
+    )
+    neighbour = X.copy()
+    neighbour[-1] = -40.0
+    X[-1] = 40.0
+    spent, _ = replayed(X, neighbour)
+    assert spent > 2.0 * MU**2
+
+
+def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
+    rng = np.random.default_rng(0)
+    for few in (rng.standard_normal((65_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
+        course = everyday._Course(as_rows_input(few), 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
+        assert course._drawn() is course._source

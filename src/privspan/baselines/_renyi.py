@@ -59,7 +59,7 @@ def draws_divergence(weight: float, draws: int) -> Array:
     """Bound the divergence of orthonormal vectors, each drawn with density exp(weight uᵀ A u) beside those before it.
 
     The worst laws put each vector on the old row, on the new row or beside both, and a row that was hit has no say in
-    later draws; so a recursion over the rows that are left is exact.  Proof: docs/explanation/baselines.md, lemma 7.
+    later draws; so a recursion over the rows that are left bounds all. Proof: docs/explanation/baselines.md, lemma 7.
     """
     excess = ORDERS - 1.0
     valid = np.maximum(excess, 1.0) * weight * (draws + 1) < _MOST_EXPONENT

@@ -9,6 +9,7 @@ Both bound their errors for all data. Proofs: ``docs/explanation/stable-leverage
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ _MIRRORED = 256
 _SINGLE_ROUNDOFF = 2.0**-24
 _UNDERFLOW = 2.0**-100  # more than all that underflows in float32 can add up to
 _LARGEST_SERIES = 2**15  # rows, for which the bound above was made
+_CHECKED = 512
 _CONVERGED = 2.0**-40
 _STEPS = 40
 
@@ -132,12 +134,12 @@ class SeriesInverse:
         """Compute powers of T/λ; None if that is too large for the series to be short."""
         size, items = len(tail), len(tail) // width
         frobenius = 1.01 * float(np.linalg.norm(tail)) / ridge
-        if not frobenius <= 1.0 or size > _LARGEST_SERIES:
+        if not frobenius <= 1.0 or size > _LARGEST_SERIES or not _single_is_single():
             return None
         tail = tail / ridge
         second = _blocks_of_product(tail, tail, width)
         single = tail.astype(np.float32)
-        square = single @ single.T
+        square = _single_gram(single)
         del single
         exact, relative = np.einsum("tii->ti", second).ravel(), _single_error(size)
         if not (np.abs(square.diagonal() - exact) <= 1.01 * relative * exact + _UNDERFLOW).all():
@@ -195,6 +197,24 @@ class SeriesInverse:
                 break
         rounding = 3 * (gamma(len(columns)) * self.frobenius + UNIT_ROUNDOFF)
         return found, (self.spectral * change + rounding) / (1 - self.spectral)
+
+
+def _single_gram(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(rows @ rows.T)
+
+
+@lru_cache(maxsize=1)
+def _single_is_single() -> bool:
+    """Whether the library multiplies float32 numbers to 24 bits, asked with public numbers: odd ones of 12 bits.
+
+    Data can hide a coarser product from the diagonal of their square, whose errors cancel.
+    """
+    places = np.arange(_CHECKED)
+    numbers = 2 * places + 2049  # below 2¹², so that their products are exact in 24 bits, one to a sum
+    rows = np.zeros((_CHECKED, _CHECKED), dtype=np.float32)
+    rows[places, places % 16] = numbers
+    together = places[:, None] % 16 == places % 16
+    return bool((_single_gram(rows) == together * np.outer(numbers, numbers)).all())
 
 
 def _single_error(size: int) -> float:

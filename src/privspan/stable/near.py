@@ -27,8 +27,8 @@ from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
-from privspan.sums.centre import Centre
-from privspan.sums.everyday import EverydayLook, searches
+from privspan.sums.centre import Centre, noise_ratio
+from privspan.sums.everyday import MANY_COLUMNS, EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
@@ -37,9 +37,11 @@ from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
 
-_CONSTANT = 0.4  # the entry that is added, in typical lengths
+_CONSTANT = 0.3  # the entry that is added, in typical lengths
 _ROWS = 2  # a group has this many times k + 2 rows
 _NEAR = 0.06  # most energy of a group off its best k + 1 directions
+_NEAR_OF_MANY, _FALL = 0.185, 1.35  # where columns are many, for k = 3; with this power of 4 / (k + 1) for more
+_SURE = 1.0 / 30.0  # most z for that
 _PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
@@ -66,6 +68,18 @@ def _groups(n: int, d: int, k: int, mu: float) -> int:
     """Return how many groups are asked: no more than make the count cheap, and than are quickly held in memory."""
     rows = min(n, _MOST_ENTRIES // (d + 1))
     return min(rows // (_ROWS * (k + 2)), math.ceil(_PROBE / (mu * math.sqrt(_CHEAP))))
+
+
+def most_off(n: int, d: int, k: int, mu: float) -> float:
+    """Return the most energy of a group off its best k + 1 directions that counts as near.
+
+    With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
+    heavy as one of k equal directions: about this is what groups see of it.  With little data, though, the error of
+    the rough centre would pass for a direction.
+    """
+    if d < MANY_COLUMNS or noise_ratio(n, d, mu) > _SURE:
+        return _NEAR
+    return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
@@ -101,7 +115,8 @@ class NearCourse:
         rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
         n, d = (int(size) for size in self.source.shape)
         mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
-        if not most_are_near(rows, self.k, _groups(n, d, self.k, self.ledger.mu), mu, self.streams):
+        bar = most_off(n, d, self.k, self.ledger.mu)
+        if not most_are_near(rows, self.k, _groups(n, d, self.k, self.ledger.mu), bar, mu, self.streams):
             return None
         most, needed = _MOMENTS
         moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
@@ -146,8 +161,8 @@ class NearCourse:
         )
 
 
-def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -> bool:
-    """Tell whether half of so many groups of 2 (k + 2) rows have little energy off their best k + 1 directions.
+def most_are_near(rows: Any, k: int, groups: int, bar: float, mu: float, streams: Streams) -> bool:
+    """Tell whether half of so many groups of 2 (k + 2) rows have no more than `bar` energy off k + 1 directions.
 
     Guarantee
     ---------
@@ -160,7 +175,7 @@ def most_are_near(rows: Any, k: int, groups: int, mu: float, streams: Streams) -
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
     near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, dealt)])
-    counted = np.array([np.count_nonzero(near <= _NEAR)], dtype=np.float64)
+    counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
     return bool(count[0] >= groups / 2)
 

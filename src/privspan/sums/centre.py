@@ -202,6 +202,12 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource)
     return now
 
 
+def seen_from(centre: Centre, source: Any) -> Centre:
+    """Return a centre that was found among some rows with the lengths of all rows about it, in one pass."""
+    rows = rows_about(source, centre.centre, keep=False)
+    return replace(centre, rows=rows, lengths=lengths_of(rows), passes=1)
+
+
 def _locating_share(source: Any, ledger: MuLedger) -> float:
     """Return the share of a round whose noise is a part of its radius that makes the search fall by half."""
     n, d = int(source.shape[0]), int(source.shape[1])

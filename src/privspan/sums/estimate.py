@@ -125,12 +125,16 @@ def turned(estimate: Estimate, moment: Array) -> Estimate:
 
 
 def constant_last(estimate: Estimate) -> Estimate:
-    """Turn the basis within its span so that only its last vector has the last coordinate, that of a constant."""
+    """Turn the basis within its span so that only its last vector has the last coordinate, that of a constant.
+
+    The others follow the eigenvectors of what is known of their spread: whitening takes them one by one.
+    """
     slopes = estimate.basis[-1]  # (k,)
-    turn = np.linalg.qr(np.column_stack([slopes, np.eye(len(slopes))]))[
-        0
-    ]  # (k, k), the first column along the slopes
-    turn = np.roll(turn, -1, axis=1)
+    first = np.column_stack([slopes, np.eye(len(slopes))])
+    turn = np.linalg.qr(first)[0]  # (k, k), the first column along the slopes
+    others = turn[:, 1:]
+    axes = np.linalg.eigh((others.T * estimate.eigenvalues) @ others)[1]
+    turn = np.column_stack([others @ axes[:, ::-1], turn[:, 0]])
     along = np.einsum("ij,i,ij->j", turn, estimate.eigenvalues, turn)
     return Estimate(estimate.basis @ turn, turn.T @ estimate.precision @ turn, along)
 

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource, Streams
+from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
-from privspan.rows.unit import CHUNK_ROWS
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import CHUNK_ROWS, is_sparse
 from privspan.sums.about import rows_about
 from privspan.sums.centre import (
     LEAST_DATA,
@@ -35,6 +37,7 @@ from privspan.sums.centre import (
     mean_step,
     noise_ratio,
     polished_centre,
+    seen_from,
     unmeasured,
 )
 from privspan.sums.gaps import Gaps
@@ -50,11 +53,16 @@ from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
 
+MANY_COLUMNS = 24
+"""From so many on the noise of looks tells for a course that has less of it."""
+
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
+_FEW_ROWS, _FEW = 2**15, 640.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
+_FEW_ENTRIES = 2**24  # of a draw, which is held in memory
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
-_ALIKE, _MANY_COLUMNS = 1.2, 24  # typical lengths up to which a clip leaves little but unit rows, in so many columns
+_ALIKE = 1.2  # typical lengths up to which a clip leaves little but unit rows
 _UNIT = 0.4  # of what is left, for the unit look where there are two
 _TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
@@ -272,16 +280,32 @@ class _Course:
         """Take the course that public numbers and the search decide."""
         bits, enough = self._streams.noise, self._data >= LEAST_DATA
         if search and searches(self._n, self._d, self._ledger.mu):
-            centre = found_centre(self._source, self._ledger, bits, center)
+            few = self._drawn()
+            centre = found_centre(few, self._ledger, bits, center)
             other = self._instead(centre) if self._instead is not None and centre.found else None
             if other is not None:
                 return other
             if centre.found:
-                centre = polished_centre(self._source, centre, self._ledger, bits)
+                centre = polished_centre(few, centre, self._ledger, bits)
+            if few is not self._source:
+                centre = seen_from(centre, self._source)
             return self._about(centre) if centre.found else self._by_pairs(centre)
         if center is None:
             return self._by_pairs(None)
         return self._about(first_length(self._source, center, self._ledger, bits) if enough else unmeasured(center))
+
+    def _drawn(self) -> Any:
+        """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
+
+        So many rows that a round for .2 % of mu², the least there is, has noise of .07 typical lengths: what is
+        left of that after two of them is nothing to the looks.
+        """
+        rows = max(_FEW_ROWS, math.ceil(_FEW * math.sqrt(self._d) / self._ledger.mu))
+        alone = isinstance(self._source, PersonTable | PartitionedTable) or is_sparse(self._source)
+        if alone or self._n < 2 * rows or rows * self._d > _FEW_ENTRIES:
+            return self._source
+        numbers = self._streams.public.choice(self._n, rows, replace=False, shuffle=False)
+        return self._source[np.sort(numbers)]
 
     # ---- About a centre -------------------------------------------------------------------------------------
 
@@ -291,7 +315,7 @@ class _Course:
     def _two_looks(self, centre: Centre) -> EverydayLook:
         """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
         clip = balancing_clip(centre, self._n, self._d, self._ledger, self._streams.noise)
-        if self._d >= _MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
+        if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
