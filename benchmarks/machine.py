@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,8 +15,9 @@ _PACKAGES = ("privspan", "numpy", "scipy", "scikit-learn", "python-flint")
 
 
 def machine_facts(jobs: int) -> dict[str, Any]:
-    """Return processor, cores, memory, system, versions, the date, and how many cells ran at once."""
+    """Return processor, cores, memory, system, versions, the commit, the date, and how many cells ran at once."""
     return {
+        "commit": _commit(),
         "date": time.strftime("%Y-%m-%d"),
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -26,6 +28,19 @@ def machine_facts(jobs: int) -> dict[str, Any]:
         "cells_at_once": jobs,
         "threads_per_cell": int(os.environ.get("OPENBLAS_NUM_THREADS", "0")) or "all",
     }
+
+
+def _commit() -> str | None:
+    """Return which code ran; None outside of a checkout, or if it was changed."""
+    here = Path(__file__).parent
+    try:
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "../src"], cwd=here, capture_output=True, check=True
+        )
+        named = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=here, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return None if changed.stdout else named.stdout.decode().strip()
 
 
 def _version(package: str) -> str | None:

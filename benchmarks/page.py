@@ -78,7 +78,8 @@ def _machine(folder: Path, suites: list[str]) -> str:
         for run in runs.get(suite, [])[-1:]:
             versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
             where = f"{run['cores']} cores of {run['processor']}, {run['memory_gb']} GB"
-            told.setdefault(f"{where}, {run['system']}, Python {run['python']}, {versions}", []).append(suite)
+            code = f", commit {run['commit']}" if run.get("commit") else ""
+            told.setdefault(f"{where}, {run['system']}, Python {run['python']}, {versions}{code}", []).append(suite)
     if len(told) == 1:
         return f"Measured on {next(iter(told))}."
     return "\n".join(f"* {', '.join(names)}: {where}." for where, names in told.items())

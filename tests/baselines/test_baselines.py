@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 from pathlib import Path
 
 import mpmath
@@ -462,6 +463,25 @@ def test_a_record_turns_the_basis_or_moves_the_gap(seed, size, tilt):
         assert turned <= math.sqrt(max(0.0, 1 - moved**2)) / (max(gaps) - 2) + 1e-6
 
 
+@given(seeds, st.floats(0, 8), st.sampled_from([(2, 1), (3, 1), (3, 2), (4, 2)]), st.floats(0.01, 1))
+def test_turning_and_gap_share_one_budget_where_the_gap_is_small(seed, size, shape, rate):
+    """Also below the gaps for which lemma 10 says anything, and with all of the eigenvalues but the gap unknown."""
+    d, k = shape
+    x, y = unit_pair(seed, d)
+    if seed % 2:  # the k-th and the next eigenvector change places
+        x, y = np.eye(d)[k], np.eye(d)[k - 1]
+    rest = np.diag([size] * k + [0.0] * (d - k)) + 1e-6 * np.diag(np.arange(d))
+    most = math.sqrt(2 * min(k, d - k))
+    bases, bounds = [], []
+    for z in (x, y):
+        w, V = np.linalg.eigh(rest + np.outer(z, z))
+        bases.append(V[:, d - k :])
+        bounds.append(smooth_bound(w[d - k] - w[d - k - 1], 1.0, most, rate))
+    cosines = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    turned = math.sqrt(max(0.0, 2 * (1 - cosines).sum())) / min(bounds)
+    assert turned**2 + (math.log(bounds[0] / bounds[1]) / rate) ** 2 <= 1 + 1e-5
+
+
 def test_a_record_that_turns_the_basis_reaches_the_bound():
     angle, rest = math.pi / 4, np.diag([1000.0, 0.0])
     x, y = (np.array([math.cos(angle), sign * math.sin(angle)]) for sign in (1, -1))
@@ -470,12 +490,33 @@ def test_a_record_that_turns_the_basis_reaches_the_bound():
     assert 0.99 < turned / local_sensitivity(np.array([w[1] - w[0]]), 1.0, 1.4)[0] <= 1.0
 
 
-@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([2, 6, 40, 1000]), st.floats(0.1, 3))
-def test_delta_of_normal_laws_with_different_noise(tilt, distance, entries, epsilon):
-    shift, rate = 0.3, 0.5 / math.sqrt(entries)
+@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([2, 6, 40, 1000]), st.floats(0.1, 3), st.floats(0.05, 1))
+def test_delta_of_normal_laws_with_different_noise(tilt, distance, entries, epsilon, change):
+    shift, rate = 0.3, change * epsilon / math.sqrt(entries)
     ratio = math.exp(2 * tilt * rate)
     moment = shifted_moment(ratio, (distance * shift) ** 2 * min(1.0, ratio), entries)
     assert _loss.log_loss_delta(moment, epsilon) <= smooth_log_delta(shift, rate, entries, epsilon) + 1e-6
+
+
+def scale_delta(rate: float, entries: int, epsilon: float) -> float:
+    """Exact delta of two noise levels, the second smaller by exp(rate), around one centre: a chi-square."""
+    variance = math.exp(-2 * rate)
+    least = (2 * epsilon + 2 * rate * entries) / (1 / variance - 1)  # squared length from which the loss exceeds
+    return float(stats.chi2.sf(least, entries) - math.exp(epsilon) * stats.chi2.sf(least / variance, entries))
+
+
+@pytest.mark.parametrize(("entries", "epsilon", "rate"), [(400, 1.0, 0.03), (2000, 0.1, 4.4e-4), (5000, 0.5, 0.003)])
+def test_a_wider_second_law_does_not_hide_what_a_narrower_one_tells(entries, epsilon, rate):
+    """All orders and factors of lemma 6 count, not the last that was looked at."""
+    exact = math.log(scale_delta(rate, entries, epsilon))
+    assert exact <= smooth_log_delta(0.0, rate, entries, epsilon) < exact + 1e-3
+    assert exact < smooth_log_delta(0.3 * math.sqrt(epsilon), rate, entries, epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.5, 0.01)])
+def test_a_record_that_moves_the_gap_alone_stays_in_budget(epsilon, delta):
+    noise = smooth_noise(2000, Budget(epsilon, delta), 0.0, typical_gap=500.0, most=3.0)
+    assert scale_delta(noise.rate, 2000, epsilon) <= delta
 
 
 @pytest.mark.parametrize("entries", [1, 2, 3, 10, 500])
@@ -553,6 +594,16 @@ def test_a_core_that_agrees_moves_by_its_bound():
     assert 0.97 < moved / core_plan(t, Budget(1.0, 1e-6)).movement(weight) <= 1.0
 
 
+def test_a_core_that_agrees_in_part_moves_by_more_than_its_diameter_over_its_weight():
+    radius = 0.01
+    step = math.asin(radius / math.sqrt(2))
+    pair = (step * np.array([first, -1e-4, 1.0 - 1e-9, 1.0 - 2e-4]) for first in (0.0, 2.0 - 3e-4))
+    (_, weight, average), (_, _, average2) = (core(angles, radius) for angles in pair)
+    assert weight == 3.0
+    moved = np.linalg.norm(average - average2) * weight / (2 * radius)
+    assert 1.12 < moved <= core_plan(4, Budget(1.0, 1e-6)).movement(weight) * weight
+
+
 def test_the_weight_of_a_core_changes_by_almost_three():
     t = 2_001
     together, apart = np.zeros(t), np.append(np.zeros(t - 1), 1.0)
@@ -610,6 +661,25 @@ def test_few_blocks_are_enough_for_a_core():
     release = baselines.friendly_core(X, 1, epsilon=1.0, delta=1e-6, block_size=1, rng=0)
     assert release.extras["core_weight_lower_bound"] > 100
     assert not release.abstained
+
+
+def test_the_released_weight_alone_decides_about_a_core(monkeypatch):
+    module, seen = sys.modules["privspan.baselines.friendly_core"], []
+    average = module._noisy_average
+
+    def watched(bases, counts, radius, weight, plan, bits):
+        seen.append(weight)
+        return average(bases, counts, radius, weight, plan, bits)
+
+    def run():
+        return baselines.friendly_core(np.ones((300, 2)), 1, epsilon=1.0, delta=1e-6, block_size=1, rng=0)
+
+    monkeypatch.setattr(module, "_noisy_average", watched)
+    released = run().extras["core_weight_lower_bound"]
+    assert seen == [released]  # the noise is for this one
+    monkeypatch.setattr(module, "add_gaussian", lambda values, *_, **__: 0.0 * values)
+    assert run().abstained  # though all agree
+    assert len(seen) == 1
 
 
 def test_blocks_are_chosen_from_public_numbers():

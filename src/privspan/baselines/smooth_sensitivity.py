@@ -169,7 +169,8 @@ def smooth_log_delta(shift: float, rate: float, entries: int, epsilon: float) ->
         while entries * math.log1p(stop) + (entries - 1) * stop < total:
             stop *= 1.05  # and beyond 1 + stop it rises
         for variance, moved in ((ratio, distance), (1.0 + stop, distance * stop / start)):
-            worst = log_loss_delta(shifted_moment(variance, moved, entries), epsilon, enough=worst)
+            wider = log_loss_delta(shifted_moment(variance, moved, entries), epsilon, enough=worst)
+            worst = max(worst, wider)
     return worst
 
 
