@@ -26,6 +26,7 @@ from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
 from privspan.rows.unit import SINGLE_PIECE_ROWS, Rows
+from privspan.sums import about
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
@@ -216,3 +217,19 @@ def test_inner_products_in_float32_come_from_their_own_row_alone():
             other = piece.copy()
             other[number] = 1e9
             np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))
+
+
+def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeypatch):
+    """As with bfloat16 or TF32 in its place: what is charged would be too little."""
+    X, centre = np.ones((5, 300), dtype=np.float32), np.zeros(300)
+    assert about.rows_about(X, centre).single
+    for lost in (16, 13, 8, 1):  # bits of a float32 that go
+
+        def coarse(left, right, lost=lost):
+            cut = [(side.view(np.uint32) & np.uint32(2**32 - 2**lost)).view(np.float32) for side in (left, right)]
+            return cut[0] @ cut[1]
+
+        monkeypatch.setattr(about, "_single_product", coarse)
+        about._single_is_single.cache_clear()
+        assert not about.rows_about(X, centre).single
+    about._single_is_single.cache_clear()
