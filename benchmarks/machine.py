@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,10 @@ def machine_facts(jobs: int) -> dict[str, Any]:
 
 def _commit() -> str | None:
     """Return which code ran; None outside of a checkout, or if it was changed."""
-    here = Path(__file__).parent
+    ask = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, check=True)
     try:
-        changed = subprocess.run(
-            ["git", "status", "--porcelain", "../src"], cwd=here, capture_output=True, check=True
-        )
-        named = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=here, capture_output=True, check=True)
+        changed = ask(["git", "status", "--porcelain", "../src"])
+        named = ask(["git", "rev-parse", "--short=10", "HEAD"])
     except (OSError, subprocess.CalledProcessError):
         return None
     return None if changed.stdout else named.stdout.decode().strip()
