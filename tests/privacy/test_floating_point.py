@@ -10,7 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from folding import adversarial_table, errors_over_charges, folded_rows, single_errors_over_charges, single_rows
+from folding import (
+    adversarial_table,
+    errors_over_charges,
+    folded_rows,
+    lost_bits_over_charge,
+    single_errors_over_charges,
+    single_rows,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
@@ -18,7 +25,8 @@ from scipy.stats import chi2_contingency
 from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
-from privspan.rows.unit import Rows
+from privspan.rows.unit import SINGLE_PIECE_ROWS, Rows
+from privspan.sums import about
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
@@ -165,6 +173,20 @@ def test_a_replacement_moves_products_in_float32_by_no_more_than_is_charged(seed
     assert 1e-6 < single_errors_over_charges(seed) <= 1.0
 
 
+def test_a_row_that_decides_whether_half_of_its_piece_is_lost_is_charged():
+    """It takes up to a tenth of the charge: sums of a piece are off by that much, not in proofs alone."""
+    assert 0.001 < lost_bits_over_charge() <= 1.0
+
+
+@pytest.mark.parametrize("d", [1, 257, 2048])
+def test_float32_adds_up_no_more_rows_than_are_charged(d):
+    """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
+    X, sizes = np.ones((4096 + 200, d), dtype=np.float32), []
+    X[7] = np.nan
+    list(single_rows(X, np.zeros(d)).map_folded(lambda rows, factors: np.array([sizes.append(len(rows)) is None])))
+    assert sizes == [SINGLE_PIECE_ROWS] * 33 + [72]
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([None, 1e-3, 1.0, 1e30]))
 def test_rows_in_float32_times_their_factors_are_no_longer_than_one(seed, d, clip):
@@ -195,3 +217,19 @@ def test_inner_products_in_float32_come_from_their_own_row_alone():
             other = piece.copy()
             other[number] = 1e9
             np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))
+
+
+def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeypatch):
+    """As with bfloat16 or TF32 in its place: what is charged would be too little."""
+    X, centre = np.ones((5, 300), dtype=np.float32), np.zeros(300)
+    assert about.rows_about(X, centre).single
+    for lost in (16, 13, 8, 1):  # bits of a float32 that go
+
+        def coarse(left, right, lost=lost):
+            cut = [(side.view(np.uint32) & np.uint32(2**32 - 2**lost)).view(np.float32) for side in (left, right)]
+            return cut[0] @ cut[1]
+
+        monkeypatch.setattr(about, "_single_product", coarse)
+        about._single_is_single.cache_clear()
+        assert not about.rows_about(X, centre).single
+    about._single_is_single.cache_clear()

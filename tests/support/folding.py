@@ -39,8 +39,7 @@ def exact_moment(vectors):
 
 def distance(computed, exact):
     """Return the Frobenius norm of the difference of an array and a matrix of fractions, in float64."""
-    exactly = np.array([[Fraction(float(value)) for value in row] for row in computed])
-    return float(((exactly - np.array(exact)) ** 2).sum()) ** 0.5
+    return float(((exactly(computed) - np.array(exact)) ** 2).sum()) ** 0.5
 
 
 def errors_over_charges(seed, n=24, d=4, b=2):
@@ -78,27 +77,51 @@ def single_rows(X, centre, clip=None):
 
 
 def single_errors_over_charges(seed, n=200, d=5, b=3):
-    """Return by how much more than the real rows do a replacement moves a look in float32, over what is charged.
-
-    Other rows are as they were to the last bit, and so are their inner products: the charge relies on it.
-    """
+    """Return what `change_over_charge` does for a random table, neighbour and block of directions."""
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((n, d)) + 30.0).astype(np.float32)
     other, number = X.copy(), int(rng.integers(n))
     other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
-    centre, f, a = rng.standard_normal(d) + 30.0, rng.random(n), 13.0 / 64.0
-    block = np.linalg.qr(rng.standard_normal((d + 1, b)))[0]
-    columns = np.array([[Fraction(float(entry)) for entry in column] for column in block.T]).T
-    changes, moments = [], []
+    centre, f = rng.standard_normal(d) + 30.0, rng.random(n)
+    return change_over_charge(X, other, number, centre, f, np.linalg.qr(rng.standard_normal((d + 1, b)))[0])
+
+
+def lost_bits_over_charge(n=128, d=5, b=3):
+    """Return the same for a row that decides whether half of its piece is lost.
+
+    Half of the rows add one each, up to a power of two, and the others a little less than half of its last bit, which
+    float32 drops.  Without the first row the sum stays below that power, its last bit is half as large, and the
+    others count.  Random tables come nowhere near this: they round much the same before and after a replacement.
+    A BLAS may add up a few sums in turn, so bits of several sizes are tried.
+    """
+    X = np.zeros((n, d), dtype=np.float32)
+    X[:, 0] = 3.0
+    other, f = X.copy(), np.ones(n)
+    other[0] = 7.0 * np.eye(d)[1]
+    worst = 0.0
+    for in_turn in (1, 2, 4, 8):
+        f[n // 2 :] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
+        worst = max(worst, change_over_charge(X, other, 0, np.zeros(d), f, np.eye(d + 1, b)))
+    return worst
+
+
+def change_over_charge(X, other, number, centre, f, block):
+    """Return by how much more than the real rows do a replacement moves a look in float32, over what is charged.
+
+    Other rows are as they were to the last bit, and so are their inner products: the charge relies on it.
+    """
+    columns, changes, moments = exactly(block), [], []
     for table in (X, other):
         rows = single_rows(table, centre)
         source = AugmentedGram(rows, [f])
         (chunk,) = source.products(block)
         own = [Fraction(float(f[number])) * entry for entry in folded_rows(rows)[number]]
-        changes.append(chunk)
-        moments.append(np.array(exact_moment([[*own, Fraction(a)]])) @ columns)
-    computed = np.array([[Fraction(float(value)) for value in row] for row in changes[0]]) - np.array(
-        [[Fraction(float(value)) for value in row] for row in changes[1]]
-    )
-    off = float(((computed - (moments[0] - moments[1])) ** 2).sum()) ** 0.5
-    return off / (2.0 * source.chunk_error(b))
+        changes.append(exactly(chunk))
+        moments.append(np.array(exact_moment([[*own, Fraction(13, 64)]])) @ columns)
+    off = changes[0] - changes[1] - (moments[0] - moments[1])
+    return float((off**2).sum()) ** 0.5 / (2.0 * source.chunk_error(block.shape[1]))
+
+
+def exactly(array):
+    """Return a matrix of floats as one of fractions."""
+    return np.array([[Fraction(float(value)) for value in row] for row in array])

@@ -1159,6 +1159,16 @@ def free_single_rounding(patch):
     patch.setattr(looks, "SINGLE_ROUNDOFF", 2.0**-53)
 
 
+def single_piece_refuted() -> bool:
+    """Replace the row that decides whether float32 loses half of the others of its piece."""
+    return folding.lost_bits_over_charge() > 1.0
+
+
+@fault("float32 charged for the replaced row alone", single_piece_refuted)
+def free_single_piece(patch):
+    patch.setattr(looks, "SINGLE_PIECE_ROWS", 1)
+
+
 @fault("length counts about an unreleased centre", everyday_refuted)
 def lengths_about_the_mean(patch):
     about = centre.rows_about
