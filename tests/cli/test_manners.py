@@ -5,6 +5,7 @@ import pty
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -132,9 +133,12 @@ def on_a_terminal(arguments: list[str], monkeypatch: pytest.MonkeyPatch, encodin
         assert main(arguments) == 0
         terminal.flush()
         os.set_blocking(ours, False)
-        said = os.read(ours, 1_000_000).decode(encoding)
+        pieces = []
+        with suppress(BlockingIOError):  # a terminal hands out what it has in pieces
+            while True:
+                pieces.append(os.read(ours, 1_000_000))
     os.close(ours)
-    return said
+    return b"".join(pieces).decode(encoding)
 
 
 def test_a_plan_is_drawn_on_a_terminal_and_plain_in_a_pipe(monkeypatch, capsys) -> None:

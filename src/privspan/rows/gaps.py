@@ -91,7 +91,9 @@ def filled(rows: Any, centre: Array) -> Any:
 def gap_counts(rows: Any) -> Array:
     """Count the gaps of every column; (d,)."""
     if not sparse.issparse(rows):
-        if np.isfinite(rows.sum()):  # which it is not as soon as one cell is not
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole_sum = rows.sum()
+        if np.isfinite(whole_sum):  # which it is not as soon as one cell is not
             return np.zeros(rows.shape[1])
         return np.asarray((~np.isfinite(rows)).sum(axis=0), dtype=np.float64)
     whole = summed_rows(rows)
