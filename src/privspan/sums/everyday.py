@@ -54,7 +54,7 @@ from privspan.sums.variance import typical_length
 Array = NDArray[np.float64]
 
 MANY_COLUMNS = 24
-"""From so many on the noise of looks tells for a course that has less of it."""
+"""From so many on the noise of looks matters more than what rows of one length change of PCA."""
 
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
@@ -63,7 +63,7 @@ _FEW_ENTRIES = 2**24  # of a draw, which is held in memory
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
 _ALIKE = 1.2  # typical lengths up to which a clip leaves little but unit rows
-_UNIT = 0.4  # of what is left, for the unit look where there are two
+_UNIT, _UNIT_OF_FEW = 0.4, 0.15  # of what is left, for the unit look where there are two; with few columns
 _TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
 _WEIGHT = 0.01  # of mu², for the weight of persons with several rows
@@ -320,7 +320,8 @@ class _Course:
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
         total = self._sum_of_squares(factors, rows.lift) if self._wide else None
-        mu_unit = self._ledger.spend("unit look", _UNIT * self._ledger.left)
+        unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
+        mu_unit = self._ledger.spend("unit look", unit * self._ledger.left)
         mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
         mus, kinds = [mu_unit, mu_clipped], [None, factors]
         seen = self._looked(rows, mus, kinds, total, shortened=clip.longer)
