@@ -21,10 +21,10 @@ from privspan.rows import partition_rows
 from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums import centre, everyday
 from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
-from privspan.sums.judge import captured, unseen_variance
+from privspan.sums.judge import WEIGHTS, _candidates, captured, unseen_variance
 from privspan.sums.lazy_looks import CentredGauss
 from privspan.sums.lengths import bisected_radius
-from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
+from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
 from privspan.sums.mean import less_mean
 
 MU = mu_from_budget(1.0, DELTA)
@@ -576,3 +576,14 @@ def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
     for few in (rng.standard_normal((65_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
         course = everyday._Course(as_rows_input(few), 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
         assert course._drawn() is course._source
+
+
+def test_with_few_columns_looks_are_mixed_only_where_strong_directions_may_hide_weak_ones():
+    rng = np.random.default_rng(0)
+
+    def offered(*variances):
+        rows = rng.standard_normal((4_000, len(variances))) * np.sqrt(variances)
+        return _candidates(Look(rows.T @ rows, 1.0, np.zeros(len(variances)), 0.0), 2)
+
+    assert offered(4.0, 3.0, 1.0) == (0.0,)
+    assert offered(40.0, 3.0, 1.0) == offered(4.0, 3.0, *[0.5] * 22) == WEIGHTS

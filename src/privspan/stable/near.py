@@ -28,9 +28,9 @@ from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre, noise_ratio
-from privspan.sums.everyday import MANY_COLUMNS, EverydayLook, searches
+from privspan.sums.everyday import EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import Captured
+from privspan.sums.judge import MANY_COLUMNS, Captured
 from privspan.sums.lengths import LONGEST
 from privspan.sums.loadings import errors_after_turning
 from privspan.sums.variance import second_moments

@@ -6,7 +6,7 @@ Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are publ
 * *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little, and where the clip
   turns out so short that clipped rows would be unit rows once more.
 * *two looks*: at unit rows, where weak directions show, and at rows clipped where noise and bias balance, where long
-  rows count as they do in PCA; mixed as the judge finds best.  As n mu grows this becomes PCA.
+  rows count as they do in PCA; mixed where that may pay, as the judge finds best.  As n mu grows this becomes PCA.
 
 Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: docs/explanation/everyday-tables.md.
 """
@@ -42,7 +42,7 @@ from privspan.sums.centre import (
 )
 from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import Captured, judged_mixture
+from privspan.sums.judge import MANY_COLUMNS, Captured, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -52,9 +52,6 @@ from privspan.sums.mean import pair_differences
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
-
-MANY_COLUMNS = 24
-"""From so many on the noise of looks matters more than what rows of one length change of PCA."""
 
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z

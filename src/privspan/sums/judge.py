@@ -24,6 +24,10 @@ Array = NDArray[np.float64]
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the look at unit rows in the mixture."""
 
+MANY_COLUMNS = 24
+"""From so many on the noise of looks matters more than what rows of one length change of PCA."""
+
+_STEEP = 4.0  # first variance over the k-th: with few columns, weak directions are not drowned below this
 
 _FOUND = 0.5  # a direction counts as found when its expected error is below this
 _SMALLEST_TRACE = 1e-9
@@ -109,8 +113,9 @@ def judged_mixture(
     first = unit if clipped is None else clipped
     weight = 0.0
     if clipped is not None:
-        sums = [variances.sum() for variances in _judged(unit, first, WEIGHTS, k, _CHOOSING, public)]
-        weight = WEIGHTS[int(np.argmax(sums))]
+        weights = _candidates(clipped, k)
+        sums = [variances.sum() for variances in _judged(unit, first, weights, k, _CHOOSING, public)]
+        weight = weights[int(np.argmax(sums))]
     d = len(first.moment)
     splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
     judged = _judged(unit, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
@@ -133,6 +138,13 @@ def judged_mixture(
         weight,
         loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
     )
+
+
+def _candidates(clipped: Look, k: int) -> tuple[float, ...]:
+    """Return the weights to choose from: a choice has noise of its own, and is offered where mixing may pay."""
+    values = _leading(clipped.moment, k)[0][:k]
+    worth_it = len(clipped.moment) >= MANY_COLUMNS or values[0] > _STEEP * values[-1]
+    return WEIGHTS if worth_it else WEIGHTS[:1]
 
 
 def unseen_variance(unit: tuple[float, float], clipped: tuple[float, float], shortened: float) -> float:
