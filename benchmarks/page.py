@@ -75,11 +75,13 @@ def _machine(folder: Path, suites: list[str]) -> str:
     runs = strict_json.loads(path.read_text("utf-8")) if path.exists() else {}
     told: dict[str, list[str]] = {}
     for suite in suites:
-        for run in runs.get(suite, [])[-1:]:
+        all_runs = runs.get(suite, [])
+        for run in all_runs[-1:]:
             versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
             where = f"{run['cores']} cores of {run['processor']}, {run['memory_gb']} GB"
-            code = f", commit {run['commit']}" if run.get("commit") else ""
-            told.setdefault(f"{where}, {run['system']}, Python {run['python']}, {versions}{code}", []).append(suite)
+            code = " and ".join(dict.fromkeys(one["commit"] for one in all_runs if one.get("commit")))
+            where = f"{where}, {run['system']}, Python {run['python']}, {versions}{code and ', commit '}{code}"
+            told.setdefault(where, []).append(suite)
     if len(told) == 1:
         return f"Measured on {next(iter(told))}."
     return "\n".join(f"* {', '.join(names)}: {where}." for where, names in told.items())
