@@ -13,6 +13,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -223,7 +224,9 @@ def _wrapped(cells: Any, wrap: str, seed: int) -> Any:
     if wrap == "partitions":
         n = len(cells)
         cuts = sorted({0, n, seed % (n + 1), seed % 1009 % (n + 1)})
-        return partition_rows(cells, np.diff(cuts).tolist())
+        with suppress(TypeError, ValueError):  # what cannot be dealt out is handed over as it is
+            return partition_rows(cells, np.diff(cuts).tolist())
+        return cells
     if wrap == "list":
         return cells.tolist()
     if wrap == "matrix":
