@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 SHAPES = {  # name: (full size, small size, k, file formats, methods)
-    "tall": ((2_000_000, 1_000), (60_000, 1_000), 5, ("npy", "parquet"), ("adaptive", "approximate")),
+    "tall": ((2_000_000, 1_000), (60_000, 1_000), 5, ("npy", "parquet"), ("PrivatePCA", "adaptive", "approximate")),
     "wide": ((2_000, 1_000_000), (500, 100_000), 3, ("npy",), ("adaptive", "stable")),
-    "large": ((20_000, 100_000), (2_000, 20_000), 5, ("npy",), ("adaptive", "PrivatePCA")),
+    "large": ((20_000, 100_000), (2_000, 20_000), 5, ("npy",), ("PrivatePCA", "adaptive")),
 }
 ROW_GROUP = 50_000
 EPSILON, DELTA = 1.0, 1e-6
 TURNS = 2  # of ours and of plain NumPy
+
+
+@dataclass(frozen=True)
+class Pass:
+    """How many columns the rows are multiplied with, how many sums of rows are formed, and whether in float32."""
+
+    inner: int
+    outer: int
+    single: bool
 
 
 # ---- Files ---------------------------------------------------------------------------------------
@@ -120,12 +130,12 @@ def worker(path: Path, k: int, method: str) -> dict[str, float]:
         "adaptive": lambda X: ps.private_subspace(X, k, method="adaptive", **numbers),
         "stable": lambda X: ps.stable_subspace(X, k, **numbers),
         "approximate": lambda X: ps.approximate_subspace(X, k, **numbers),
-        "PrivatePCA": lambda X: PrivatePCA(k, method="adaptive", **numbers).fit(X),
+        "PrivatePCA": lambda X: PrivatePCA(k, **numbers).fit(X),
     }
     runs[method](np.random.default_rng(0).standard_normal((4_000, 20)))  # loads what is loaded on first use
     before = resident()
     passes = recorded_passes()
-    plain = {"adaptive": plain_passes, "approximate": plain_blocks}.get(method)
+    plain = {"PrivatePCA": plain_passes, "adaptive": plain_passes, "approximate": plain_blocks}.get(method)
     if plain is None or source.shape[1] > source.shape[0]:
         took, _ = seconds(lambda: runs[method](source))
         return {
@@ -146,31 +156,46 @@ def worker(path: Path, k: int, method: str) -> dict[str, float]:
     return {**mean, "above": above, "ratio": ratio, "processor": processor}
 
 
-def recorded_passes() -> list[tuple[int, int]]:
-    """Make `Rows` note every pass over the data: how many products it takes, and how many columns they have."""
+def recorded_passes() -> list[Pass]:
+    """Make `Rows` note every pass over the data: the products it takes, and in which precision."""
     from privspan.rows.unit import Rows
+    from privspan.sums.lazy_gauss import Asked
 
-    passes: list[tuple[int, int]] = []
-    map_chunks, map_rows = Rows.map_chunks, Rows.map_rows
+    passes: list[Pass] = []
+    asked = [0]  # columns of the last block that was asked for
+    seen, lengths, map_rows = Asked._seen, Rows.lengths, Rows.map_rows
 
-    def noted_chunks(self: Any, function: Any, *per_row: Any, finish: Any = None) -> Iterator[Any]:
-        columns: list[int] = []
+    def noted_block(self: Any, block: Any, grid: float) -> Any:
+        asked[0] = block.shape[1]
+        return seen(self, block, grid)
 
-        def noted(*arguments: Any) -> Any:
-            result = function(*arguments)
-            columns.append(result.shape[-1])
-            return result
+    def noting(map_sums: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        def noted_sums(self: Any, function: Any, *per_row: Any, finish: Any = None) -> Iterator[Any]:
+            shapes: list[tuple[int, ...]] = []
 
-        yield from map_chunks(self, noted, *per_row, finish=finish)
-        multiplied_with_known = bool(per_row) and per_row[-1].ndim == 2  # else by a block, twice
-        passes.append((1 if multiplied_with_known else 2, columns[0]))
+            def noted(*arguments: Any) -> Any:
+                result = function(*arguments)
+                shapes.append(result.shape)
+                return result
+
+            yield from map_sums(self, noted, *per_row, finish=finish)
+            columns = shapes[0][1] if len(shapes[0]) == 2 else 1
+            by_a_block = len(shapes[0]) == 2 and not (per_row and per_row[-1].ndim == 2)
+            passes.append(Pass(asked[0] if by_a_block else 0, columns, self.single))
+
+        return noted_sums
 
     def noted_rows(self: Any, function: Any) -> Any:
         result = map_rows(self, function)
-        passes.append((1, result.shape[-1]) if result.ndim == 2 else (0, 0))
+        passes.append(Pass(result.shape[-1] if result.ndim == 2 else 0, 0, False))
         return result
 
-    Rows.map_chunks, Rows.map_rows = noted_chunks, noted_rows  # type: ignore[method-assign]
+    def noted_lengths(self: Any) -> Any:
+        passes.append(Pass(0, 0, self.single))
+        return lengths(self)
+
+    Asked._seen, Rows.lengths, Rows.map_rows = noted_block, noted_lengths, noted_rows  # type: ignore[method-assign]
+    Rows.map_chunks, Rows.map_folded = noting(Rows.map_chunks), noting(Rows.map_folded)  # type: ignore[method-assign]
     return passes
 
 
@@ -200,18 +225,21 @@ def plain_windows(path: Path, dealt: bool) -> Iterator[np.ndarray]:
         yield np.ascontiguousarray(np.array([column.to_numpy() for column in batch.columns]).T)
 
 
-def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[tuple[int, int]]) -> None:
-    """Read the file as often as the run did, with the same products of pieces of the same size."""
+def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[Pass]) -> None:
+    """Read the file as often as the run did, with the same products of pieces of the same size, at their fastest."""
     from privspan.rows.unit import piece_rows
 
     rng, step = np.random.default_rng(0), piece_rows(shape[1])
-    for products, columns in passes:
-        block = rng.standard_normal((shape[1], max(columns, 1)))
+    for one in passes:
+        dtype = np.float32 if one.single else np.float64
+        block = rng.standard_normal((shape[1], one.inner)).astype(dtype)
         for window in plain_windows(path, dealt=False):
             for start in range(0, len(window), step):
-                piece = window[start : start + step].astype(np.float64)
-                inner = piece @ block if products == 2 else np.ones((len(piece), columns))
-                piece.T @ inner
+                piece = window[start : start + step].astype(dtype)
+                if one.inner:
+                    piece @ block
+                if one.outer:
+                    np.ones((one.outer, len(piece)), dtype=dtype) @ piece
 
 
 def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> None:
@@ -243,6 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="tables of 8 GB")
     parser.add_argument("--quick", action="store_true", help="a third of the rows of the small tables")
+    parser.add_argument("--methods", nargs="*", help="only these")
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--folder", type=Path, help="where files are written and removed again")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
@@ -261,7 +290,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
                 path = Path(folder) / f"people.{suffix}"
                 write(path, n, d, k)
-                for method in methods:
+                for method in [one for one in methods if one in (arguments.methods or methods)]:
                     got = measured(path, k, method)
                     print(
                         f"{n:>10} x {d:<7} {suffix:>8} {method:>12} {got['above']:9.0f} {got['seconds']:8.1f} "

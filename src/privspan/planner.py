@@ -341,8 +341,8 @@ _COURSES = {
     "pairs": "Too few rows to find the middle of the records in private: one noisy look at differences of pairs.",
     "public centre": "One noisy look at the records about the public centre, all made equally long.",
     "one look": "The middle of the records is searched for; then one noisy look, all made equally long.",
-    "two looks": "The middle of the records is searched for; then two noisy looks, at records made equally long and "
-    "at records of which only the longest are shortened.",
+    "two looks": "The middle of the records is searched for; then noisy looks at records of which only the longest "
+    "are shortened and, unless that is clear enough, at records made equally long.",
 }
 
 

@@ -25,7 +25,7 @@ from scipy.stats import chi2_contingency
 from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
-from privspan.rows.unit import SINGLE_PIECE_ROWS, Rows
+from privspan.rows.unit import SINGLE_SUM_ROWS, Rows, combined
 from privspan.sums import about
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
@@ -178,13 +178,39 @@ def test_a_row_that_decides_whether_half_of_its_piece_is_lost_is_charged():
     assert 0.001 < lost_bits_over_charge() <= 1.0
 
 
+class Spied(np.ndarray):
+    """An array that tells how many terms the sums of its products have."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if ufunc is np.matmul:
+            self.terms.append(inputs[0].shape[1])
+        plain = [np.asarray(one) for one in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __array_finalize__(self, other):
+        self.terms = getattr(other, "terms", [])
+
+
 @pytest.mark.parametrize("d", [1, 257, 2048])
 def test_float32_adds_up_no_more_rows_than_are_charged(d):
     """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
-    X, sizes = np.ones((4096 + 200, d), dtype=np.float32), []
+    X, terms = np.ones((4096 + 200, d), dtype=np.float32), []
     X[7] = np.nan
-    list(single_rows(X, np.zeros(d)).map_folded(lambda rows, factors: np.array([sizes.append(len(rows)) is None])))
-    assert sizes == [SINGLE_PIECE_ROWS] * 33 + [72]
+
+    def spied(rows, factors):
+        piece = rows.view(Spied)
+        piece.terms = terms
+        return combined(piece, factors.astype(np.float32)[:, None]).ravel()
+
+    list(single_rows(X, np.zeros(d)).map_folded(spied))
+    assert sum(terms) == len(X)
+    assert max(terms) == SINGLE_SUM_ROWS
+
+
+def test_sums_of_float32_are_added_in_float64():
+    X = np.ones((2 * SINGLE_SUM_ROWS, 1), dtype=np.float32)
+    X[: SINGLE_SUM_ROWS - 1], X[SINGLE_SUM_ROWS - 1] = 0.0, 2.0**24
+    assert combined(X, np.ones_like(X)) == 2.0**24 + SINGLE_SUM_ROWS
 
 
 @settings(max_examples=40)

@@ -146,7 +146,9 @@ def test_what_was_not_measured_is_said_so(centring: str, stands: str) -> None:
     assert "nan" not in Reader(report_html(odd)).text
 
 
-@pytest.mark.parametrize("course", ["two looks", "one look", "pairs", "centre not found", "near a subspace"])
+@pytest.mark.parametrize(
+    "course", ["clipped look", "two looks", "one look", "pairs", "centre not found", "near a subspace"]
+)
 def test_every_course_is_told_in_words(course: str) -> None:
     text = Reader(report_html(everyday(parameters={"course": course}))).text
     assert "record" in text.split("(in the code: private PCA). ")[1][:200]

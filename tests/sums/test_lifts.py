@@ -117,12 +117,12 @@ def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
 
 def test_looks_at_persons_cost_their_mus_and_the_bound_is_sharp():
     def look(table):
-        return whole_looks(open_unit_rows(table), [None], [1.0], open_streams(0).noise, constant=0.0, lift=None)
+        return next(whole_looks(open_unit_rows(table), None, [1.0], open_streams(0).noise, constant=0.0))
 
     def lifted(table):
         rows = open_unit_rows(table)
         lift = person_lift(rows, 0.0)
-        return whole_looks(rows, [None], [1.0], open_streams(0).noise, constant=0.0, lift=lift, count=4.0)
+        return next(whole_looks(rows, None, [1.0], open_streams(0).noise, constant=0.0, lift=lift, count=4.0))
 
     for run in (look, lifted):
         assert spent(run, np.eye(4)[:1].repeat(2, 0), np.eye(4)[1:2].repeat(2, 0), 2) == pytest.approx(1.0, rel=1e-6)

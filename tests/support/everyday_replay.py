@@ -37,6 +37,7 @@ def numbers(look):
         look.shortened,
         look.length,
         look.rounds,
+        look.passes,
     )
     return np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in (*fields, *scalars, look.weight)])
 

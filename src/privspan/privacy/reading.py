@@ -238,6 +238,7 @@ def stands_out(found: int, k: int) -> str:
 
 _IN_PLAIN_WORDS = {
     "clipped look": "look at records, the longest shortened",
+    "second look": "second look, the same or all made equally long",
     "unit look": "look at records made equally long",
     "clip": "limit for long records",
     "centre": "search for the middle",

@@ -54,6 +54,8 @@ def strength(epsilon: float) -> str:
 # ---- What a private PCA says of itself --------------------------------------------------------------------------
 
 _COURSES = {
+    "clipped look": "The records were then looked at with noise, at their own length up to a limit, as ordinary PCA "
+    "would. That was so clear that another look, at records all made equally long, had nothing to add.",
     "two looks": "The records were then looked at twice, both times with noise: once all made equally long, so that "
     "none counts more than another, and once at their own length up to a limit, as ordinary PCA would. Both are "
     "mixed so that as much variance as possible is captured.",

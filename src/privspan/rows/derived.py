@@ -62,7 +62,7 @@ class ShiftedRows(Derived):
 class SingleShiftedRows(Derived):
     """Every row of a dense float32 source less one vector, in float32.
 
-    The vector is taken away in two parts, so that what float32 cannot hold of it is not lost on rows close to it.
+    What float32 cannot hold of the vector is taken away by itself, so that it is not lost on rows close to it.
 
     Parameters
     ----------
@@ -74,12 +74,14 @@ class SingleShiftedRows(Derived):
     def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
         super().__init__(source)
         self._first = shift.astype(np.float32)
-        self._second = (shift - self._first).astype(np.float32)
+        rest = (shift - self._first).astype(np.float32)
+        self._second = rest if rest.any() else None
 
     def _made(self, rows: NDArray[Any]) -> Any:
         with np.errstate(all="ignore"):
             made = np.subtract(rows, self._first, order="C")
-            made -= self._second
+            if self._second is not None:
+                made -= self._second
         return made
 
 
@@ -91,6 +93,7 @@ class RowsWithConstant(Derived):
         self._shift, self._constant = shift, constant
         self.shape, self.dtype, self.names = (source.shape[0], source.shape[1] + 1), np.dtype(np.float64), None
         self.boolean = self.complete = None
+        self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: NDArray[Any]) -> Any:
         return less_with_constant(rows, self._shift, self._constant)

@@ -57,14 +57,13 @@ Finish: TypeAlias = Callable[[Array], Any]
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-SINGLE_PIECE_ROWS = 128
-"""Rows per piece where float32 adds them up, so that what it may be off by stays small."""
+SINGLE_SUM_ROWS = 128
+"""Rows that float32 adds up, at most, so that what it may be off by stays small; their sums are added in float64."""
 
 _PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
 _LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
 _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
 _KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
-_LONG_ROW = 4096  # columns
 _ROUNDED_UNIT = 1.0 - 2.0**-23  # of the rows that are scaled with care, and then rounded to float32
 _LONGEST_SPARSE = 2.0**64
 
@@ -144,7 +143,7 @@ class Rows:
     Attributes
     ----------
     single : bool
-        Whether `map_folded` may hand out rows of float32, at most `SINGLE_PIECE_ROWS` at a time: by declared types.
+        Whether `map_folded` may hand out rows of float32, which `combined` adds up with care: by declared types.
 
     Examples
     --------
@@ -163,8 +162,8 @@ class Rows:
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
         self.single = isinstance(X, SingleShiftedRows)
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
-        most = SINGLE_PIECE_ROWS if self.single else CHUNK_ROWS
-        self._piece_rows = whole_persons(most if is_sparse(X) else min(most, piece_rows(self.shape[1])), grain)
+        most = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]) << self.single  # float32 takes half the room
+        self._piece_rows = whole_persons(most, grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._few = stored <= _KEPT_BYTES
@@ -378,8 +377,14 @@ class Rows:
 
 def combined(piece: Piece, coefficients: Array) -> Array:
     """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
-    if isinstance(piece, np.ndarray) and piece.shape[1] > _LONG_ROW:
-        return np.asarray(coefficients.T @ piece).T  # faster, for long rows, than the other way round
+    if isinstance(piece, np.ndarray) and coefficients.dtype == np.float32:
+        total = np.zeros((coefficients.shape[1], piece.shape[1]))
+        for start in range(0, len(piece), SINGLE_SUM_ROWS):
+            some = slice(start, start + SINGLE_SUM_ROWS)
+            total += coefficients[some].T @ piece[some]
+        return total.T
+    if isinstance(piece, np.ndarray):
+        return np.asarray(coefficients.T @ piece).T  # faster than the other way round
     return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
 
 

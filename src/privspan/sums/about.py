@@ -25,7 +25,7 @@ from privspan.rows.derived import RowsWithConstant, ScaledColumns, SingleShifted
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import SINGLE_PIECE_ROWS, Rows, is_sparse
+from privspan.rows.unit import SINGLE_SUM_ROWS, Rows, combined, is_sparse
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean
@@ -75,6 +75,11 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
 
 
+def as_held(source: Any, centre: Array) -> Array:
+    """Return a released centre as the rows about it hold it: rounded to float32, if they are, which saves time."""
+    return centre.astype(np.float32).astype(np.float64) if _in_single(source, centre) else centre
+
+
 def _in_single(source: Any, centre: Array) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     if isinstance(source, PersonTable | PartitionedTable) or np.dtype(source.dtype) != np.float32:
@@ -90,20 +95,20 @@ def _single_is_single() -> bool:
 
     Every sum has one term that is not zero, exact in 24 bits: of an odd number of 24 and 1, or of two odd ones of 12.
     """
-    places = np.arange(SINGLE_PIECE_ROWS)
+    places = np.arange(2 * SINGLE_SUM_ROWS)
     ones = np.ones(len(places), dtype=np.float32)
     short, long = ((2**bits - 1 - 2 * places).astype(np.float32) for bits in (12, 24))
     return all(_exact_products(left, right[:16]) for left, right in ((short, short), (long, ones), (ones, long)))
 
 
 def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> bool:
-    """Tell whether rows with one number each, times a block, and the sums of a piece are what they are exactly."""
+    """Tell whether rows with one number each, times a block, and their sums are what they are exactly."""
     places = 7 * np.arange(len(left))
     rows = np.zeros((len(left), _WIDEST_SINGLE), dtype=np.float32)
     rows[np.arange(len(left)), places] = left
     wanted = np.multiply.outer(left, right)  # (rows, b)
     inner = _single_product(rows, np.tile(right, (_WIDEST_SINGLE, 1)))
-    sums = _single_product(rows.T, np.tile(right, (len(left), 1)))[places]
+    sums = combined(rows, np.tile(right, (len(left), 1)))[places]
     return bool((inner == wanted).all() and (sums == wanted).all())
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.about import rows_about, spread_of
+from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.grid import gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.mean import mean_bounds, row_sums
@@ -228,7 +228,7 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     doubt = _SLACK * math.sqrt(max(0.0, float(step @ step) - noise * noise))
     error = math.hypot(noise, doubt)
     weight = now.error**2 / (now.error**2 + error**2)  # precision weighting with the former centre
-    centre = weight * step if now.centre is None else now.centre + weight * step
+    centre = as_held(source, weight * step if now.centre is None else now.centre + weight * step)
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
     mu = ledger.spend("length", per_length)

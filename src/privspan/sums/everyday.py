@@ -5,8 +5,10 @@ Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are publ
 * *pairs*: little data, or a centre that was not found.  Differences of pairs of rows need none; one look at them.
 * *one look*: about the centre, at unit rows.  For z above 1/20, where two would share too little, and where the clip
   turns out so short that clipped rows would be unit rows once more.
-* *two looks*: at unit rows, where weak directions show, and at rows clipped where noise and bias balance, where long
-  rows count as they do in PCA; mixed where that may pay, as the judge finds best.  As n mu grows this becomes PCA.
+* *clipped look*: at rows clipped where noise and bias balance, where long rows count as they do in PCA.  As n mu
+  grows this becomes PCA.  It has most of what is left, and all of it if it turns out clear.
+* *two looks*: otherwise, and at unit rows too, where weak directions show; mixed where that may pay, as the judge
+  finds best.
 
 Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: docs/explanation/everyday-tables.md.
 """
@@ -14,7 +16,7 @@ Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: doc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +44,7 @@ from privspan.sums.centre import (
 )
 from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import MANY_COLUMNS, Captured, judged_mixture
+from privspan.sums.judge import MANY_COLUMNS, Captured, enough_alone, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -102,7 +104,7 @@ class EverydayLook:
         Typical length about the centre (40 % of the rows are longer); of differences, for pairs.
     rounds : int
         Of the search for the centre.
-    course : {"two looks", "one look", "pairs", "centre not found", "near a subspace"}
+    course : {"clipped look", "two looks", "one look", "pairs", "centre not found", "near a subspace"}
         "centre not found" is by pairs too.
     weight : float
         Of the unit look in the mixture.
@@ -307,10 +309,10 @@ class _Course:
     # ---- About a centre -------------------------------------------------------------------------------------
 
     def _about(self, centre: Centre) -> EverydayLook:
-        return self._two_looks(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
+        return self._clipped(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
 
-    def _two_looks(self, centre: Centre) -> EverydayLook:
-        """Look at unit and at clipped rows; at unit rows alone if most rows would be clipped, or are alike."""
+    def _clipped(self, centre: Centre) -> EverydayLook:
+        """Look at clipped rows, and at unit rows too; at these alone if most rows would be clipped, or are alike."""
         clip = balancing_clip(centre, self._n, self._d, self._ledger, self._streams.noise)
         if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)
@@ -318,13 +320,13 @@ class _Course:
         rows = self._lifted(self._rows_about(centre), CONSTANT)
         total = self._sum_of_squares(factors, rows.lift) if self._wide else None
         unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
-        mu_unit = self._ledger.spend("unit look", unit * self._ledger.left)
-        mu_clipped = self._ledger.spend("clipped look", self._ledger.left)
-        mus, kinds = [mu_unit, mu_clipped], [None, factors]
-        seen = self._looked(rows, mus, kinds, total, shortened=clip.longer)
+        mus = [self._ledger.spend("clipped look", (1.0 - unit) * self._ledger.left)]
+        mus += [self._ledger.spend("second look", self._ledger.left)]
+        seen = self._looked(rows, mus, factors, total, shortened=clip.longer)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
-        return self._outcome("two looks", seen, scale, mean, std, centre, clip, filled=centre.vector(self._d))
+        course = "two looks" if seen.unit else "clipped look"
+        return self._outcome(course, seen, scale, mean, std, centre, clip, filled=centre.vector(self._d))
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
@@ -373,12 +375,15 @@ class _Course:
         self,
         lifted: _LiftedRows,
         mus: list[float],
-        factors: Sequence[PerRow | None] = (None,),
+        factors: PerRow | None = None,
         total: tuple[float, float] | None = None,
         shortened: float = 0.0,
         constant: float = CONSTANT,
     ) -> LookedAt:
-        """Look at unit rows, and at shortened ones if there are factors: at whole matrices, or where it matters."""
+        """Look at rows, clipped ones if there are factors: at whole matrices, or where it matters.
+
+        A second mu is for clipped rows once more if that is enough, and for unit rows otherwise.
+        """
         rows = lifted.rows
         numbers: dict[str, Any] = {"constant": constant, "lift": lifted.lift, "count": lifted.count}
         if self._wide:
@@ -386,9 +391,14 @@ class _Course:
             numbers |= {"total": size, "total_std": std, "shortened": shortened}
             return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
         looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
-        clipped, public = looks[1] if len(looks) == 2 else None, self._streams.public
-        verdict = judged_mixture(looks[0], clipped, self._k, public, shortened=shortened)
-        return LookedAt(verdict, looks[-1].mean, looks[-1].mean_noise, moment=looks[-1].moment)
+        look, unit = next(looks), None
+        if len(mus) == 2 and enough_alone(look, self._k, shortened):
+            look = next(looks)
+        elif len(mus) == 2:
+            unit = next(whole_looks(rows, None, mus[1:], self._streams.noise, **numbers))
+        verdict = judged_mixture(look, unit, self._k, self._streams.public, shortened=shortened)
+        passes, both = (1, False) if unit is None else (2, True)
+        return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
     # ---- By pairs -------------------------------------------------------------------------------------------
 

@@ -28,7 +28,8 @@ MANY_COLUMNS = 24
 """From so many on the noise of looks matters more than what rows of one length change of PCA."""
 
 _STEEP = 4.0  # first variance over the k-th: with few columns, weak directions are not drowned below this
-
+_CLEAR = 10.0  # times the noise's sqrt(d), the k-th variance of a clipped look that needs no other beside it
+_NEGLIGIBLE = 0.03  # of the variance along the k directions
 _FOUND = 0.5  # a direction counts as found when its expected error is below this
 _SMALLEST_TRACE = 1e-9
 _SURELY_ELSEWHERE = 0.02  # by how much clipped rows have less of their variance in the first k directions
@@ -94,38 +95,54 @@ class Verdict:
     loadings_std: Array
 
 
+def enough_alone(clipped: Look, k: int, shortened: float) -> bool:
+    """Tell whether a clipped look is so clear that unit rows could add nothing to it; see `is_clear`."""
+    return is_clear(_leading(clipped.moment, k)[0][:k], clipped.noise, len(clipped.moment), shortened)
+
+
+def is_clear(values: Array, noise: float, d: int, shortened: float) -> bool:
+    """Tell whether unit rows could add anything to the k largest eigenvalues of a clipped look, falling, (k,).
+
+    Nothing to the directions if the last stands far out of the noise; and nothing to the estimate, by what they tell
+    of long rows that lead elsewhere, if the shortened rows carry next to nothing.
+    """
+    unseen = _UNSEEN * shortened
+    return bool(values[-1] >= _CLEAR * noise * math.sqrt(d) and unseen <= _NEGLIGIBLE * float(values.sum()))
+
+
 def judged_mixture(
-    unit: Look, clipped: Look | None, k: int, public: np.random.Generator, *, shortened: float = 0.0
+    first: Look, unit: Look | None, k: int, public: np.random.Generator, *, shortened: float = 0.0
 ) -> Verdict:
     """Choose the mixture of both looks that has the largest judged variance, and estimate what it captures.
 
     Parameters
     ----------
-    unit : Look
-    clipped : Look or None
-        None if there was one look only.
+    first : Look
+        What variances are of.
+    unit : Look or None
+        At unit rows, where `first` is at clipped ones and both are to be mixed.
     k : int
         At most d.
     public : numpy.random.Generator
     shortened : float
         About how many rows the clipped look shortened.
     """
-    first = unit if clipped is None else clipped
-    weight = 0.0
-    if clipped is not None:
-        weights = _candidates(clipped, k)
+    weight, unseen = 0.0, 0.0
+    if unit is not None:
+        weights = _candidates(first, k)
         sums = [variances.sum() for variances in _judged(unit, first, weights, k, _CHOOSING, public)]
         weight = weights[int(np.argmax(sums))]
+        unseen = unseen_variance(_top_share(unit, k), _top_share(first, k), shortened)
+    other = first if unit is None else unit
     d = len(first.moment)
     splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
-    judged = _judged(unit, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
+    judged = _judged(other, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
     own, chosen = judged[0], judged[-1]  # (k,)
-    values, vectors = _leading(_mixed(unit.moment, first.moment, weight), k)
+    values, vectors = _leading(_mixed(other.moment, first.moment, weight), k)
     basis, turn, along = _turned(vectors[:, :k], first.moment)
     total = _trace(first.moment)
-    noise = math.hypot((1.0 - weight) * first.noise / total, weight * unit.noise / _trace(unit.moment))
+    noise = math.hypot((1.0 - weight) * first.noise / total, weight * other.noise / _trace(other.moment))
     best = float(_leading(first.moment, k)[0][:k].sum())
-    unseen = 0.0 if clipped is None else unseen_variance(_top_share(unit, k), _top_share(clipped, k), shortened)
     deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
     return Verdict(
         basis,

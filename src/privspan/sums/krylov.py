@@ -68,27 +68,32 @@ def leading_pairs(
     if not lazy.complete and lazy.basis.shape[1] == 0:
         lazy.extend(public.standard_normal((d, block_size)))
         passes -= 1
-    image = lazy.image  # which takes a while to put together
-    values, inner = _ritz(lazy.basis, image)
+    within = np.empty((0, 0))
+    values, inner, within = _ritz(lazy, within)
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
-        residual = image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
+        residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
         spread = lazy.noise * math.sqrt(d)
         gap = values[k - 1] - values[k] if len(values) > k else 0.0
         enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
         if np.linalg.norm(residual[:, :k], axis=0).max() <= enough or not lazy.extend(residual):
             break
-        image = lazy.image
-        values, inner = _ritz(lazy.basis, image)
+        values, inner, within = _ritz(lazy, within)
     padded = np.append(values, np.nan)[: k + 1]
     return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
 
 
-def _ritz(basis: Array, image: Array) -> tuple[Array, Array]:
-    """Return the eigenpairs of A + N within the revealed directions, largest first."""
-    within = basis.T @ image  # (m, m)
+def _ritz(lazy: Revealed, known: Array) -> tuple[Array, Array, Array]:
+    """Return the eigenpairs of A + N within the revealed directions, largest first, and the matrix there, (m, m).
+
+    `known` is that matrix as it was before the last directions were revealed.
+    """
+    before, columns = len(known), lazy.basis.T @ lazy.image[:, len(known) :]  # (m, b)
+    within = np.empty((len(columns), len(columns)))
+    within[:before, :before] = known
+    within[before:, :before], within[:, before:] = columns[:before].T, columns
     values, vectors = np.linalg.eigh(0.5 * (within + within.T))
-    return values[::-1], vectors[:, ::-1]
+    return values[::-1], vectors[:, ::-1], within
 
 
 def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:

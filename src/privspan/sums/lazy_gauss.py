@@ -183,12 +183,12 @@ class Asked:
         inside, outside = seen.inside.total(), seen.outside.total()
         return [(inside[:, i], outside[:, i * b : (i + 1) * b]) for i in range(moments)]
 
-    def _noisy(self, block: Array, seen: tuple[Array, Array], level: NoiseLevel, bits: BitSource) -> Array:
-        """Release what was seen of A @ block; (d, b)."""
-        inside, outside = seen
+    def _noisy(self, last: slice, seen: tuple[Array, Array], level: NoiseLevel, bits: BitSource) -> Array:
+        """Release what was seen of A times the directions `last`, when these were the last ones; (d, b)."""
+        (inside, outside), block = seen, self._basis[:, last]
         symmetric = gaussian_symmetric(inside, level, bits)
         noisy = add_gaussian(outside, level.sigma, bits, grid=level.grid)
-        _take_away(noisy, self.basis)
+        _take_away(noisy, self._basis[:, : last.stop])
         for rows in row_slabs(*block.shape):
             noisy[rows] += block[rows] @ symmetric
         return noisy
@@ -320,7 +320,7 @@ class LazyGauss(Asked):
     def _reveal(self, block: Array, level: NoiseLevel) -> Array:
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
         (seen,) = self._seen(block, level.grid)
-        return self._noisy(block, seen, level, self._bits)
+        return self._noisy(slice(self._columns - block.shape[1], self._columns), seen, level, self._bits)
 
 
 class _SeenSums:

@@ -1,35 +1,47 @@
 """Looks at wide tables: second moments about the mean, revealed where they are looked at, mixed and judged.
 
 What `privspan.sums.judge` does with whole matrices is done here with what a block Krylov iteration asks for.
-All looks are asked for the same directions.  These are chosen from C + t N (and the unit look), with N a symmetric
-noise from the public stream, drawn in the same directions; C - N / t, whose noise is independent of that, judges what
-was found.  Then the iteration goes on with C itself and the chosen mixture.
-docs/explanation/everyday-tables.md, lemmas 3 and 4.
+Directions are chosen from C + t N (and the unit look, if there is one), with N a symmetric noise from the public
+stream, drawn in the same directions; C - N / t, whose noise is independent of that, judges what was found.  Then the
+iteration goes on with C itself, strengthened by what was kept for a unit look that is not needed, or with the chosen
+mixture.  docs/explanation/everyday-tables.md, lemmas 3 and 4.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.randomness import BitSource, Streams
+from privspan.privacy.randomness import Streams
 from privspan.rows.partitioned_rows import AnyRows, PerRow
-from privspan.sums.judge import WEIGHTS, Splitting, Verdict, captured, loadings_std, steady, unseen_variance
+from privspan.sums.centred_gauss import CentredGauss
+from privspan.sums.judge import (
+    WEIGHTS,
+    Captured,
+    Splitting,
+    Verdict,
+    captured,
+    is_clear,
+    loadings_std,
+    steady,
+    unseen_variance,
+)
 from privspan.sums.krylov import leading_pairs
-from privspan.sums.lazy_gauss import Asked, UnitGram, within_memory
+from privspan.sums.lazy_gauss import within_memory
 from privspan.sums.lifts import Lift
 from privspan.sums.loadings import turns
-from privspan.sums.looks import CONSTANT, AugmentedGram, mean_part, shared_levels
+from privspan.sums.looks import CONSTANT
 
 Array = NDArray[np.float64]
 
 _SPLITTING = Splitting(0.1, 1)
-_OVERSAMPLING = 7  # directions per pass beyond k
+_OVERSAMPLING, _LEAST_BLOCK = 3, 10  # directions per pass beyond k, and at least: with few, hard tables lose
+_EARLY = 1  # passes after the first, when it is decided about unit rows
 _PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
 _SMALL, _FINISH_SMALL = 0.2, 0.1  # residuals, in spreads of the noise, that end these: noise turns directions further
 
@@ -38,7 +50,8 @@ _SMALL, _FINISH_SMALL = 0.2, 0.1  # residuals, in spreads of the noise, that end
 class LookedAt:
     """What looks at rows of length at most 1 end with: a verdict, the mean of the rows, its noise, and the passes.
 
-    Also the whole second moment that the variances are of, where it was looked at.
+    Also the whole second moment that the variances are of, where it was looked at, and whether there was a look at
+    unit rows beside that at clipped ones.
     """
 
     verdict: Verdict
@@ -46,109 +59,7 @@ class LookedAt:
     mean_noise: float
     passes: int = 1
     moment: Array | None = None
-
-
-class CentredGauss(Asked):
-    """Noisy second moments of rows about their means, revealed block by block on the same directions.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of length at most 1.
-    factors : sequence of (n,) arrays or RowValues
-        One for each moment, as for `AugmentedGram`.
-    constant : float
-        0 if the mean is known to be zero; then there is one moment, of the rows as they are.
-    mus : sequence of float
-        Privacy of everything that is ever revealed of each moment.
-    bits : BitSource
-        Private noise.
-    first : (d, b) array
-        First directions, public.
-    columns, passes : int
-        Most directions, and most passes over the rows.
-    lift, count
-        As for `whole_looks`.
-
-    Attributes
-    ----------
-    directions : (d, m) array
-        Revealed so far.
-    noises : list of float
-        Standard deviations off the diagonal, of each moment.
-    added : list of (d,) arrays
-        b, if the mean has added b bᵀ to the sum.
-    mean, mean_noise : (d,) array, float
-        Of the rows of the last moment.
-    passes : int
-        Made so far.
-
-    Guarantee
-    ---------
-    What is revealed of a moment is mu-GDP for its mu, for replace-one neighbours, and all of it Gaussian, so that the
-    squares of the mus add up.  Proof: docs/explanation/everyday-tables.md, lemma 3.
-    """
-
-    def __init__(
-        self,
-        rows: AnyRows,
-        factors: Sequence[PerRow | None],
-        constant: float,
-        mus: Sequence[float],
-        bits: BitSource,
-        *,
-        first: Array,
-        columns: int,
-        passes: int,
-        lift: Lift | None = None,
-        count: float | None = None,
-    ) -> None:
-        self._d, n = rows.shape[1], rows.shape[0] if count is None else count
-        self._own = 1 if constant else 0  # directions that are for the mean
-        source = AugmentedGram(rows, factors, constant, lift) if constant else UnitGram(rows, lift)
-        super().__init__(source, most_columns=columns + self._own, most_passes=passes)
-        self._bits, self._levels = bits, shared_levels(self._bounds, mus)
-        self._images = [self._room_for_columns() for _ in mus]
-        self.noises, self.passes = [level.sigma for level in self._levels], 0
-        last = np.zeros((self._d + self._own, self._own))
-        last[self._d :] = 1.0
-        self._reveal(np.hstack([last, self._padded(first)]))
-        # The first direction is plus or minus the last axis, if that is for the mean.
-        columns_of_means = [image[: self._d, 0] * self.basis[-1, 0] for image in self._images]
-        parts = [
-            mean_part(column, noise, n, constant) for column, noise in zip(columns_of_means, self.noises, strict=True)
-        ]
-        self.added = [added for _, _, added in parts]
-        self.mean, self.mean_noise, _ = parts[-1]
-
-    def _padded(self, block: Array) -> Array:
-        return np.vstack([block, np.zeros((self._own, block.shape[1]))])
-
-    @property
-    def directions(self) -> Array:
-        """Directions revealed so far."""
-        return self.basis[: self._d, self._own :]
-
-    def image(self, number: int) -> Array:
-        """Return that moment about the mean, times the directions."""
-        image, added = self._images[number][: self._d, self._own : self._columns], self.added[number]
-        return image - np.outer(added, added @ self.directions) if self._own else image
-
-    def extend(self, block: Array) -> bool:
-        """Reveal all moments on the directions of `block` that are new; False if nothing could be revealed."""
-        return self._reveal(self._padded(block))
-
-    def _reveal(self, block: Array) -> bool:
-        before = self._columns
-        fresh = self._asked(block)
-        if fresh is None:
-            return False
-        self.passes += 1
-        seen = self._seen(fresh, self._levels[0].grid)
-        for image, part, level in zip(self._images, seen, self._levels, strict=True):
-            known = self.basis[:, :before] @ (image[:, :before].T @ fresh)  # by symmetry
-            image[:, before : self._columns] = known + self._noisy(fresh, part, level, self._bits)
-        return True
+    unit: bool = False
 
 
 class _PublicNoise:
@@ -180,7 +91,8 @@ class _Mixture:
     def __init__(self, looks: CentredGauss, weights: Sequence[float], split: _PublicNoise, part: float) -> None:
         self._looks, self._weights, self._split, self._part = looks, weights, split, part
         noises = (weight * noise for weight, noise in zip(weights, looks.noises, strict=True))
-        self.noise = math.hypot(*noises, part * looks.noises[-1])
+        self.noise = math.hypot(*noises, part * looks.noises[0])
+        self._image: Array = np.empty((len(self.basis), 0))
 
     @property
     def basis(self) -> Array:
@@ -188,9 +100,12 @@ class _Mixture:
 
     @property
     def image(self) -> Array:
-        parts = [weight * self._looks.image(i) for i, weight in enumerate(self._weights) if weight]
-        total = np.asarray(sum(parts))
-        return total + self._part * self._split.image if self._part else total
+        known = self._image.shape[1]
+        if known < self.basis.shape[1]:
+            parts = [weight * self._looks.image(i, known) for i, weight in enumerate(self._weights) if weight]
+            parts += [self._part * self._split.image[:, known:]] if self._part else []
+            self._image = np.hstack([self._image, sum(parts)])
+        return self._image
 
     def extend(self, block: Array) -> bool:
         extended = self._looks.extend(block)
@@ -204,7 +119,7 @@ class _Mixture:
 
 def lazy_looks(
     rows: AnyRows,
-    factors: Sequence[PerRow | None],
+    factors: PerRow | None,
     mus: Sequence[float],
     k: int,
     streams: Streams,
@@ -216,21 +131,21 @@ def lazy_looks(
     lift: Lift | None = None,
     count: float | None = None,
 ) -> LookedAt:
-    """Look once or twice at rows with factors, in as few directions as it takes.
+    """Look at rows with factors, in as few directions as it takes, and at unit rows besides where that may help.
 
     Parameters
     ----------
     rows : Rows
         Unit rows.
-    factors : sequence of (n,) arrays or RowValues
-        One or two, as for `AugmentedGram`.  None for the rows as they are, which is the first of two.
+    factors : (n,) array or RowValues
+        As for `AugmentedGram`; None for the rows as they are.
     mus : sequence of float
-        Privacy of each look.
+        Privacy of the look, and of a second one: at the same rows once more if the first is clear, or at unit rows.
     k : int
         Less than d.
     streams : Streams
     total, total_std : float
-        Sum of the squared lengths of the rows of the last look, public or released, and its noise.
+        Sum of the squared lengths of the rows with factors, public or released, and its noise.
     shortened : float
         As for `judged_mixture`.
     constant, lift, count
@@ -240,52 +155,57 @@ def lazy_looks(
     ---------
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemmas 3 and 4.
     """
-    d, n = rows.shape[1], rows.shape[0] if count is None else count
-    block = min(k + _OVERSAMPLING, d)
-    columns = within_memory((_PASSES + _FINISH_PASSES + 1) * block, d)
-    first = streams.public.standard_normal((d, block))
-    passes = _PASSES + _FINISH_PASSES + 1
+    d, public = rows.shape[1], streams.public
+    block, passes = min(max(k + _OVERSAMPLING, _LEAST_BLOCK), d), _EARLY + _PASSES + _FINISH_PASSES + 2
+    columns, first = within_memory(passes * block, d), public.standard_normal((d, block))
+    # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
+    both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
     numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
-    looks = CentredGauss(rows, factors, constant, mus, streams.noise, **numbers)
-    sizes = (float(n), total)[-len(mus) :]
-    traces = [max(size - float(added @ added), 1.0) for added, size in zip(looks.added, sizes, strict=True)]
-    split = _PublicNoise(looks.noises[-1], streams.public)
+    looks = CentredGauss(rows, factors, constant, mus, streams.noise, unit=both, **numbers)
+    split, t = _PublicNoise(looks.noises[0], public), math.sqrt(_SPLITTING.square)
     split.follow(looks.directions)
-    weights = WEIGHTS if len(mus) == 2 else (0.0,)
+    if len(mus) == 2 and not both:
+        leading_pairs(_Mixture(looks, [1.0], split, t), k, block, _EARLY, public, small=_SMALL)
+        both = not is_clear(_top(looks, 0, k), looks.noises[0], d, shortened)
+        if both:
+            looks.look_at_unit_rows()
+    sizes = (total, float(rows.shape[0] if count is None else count))
+    traces = [max(size - float(added @ added), 1.0) for added, size in zip(looks.added, sizes, strict=False)]
     halves = _shares(0.5, traces)
-    maker = _Mixture(looks, halves, split, halves[-1] * math.sqrt(_SPLITTING.square))
-    leading_pairs(maker, k, block, _PASSES, streams.public, small=_SMALL)
+    leading_pairs(_Mixture(looks, halves, split, halves[0] * t), k, block, _PASSES, public, small=_SMALL)
+    weights = WEIGHTS if both else WEIGHTS[:1]
     judged = _judged(looks, traces, split, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
-    weight = weights[chosen]
-    tops = [_top(_inner(looks.directions, looks.image(i)), k) for i in range(len(mus))]
-    shares = [
-        (top / trace, math.sqrt(2.0 * k) * own / trace)
-        for top, trace, own in zip(tops, traces, looks.noises, strict=True)
-    ]
-    unseen = unseen_variance(shares[0], shares[-1], shortened)
-    final = _Mixture(looks, _shares(weight, traces), split, 0.0)
-    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, streams.public, small=_FINISH_SMALL)
+    noise = math.sqrt(2.0) * looks.noises[0] * _SPLITTING.excess
+    seen = _captured(looks, traces, judged[chosen], judged[0], noise, shortened)
+    if len(mus) == 2 and not both:  # what noise turns away falls with its square
+        seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
+    final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
+    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, public, small=_FINISH_SMALL)
     beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, [-k - 1]]  # (d, 1)
-    noise = math.sqrt(2.0) * looks.noises[-1] * _SPLITTING.excess
-    kept, own = judged[chosen], judged[0]
-    verdict = Verdict(
-        basis,
-        np.sort(np.maximum(kept, 0.0))[::-1],
-        noise,
-        traces[-1],
-        total_std,
-        captured(float(kept.sum()), float(own.sum()), tops[-1], math.sqrt(k) * noise, unseen),
-        steady(values, final.noise, d),
-        weight,
-        loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside),
-    )
-    return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes)
+    loadings = loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside)
+    variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d)
+    verdict = Verdict(basis, variances, noise, traces[0], total_std, seen, found, weights[chosen], loadings)
+    return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes, unit=both)
+
+
+def _captured(
+    looks: CentredGauss, traces: Sequence[float], kept: Array, own: Array, noise: float, shortened: float
+) -> Captured:
+    """Estimate what a basis with the judged variances `kept` captures; that of the first look has `own`; (k,)."""
+    k = len(kept)
+    tops = [float(_top(looks, i, k).sum()) for i in range(len(traces))]
+    shares = [
+        (top / trace, math.sqrt(2.0 * k) * sigma / trace)
+        for top, trace, sigma in zip(tops, traces, looks.noises, strict=True)
+    ]
+    unseen = unseen_variance(shares[1], shares[0], shortened) if len(shares) == 2 else 0.0
+    return captured(float(kept.sum()), float(own.sum()), tops[0], math.sqrt(k) * noise, unseen)
 
 
 def _shares(weight: float, traces: Sequence[float]) -> list[float]:
-    """Return what the looks are multiplied by in a mixture of trace 1, the unit look first."""
-    return [1.0 / traces[0]] if len(traces) == 1 else [weight / traces[0], (1.0 - weight) / traces[1]]
+    """Return what the looks are multiplied by in a mixture of trace 1, the unit look, if there is one, last."""
+    return [1.0 / traces[0]] if len(traces) == 1 else [(1.0 - weight) / traces[0], weight / traces[1]]
 
 
 def _inner(basis: Array, image: Array) -> Array:
@@ -293,8 +213,10 @@ def _inner(basis: Array, image: Array) -> Array:
     return np.asarray(0.5 * (within + within.T))
 
 
-def _top(within: Array, k: int) -> float:
-    return float(np.linalg.eigvalsh(within)[::-1][:k].sum())
+def _top(looks: CentredGauss, number: int, k: int) -> Array:
+    """Return the k largest eigenvalues of a look within what was revealed, falling; (k,)."""
+    values = np.linalg.eigvalsh(_inner(looks.directions, looks.image(number)))
+    return np.asarray(values[::-1][:k], np.float64)
 
 
 def _judged(
@@ -303,10 +225,10 @@ def _judged(
     """Return the variances along the basis of each mixture, within what was revealed; (k,) each."""
     basis, t = looks.directions, math.sqrt(_SPLITTING.square)
     within, noise = [_inner(basis, looks.image(i)) for i in range(len(traces))], _inner(basis, split.image)
-    maker, measure = within[-1] + t * noise, within[-1] - noise / t  # (m, m)
+    maker, measure = within[0] + t * noise, within[0] - noise / t  # (m, m)
     judged = []
     for weight in weights:
-        parts = zip(_shares(weight, traces), [*within[:-1], maker], strict=True)
+        parts = zip(_shares(weight, traces), [maker, *within[1:]], strict=True)
         turn = np.linalg.eigh(sum(share * part for share, part in parts))[1][:, ::-1][:, :k]
         judged.append(np.einsum("ij,ij->j", turn, measure @ turn))
     return judged

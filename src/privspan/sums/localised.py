@@ -22,7 +22,7 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS
+from privspan.rows.unit import CHUNK_ROWS, combined
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 
 Array = NDArray[np.float64]
@@ -135,7 +135,7 @@ def _cross_sums(rows: AnyRows, view: LocalView, weighted: PerRow) -> ChunkSums:
     basis = view.basis
 
     def both(piece: Piece, coordinates: Array, known: Array) -> Array:
-        return np.vstack([piece.T @ known, coordinates.T @ known])  # (d + k, k)
+        return np.vstack([combined(piece, known), coordinates.T @ known])  # (d + k, k)
 
     def residual(sums: Array) -> Array:
         return np.asarray(sums[: len(basis)] - basis @ sums[len(basis) :])

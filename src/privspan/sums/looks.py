@@ -9,7 +9,7 @@ Proofs: docs/explanation/everyday-tables.md, lemma 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, SINGLE_PIECE_ROWS, Finish, Rows, combined
+from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Finish, Rows, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
@@ -76,13 +76,14 @@ class AugmentedGram:
             inner = piece @ block[:-1] if narrow is None else (piece @ narrow).astype(np.float64)  # (rows, b)
             weights = None if lift is None else lift * lift
             b, last = inner.shape[1], a * block[-1]
-            own, sums = np.empty((len(inner), len(factors) * b)), np.empty(len(factors) * b)
+            own, made = np.empty((len(inner), len(factors) * b)), np.empty((len(factors) * b, len(block)))
             for i, f in enumerate(factors):
                 of_moment = slice(i * b, (i + 1) * b)
                 products = _times(inner * f + last, weights)
-                sums[of_moment] = products.sum(axis=0)
+                made[of_moment, -1] = a * products.sum(axis=0)
                 np.multiply(products, f, out=own[:, of_moment])
-            return np.vstack([combined(piece, own.astype(np.float32) if single else own), a * sums])
+            made[:, :-1] = combined(piece, own.astype(np.float32) if single else own).T
+            return made.T
 
         return self._rows.map_folded(part, *self._known, finish=finish)
 
@@ -96,7 +97,7 @@ class AugmentedGram:
         error = CHUNK_ROWS * spread * (inner + spread * relative_error(CHUNK_ROWS + 8))
         if self._single:
             error += np.sqrt(columns) * relative_error(self.shape[1] + 8, SINGLE_ROUNDOFF)
-            error += SINGLE_PIECE_ROWS * relative_error(SINGLE_PIECE_ROWS + 8, SINGLE_ROUNDOFF)
+            error += SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
         return float(1.01 * self.size * error)
 
 
@@ -139,24 +140,27 @@ class Look:
 
 def whole_looks(
     rows: AnyRows,
-    factors: Sequence[PerRow | None],
+    factors: PerRow | None,
     mus: Sequence[float],
     bits: BitSource,
     *,
     constant: float = CONSTANT,
     lift: Lift | None = None,
     count: float | None = None,
-) -> list[Look]:
-    """Release one look for each of the factors, all from one pass over the rows.
+) -> Iterator[Look]:
+    """Sum up a second moment in one pass, release it once for each mu, and yield what is known each time.
+
+    What is yielded is the mean of all releases so far, by their precision: a look with the root of the sum of the
+    squares of their mus.  A release that is not asked for is not made.
 
     Parameters
     ----------
     rows : Rows
         Unit rows.
-    factors : sequence of (n,) arrays or RowValues
+    factors : (n,) array or RowValues
         As for `AugmentedGram`; None for the rows as they are.
     mus : sequence of float
-        Privacy of each look.
+        Privacy of each release.
     bits : BitSource
         Private noise.
     constant : float
@@ -168,22 +172,24 @@ def whole_looks(
 
     Guarantee
     ---------
-    Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
+    Each release is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
     docs/explanation/several-rows.md, lemma 3.
     """
     n, d = rows.shape
-    gram = AugmentedGram(rows, factors, constant, lift)
+    gram = AugmentedGram(rows, [factors], constant, lift)
     bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest)
     levels = shared_levels(bounds, mus)
-    total = grid_total(gram.products(None), (d + 1, len(mus) * (d + 1)), levels[0].grid)
-    return [
-        _about_mean(gaussian_symmetric(part, level, bits), level.sigma, n if count is None else count, constant)
-        for part, level in zip(np.hsplit(total, len(mus)), levels, strict=True)
-    ]
+    total = grid_total(gram.products(None), (d + 1, d + 1), levels[0].grid)
+    known, precision = np.zeros_like(total), 0.0
+    for level in levels:
+        fresh = level.sigma**-2
+        precision += fresh
+        known += (gaussian_symmetric(total, level, bits) - known) * (fresh / precision)
+        yield _about_mean(known, precision**-0.5, n if count is None else count, constant)
 
 
 def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
-    """Return the noise of sums that are added up in one pass, each with its own mu, on one grid for all."""
+    """Return the noise of releases of sums from one pass, each with its own mu, on one grid for all."""
     grid = max(noise_level(bounds, mu).grid for mu in mus)
     return [noise_level(bounds, mu, grid=grid) for mu in mus]
 

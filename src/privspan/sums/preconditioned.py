@@ -19,7 +19,7 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.unit import CHUNK_ROWS, Finish, combined
 from privspan.sums.estimate import Estimate, joined, whitening
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack
@@ -61,7 +61,7 @@ class PreconditionedGram:
 
         def part(piece: Piece, shift: Array, squared_weights: Array) -> Array:
             inner = (piece @ directions + shift @ turned) * squared_weights[:, None]  # (rows, b)
-            return np.asarray(piece.T @ inner + basis @ (shift.T @ inner))
+            return np.asarray(combined(piece, inner) + basis @ (shift.T @ inner))
 
         return self._rows.map_chunks(part, self._shift, self._squared_weights, finish=finish)
 
