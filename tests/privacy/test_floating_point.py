@@ -202,7 +202,7 @@ def test_float32_adds_up_no_more_rows_than_are_charged(d):
         piece.terms = terms
         return combined(piece, factors.astype(np.float32)[:, None]).ravel()
 
-    list(single_rows(X, np.zeros(d)).map_folded(spied))
+    assert len(list(single_rows(X, np.zeros(d)).map_folded(spied))) == 2  # chunks
     assert sum(terms) == len(X)
     assert max(terms) == SINGLE_SUM_ROWS
 

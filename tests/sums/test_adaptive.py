@@ -498,8 +498,8 @@ def test_the_noise_of_several_preconditioned_looks_together_is_what_it_says():
             image = lazy.product(basis[:, :known])
             mixed = image - basis[:, :known] @ (basis[:, :known].T @ image)
             looks.append(adaptive.Look(lazy, basis[:, :known], mixed, mixed.T / n, 0.4 * known))
-        start = rng.standard_normal((d, 1))
-        values, directions, noise = adaptive.leading_directions(looks, basis, d - 2, start, d)
+        start = rng.standard_normal((d, d))
+        values, directions, noise = adaptive.leading_directions(looks, basis, d - 2, start, 1, rng)
         turned = rest.T @ directions
         draws.append(symmetric_entries((turned * values) @ turned.T) / noise)
     assert worst_moment(draws) < WORST

@@ -163,7 +163,7 @@ class Rows:
         self.single = isinstance(X, SingleShiftedRows)
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
         most = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]) << self.single  # float32 takes half the room
-        self._piece_rows = whole_persons(most, grain)
+        self._piece_rows = whole_persons(min(most, CHUNK_ROWS), grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
         self._few = stored <= _KEPT_BYTES

@@ -305,10 +305,10 @@ class _Run:
             look, estimate = self._look_again(estimate, off, len(looks))
             looks.append(look)
             missing = self._k - known
-            start = np.hstack(
-                [guesses, self._streams.public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))]
-            )
-            values, directions, noise = leading_directions(looks, estimate.basis, missing, start, _FIRST_PASSES)
+            public = self._streams.public
+            others = public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))
+            start, passes = np.hstack([guesses, others]), _FIRST_PASSES
+            values, directions, noise = leading_directions(looks, estimate.basis, missing, start, passes, public)
             eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n
             bar = _FOUND if len(looks) < _MOST_LOOKS else _FOUND_LATE
             new = int((noise * math.sqrt(self._d) / (eigenvalues * self._n) < bar).sum())

@@ -21,6 +21,7 @@ from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish, combined
 from privspan.sums.estimate import Estimate, joined, whitening
+from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
 from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack
 
@@ -28,6 +29,7 @@ Array = NDArray[np.float64]
 
 _INWARDS = 1.0 + 2.0**-36
 _CLIP = 0.9  # of the geometric mean of the lengths of x~
+_SMALL = 0.1  # residuals, in spreads of the noise, that end the search for directions
 
 
 def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:
@@ -140,34 +142,45 @@ def _sturdy(inner: Array, n: int, noise: float) -> Array:
 
 
 def leading_directions(
-    looks: Sequence[Look], basis: Array, count: int, start: Array, passes: int
+    looks: Sequence[Look], basis: Array, count: int, start: Array, passes: int, public: np.random.Generator
 ) -> tuple[Array, Array, float]:
     """Find the leading directions off `basis` in all looks together, averaged by precision.
 
-    `start` (d, b) is a first guess for `passes` block Krylov steps.  Returns `count` eigenvalues, in units of a sum
-    over unit rows, the directions (d, count), orthonormal and orthogonal to `basis`, and the off-diagonal noise of
-    the average.
+    `start` (d, b) is a first guess for at most `passes` block Krylov steps.  Returns `count` eigenvalues, in units of
+    a sum over unit rows, the directions (d, count), orthonormal and orthogonal to `basis`, and the off-diagonal noise
+    of the average.
     """
-    weights = np.array([look.noise**-2.0 for look in looks])
-    noise = float(weights.sum()) ** -0.5
-    weights /= weights.sum()
+    rest = _Remainder(looks, basis)
+    rest.extend(start)
+    values, directions = leading_pairs(rest, count, start.shape[1], passes - 1, public, small=_SMALL)
+    return values[:count], directions, rest.noise
 
-    def average(block: Array) -> Array:
-        answer = sum(weight * look.residual_product(block) for weight, look in zip(weights, looks, strict=True))
-        return np.asarray(answer - basis @ (basis.T @ answer))
 
-    known, block = basis, start
-    directions, images = np.zeros((len(basis), 0)), np.zeros((len(basis), 0))
-    for _ in range(passes):
-        block = _new_directions(block[:, : len(basis) - known.shape[1]], known)
+class _Remainder:
+    """What all looks together show off a basis, in the form that the Krylov iteration asks."""
+
+    complete = False
+
+    def __init__(self, looks: Sequence[Look], known: Array) -> None:
+        self._looks, self._known = looks, known
+        weights = np.array([look.noise**-2.0 for look in looks])
+        self._weights, self.noise = weights / weights.sum(), float(weights.sum()) ** -0.5
+        self.basis: Array = np.zeros((len(known), 0))
+        self.image: Array = np.zeros((len(known), 0))
+
+    def extend(self, block: Array) -> bool:
+        known = np.hstack([self._known, self.basis])
+        block = _new_directions(block[:, : known.shape[0] - known.shape[1]], known)
         if block.shape[1] == 0:
-            break
-        directions, known = np.hstack([directions, block]), np.hstack([known, block])
-        images = np.hstack([images, average(block)])
-        block = images[:, -block.shape[1] :]
-    within = directions.T @ images
-    values, turn = np.linalg.eigh(0.5 * (within + within.T))
-    return values[::-1][:count], directions @ turn[:, ::-1][:, :count], noise
+            return False
+        shown = zip(self._weights, self._looks, strict=True)
+        answer = np.asarray(sum(weight * look.residual_product(block) for weight, look in shown))
+        self.basis = np.hstack([self.basis, block])
+        self.image = np.hstack([self.image, answer - self._known @ (self._known.T @ answer)])
+        return True
+
+    def reveal_all(self) -> None:
+        """Do nothing: what is known of the looks was revealed before."""
 
 
 def _new_directions(block: Array, known: Array) -> Array:
