@@ -41,7 +41,7 @@ def rotated(d, k, angle, seed=0):
 
 
 def rounding(d):
-    """What roundings may add to a distance: sums of d terms are off by sqrt(d) of them, more or less, by the machine."""
+    """What roundings may add to a distance: sums of d terms are off by about sqrt(d) of them."""
     return max(3e-15, math.sqrt(d) * 2.0**-53)
 
 
