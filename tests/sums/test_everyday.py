@@ -59,7 +59,7 @@ COURSES = {
     "two looks, wide": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5}),
     "two looks, wide, float32": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5, "kind": np.float32}),
     "clipped look": ("clipped look", {"epsilon": 3.0}, {"n": 20_000}),
-    "clipped look, wide": ("clipped look", {"epsilon": 8.0}, {"n": 24_000, "d": 300, "strong": (60.0, 60.0)}),
+    "clipped look, wide": ("clipped look", {"epsilon": 12.0}, {"n": 36_000, "d": 300, "strong": (60.0, 60.0)}),
     "unit rows later, wide": ("two looks", {"epsilon": 3.0}, {"n": 8000, "d": 300, "strong": (60.0, 4.0)}),
     "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
     "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
@@ -119,7 +119,7 @@ def about_two(length=3.0):
 
 
 def counted(X):
-    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, open_streams(0).noise)
+    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, open_streams(0).noise, far=4.0)
 
 
 @given(row=ROWS, other=ROWS)
@@ -263,12 +263,28 @@ def test_bisection_finds_the_radius_that_enough_rows_exceed():
     lengths = np.geomspace(1.0, 1024.0, 20_001)
     noise = open_streams(0).noise
     for wanted in (100.0, 5000.0, 15_000.0):
-        answer = bisected_radius(lengths, wanted, 1.0, 6, 1.0, noise)
+        answer = bisected_radius(lengths, wanted, 1.0, 6, 1.0, noise, far=wanted)
         truth = lengths[-int(wanted)]
         assert abs(math.log2(answer.radius / truth)) <= 0.26
         assert answer.longer == pytest.approx((lengths > answer.radius).sum(), abs=600)
         assert answer.longer_std == pytest.approx(math.sqrt(6.0))
-    assert bisected_radius(lengths, 1e6, 4.0, 3, 1.0, noise).lowest
+    assert bisected_radius(lengths, 1e6, 4.0, 3, 1.0, noise, far=1e6).lowest
+
+
+def test_noise_hardly_leads_a_bisection_octaves_astray():
+    """Rows of one length, and noise of two and 4.5 deviations from what takes the search far beyond it."""
+    search = partial(bisected_radius, np.ones(1000), 20.0, 0.7, 5, math.sqrt(5.0) / 10.0, per_octave=4)
+    for far, fewest, most in ((20.0, 3, 60), (45.0, 0, 0)):
+        wrong = sum(search(open_streams(seed).noise, far=far).radius > 2.5 for seed in range(600))
+        assert fewest <= wrong <= most
+
+
+def test_a_higher_bar_for_far_steps_is_exceeded_by_no_more_rows_than_it_says():
+    lengths, noise = np.geomspace(1.0, 1024.0, 20_001), open_streams(0).noise
+    for wanted in (100.0, 700.0, 2000.0, 9000.0):
+        far, search = 1.5 * wanted, partial(bisected_radius, lengths, low=1.0, steps=6, mu=1e4, bits=noise)
+        shortest, longest = (search(bar, far=bar).radius for bar in (far, wanted))
+        assert shortest <= search(wanted, far=far).radius <= longest
 
 
 # ---- Looks ---------------------------------------------------------------------------------------------------------

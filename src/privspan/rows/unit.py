@@ -378,11 +378,11 @@ class Rows:
 def combined(piece: Piece, coefficients: Array) -> Array:
     """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
     if isinstance(piece, np.ndarray) and coefficients.dtype == np.float32:
-        total = np.zeros((coefficients.shape[1], piece.shape[1]))
-        for start in range(0, len(piece), SINGLE_SUM_ROWS):
-            some = slice(start, start + SINGLE_SUM_ROWS)
-            total += coefficients[some].T @ piece[some]
-        return total.T
+        runs = [slice(start, start + SINGLE_SUM_ROWS) for start in range(0, len(piece), SINGLE_SUM_ROWS)]
+        total = (coefficients[runs[0]].T @ piece[runs[0]]).astype(np.float64)
+        for run in runs[1:]:
+            total += coefficients[run].T @ piece[run]
+        return np.asarray(total).T
     if isinstance(piece, np.ndarray):
         return np.asarray(coefficients.T @ piece).T  # faster than the other way round
     return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)

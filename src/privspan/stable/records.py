@@ -315,7 +315,7 @@ class _ScaledRows:
                 slab = slice(start, start + step)
                 rows = _shifted(part[slab], -self.exponent[slab])
                 rows *= self._factor[slab, None]
-                rows /= GRID
+                rows *= 1.0 / GRID  # a power of two
                 np.rint(rows, out=rows)
                 rows *= GRID
             yield part

@@ -33,7 +33,7 @@ LEAST_DATA = 80.0
 MOST_ROUNDS = 30
 """Public cap on the number of rounds, which composition asks for."""
 
-_LONGER = 0.4  # of the rows are longer than the typical length
+_LONGER, _LONGER_FAR = 0.4, 0.5  # of the rows are longer than the typical length; octaves away all are, or none
 _FIRST_LENGTH = (20.0, 30.0, 0.03, 0.001)  # see `_length_share`
 _LENGTH = (12.0, 18.0, 0.01, 0.0005)  # for three counts
 _FIRST_STEPS, _STEPS = 8, 3  # counts: half octaves from 2^-64 to 2^63.5, then from R/4 to 2.8 R
@@ -140,7 +140,7 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
-    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits)
+    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits, far=_LONGER_FAR * n)
     return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, rows, passes=1)
 
 
@@ -233,7 +233,8 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     lengths = lengths_of(rows)
     mu = ledger.spend("length", per_length)
     fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
-    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, per_octave=fineness)
+    counts = {"far": _LONGER_FAR * n, "per_octave": fineness}
+    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, **counts)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest

@@ -61,9 +61,10 @@ _FEW_ROWS, _FEW = 2**15, 640.0  # least rows of a draw for the search, and times
 _FEW_ENTRIES = 2**24  # of a draw, which is held in memory
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
+_FAR = 1.5  # times as many for a clip octaves longer: 4.5 deviations, as one that is much too long spoils everything
 _ALIKE = 1.2  # typical lengths up to which a clip leaves little but unit rows
 _UNIT, _UNIT_OF_FEW = 0.4, 0.15  # of what is left, for the unit look where there are two; with few columns
-_TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most (the latter / n mu)², for the mean squared length
+_TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most, and (the latter / n mu)², for the mean squared length
 _TOTAL_CLIP = 2.0  # times the typical length
 _WEIGHT = 0.01  # of mu², for the weight of persons with several rows
 _MEAN = 0.04  # of mu², for a mean where there was no search
@@ -250,7 +251,8 @@ def balancing_clip(centre: Centre, n: int, d: int, ledger: MuLedger, bits: BitSo
     share = min(_MOST_CLIP, 9.0 * steps / (_KAPPA**2 * d))  # the noise of a count is a third of that
     wanted = max(_KAPPA * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / ledger.mu
     mu = ledger.spend("clip", share)
-    return bisected_radius(centre.lengths, wanted, centre.length / math.sqrt(2.0), steps, mu, bits, per_octave=4)
+    shortest, far = centre.length / math.sqrt(2.0), _FAR * wanted
+    return bisected_radius(centre.lengths, wanted, shortest, steps, mu, bits, far=far, per_octave=4)
 
 
 @dataclass(frozen=True)
@@ -318,7 +320,8 @@ class _Course:
             return self._one_look(centre)
         factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
-        total = self._sum_of_squares(factors, rows.lift) if self._wide else None
+        typical = (centre.length / clip.radius) ** 2  # of these squares
+        total = self._sum_of_squares(factors, rows.lift, typical) if self._wide else None
         unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
         mus = [self._ledger.spend("clipped look", (1.0 - unit) * self._ledger.left)]
         mus += [self._ledger.spend("second look", self._ledger.left)]
@@ -355,14 +358,17 @@ class _Course:
         mu = self._ledger.spend("weight of persons", _WEIGHT)
         return _LiftedRows(rows, lift, released_weight(lift, rows.shape[0], mu, self._streams.noise)[0])
 
-    def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None) -> tuple[float, float]:
-        """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that."""
+    def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None, typical: float = 1.0) -> tuple[float, float]:
+        """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that.
+
+        The noise is a twelfth of the sum if the squares are as `typical`, as far as that is cheap.
+        """
         if lift is not None:
             root = math.sqrt(lift.most)
             lifted = per_row(lambda f, s: np.minimum(f * (s / root), 1.0), factors, lift.factors)
-            total, std = self._sum_of_squares(lifted)
+            total, std = self._sum_of_squares(lifted, typical=typical / lift.most)
             return total * lift.most, std * lift.most
-        mu = self._ledger.spend("mean square", min(_TOTAL, (_TOTAL_DATA / self._data) ** 2))
+        mu = self._ledger.spend("mean square", min(_TOTAL, (_TOTAL_DATA / (typical * self._data)) ** 2))
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
         noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._streams.noise)
         return max(float(noisy[0]), sigma), sigma

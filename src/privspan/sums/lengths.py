@@ -56,7 +56,15 @@ def lengths_of(rows: AnyRows) -> PerRow:
 
 
 def bisected_radius(
-    lengths: PerRow, wanted: float, low: float, steps: int, mu: float, bits: BitSource, *, per_octave: int = 2
+    lengths: PerRow,
+    wanted: float,
+    low: float,
+    steps: int,
+    mu: float,
+    bits: BitSource,
+    *,
+    far: float,
+    per_octave: int = 2,
 ) -> Radius:
     """Release about the largest of the radii ``low * 2**(j / per_octave)``, j < 2**steps, that `wanted` rows exceed.
 
@@ -72,6 +80,9 @@ def bisected_radius(
         Privacy of all of them together.
     bits : BitSource
         Private noise.
+    far : float
+        So many rows must exceed a radius for steps of more than an octave to go beyond it: where that is more than
+        `wanted`, noise leads astray less often, and up to so many rows may exceed what is found.
     per_octave : int
         How many radii there are per factor of two.
 
@@ -92,7 +103,8 @@ def bisected_radius(
         counts = known_chunks(partial(_count_longer, radius=low * 2.0 ** (middle / per_octave)), lengths, exact=True)
         noisy, sigma = gaussian_sum(counts, (1,), bounds, share, bits)
         seen[middle] = float(noisy[0])
-        first, last = (middle, last) if noisy[0] >= wanted else (first, middle - 1)
+        bar = far if middle - first > per_octave else wanted
+        first, last = (middle, last) if noisy[0] >= bar else (first, middle - 1)
     longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
     radius, below = (low * 2.0 ** (j / per_octave) for j in (first + 0.5, first))
     return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)

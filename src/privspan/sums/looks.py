@@ -77,10 +77,11 @@ class AugmentedGram:
             weights = None if lift is None else lift * lift
             b, last = inner.shape[1], a * block[-1]
             own, made = np.empty((len(inner), len(factors) * b)), np.empty((len(factors) * b, len(block)))
+            constants = np.full(len(inner), a)
             for i, f in enumerate(factors):
                 of_moment = slice(i * b, (i + 1) * b)
                 products = _times(inner * f + last, weights)
-                made[of_moment, -1] = a * products.sum(axis=0)
+                made[of_moment, -1] = constants @ products
                 np.multiply(products, f, out=own[:, of_moment])
             made[:, :-1] = combined(piece, own.astype(np.float32) if single else own).T
             return made.T
