@@ -42,10 +42,11 @@ TURNS = 2  # of ours and of plain NumPy
 
 @dataclass(frozen=True)
 class Pass:
-    """How many columns the rows are multiplied with, how many sums of rows are formed, and whether in float32."""
+    """How many columns so many rows are multiplied with, how many sums of them are formed, and whether in float32."""
 
     inner: int
     outer: int
+    rows: int
     single: bool
 
 
@@ -181,17 +182,17 @@ def recorded_passes() -> list[Pass]:
             yield from map_sums(self, noted, *per_row, finish=finish)
             columns = shapes[0][1] if len(shapes[0]) == 2 else 1
             by_a_block = len(shapes[0]) == 2 and not (per_row and per_row[-1].ndim == 2)
-            passes.append(Pass(asked[0] if by_a_block else 0, columns, self.single))
+            passes.append(Pass(asked[0] if by_a_block else 0, columns, self.shape[0], self.single))
 
         return noted_sums
 
     def noted_rows(self: Any, function: Any) -> Any:
         result = map_rows(self, function)
-        passes.append(Pass(result.shape[-1] if result.ndim == 2 else 0, 0, False))
+        passes.append(Pass(result.shape[-1] if result.ndim == 2 else 0, 0, self.shape[0], False))
         return result
 
     def noted_lengths(self: Any) -> Any:
-        passes.append(Pass(0, 0, self.single))
+        passes.append(Pass(0, 0, self.shape[0], self.single))
         return lengths(self)
 
     Asked._seen, Rows.lengths, Rows.map_rows = noted_block, noted_lengths, noted_rows  # type: ignore[method-assign]
@@ -233,13 +234,15 @@ def plain_passes(path: Path, shape: tuple[int, int], k: int, passes: list[Pass])
     for one in passes:
         dtype = np.float32 if one.single else np.float64
         block = rng.standard_normal((shape[1], one.inner)).astype(dtype)
+        left = one.rows
         for window in plain_windows(path, dealt=False):
-            for start in range(0, len(window), step):
+            for start in range(0, min(len(window), left), step):
                 piece = window[start : start + step].astype(dtype)
                 if one.inner:
                     piece @ block
                 if one.outer:
                     np.ones((one.outer, len(piece)), dtype=dtype) @ piece
+            left = max(0, left - len(window))
 
 
 def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> None:

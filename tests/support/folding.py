@@ -86,13 +86,13 @@ def single_errors_over_charges(seed, n=200, d=5, b=3):
     return change_over_charge(X, other, number, centre, f, np.linalg.qr(rng.standard_normal((d + 1, b)))[0])
 
 
-def lost_bits_over_charge(n=128, d=5, b=3):
+def lost_bits_over_charge(n=128, d=40, b=10):
     """Return the same for a row that decides whether half of its piece is lost.
 
     Half of the rows add one each, up to a power of two, and the others a little less than half of its last bit, which
     float32 drops.  Without the first row the sum stays below that power, its last bit is half as large, and the
     others count.  Random tables come nowhere near this: they round much the same before and after a replacement.
-    A BLAS may add up a few sums in turn, so bits of several sizes are tried.
+    A BLAS may add up a few sums in turn, so bits of several sizes are tried; tiny products it may do in another way.
     """
     X = np.zeros((n, d), dtype=np.float32)
     X[:, 0] = 3.0

@@ -375,17 +375,30 @@ class Rows:
         return self._squares
 
 
-def combined(piece: Piece, coefficients: Array) -> Array:
-    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b)."""
-    if isinstance(piece, np.ndarray) and coefficients.dtype == np.float32:
+def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:
+    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b); perhaps in `out`.
+
+    Coefficients of float32 are for rows of float32.
+    """
+    if not isinstance(piece, np.ndarray):
+        sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
+    elif coefficients.dtype == np.float32:
         runs = [slice(start, start + SINGLE_SUM_ROWS) for start in range(0, len(piece), SINGLE_SUM_ROWS)]
-        total = (coefficients[runs[0]].T @ piece[runs[0]]).astype(np.float64)
-        for run in runs[1:]:
-            total += coefficients[run].T @ piece[run]
-        return np.asarray(total).T
-    if isinstance(piece, np.ndarray):
-        return np.asarray(coefficients.T @ piece).T  # faster than the other way round
-    return np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
+        return _added([coefficients[run].T @ piece[run] for run in runs], None if out is None else out.T).T
+    else:
+        sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
+    if out is None:
+        return sums
+    out[...] = sums
+    return out
+
+
+def _added(parts: list[Array], out: Array | None) -> Array:
+    """Return the sum of arrays of float32, added in float64."""
+    total: Array = np.add(parts[0], parts[1] if len(parts) > 1 else np.float32(0), out=out, dtype=np.float64)
+    for part in parts[2:]:
+        total += part
+    return total
 
 
 def piece_rows(d: int) -> int:

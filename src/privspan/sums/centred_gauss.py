@@ -176,7 +176,15 @@ class CentredGauss(Asked):
         return 1.0 - weight
 
     def look_at_unit_rows(self) -> None:
-        """Spend the second mu on a look at unit rows: in all directions so far, and in those that follow."""
+        """Spend the second mu on a look at unit rows: in all directions so far, and in those that follow.
+
+        Raises
+        ------
+        RuntimeError
+            After the last pass, which the sensitivity provides for.
+        """
+        if self._passes_left < 1:
+            raise RuntimeError("A look at unit rows takes a pass, and none is left.")
         unit = _Moment(self._room_for_columns(), self._spend())
         self._source, self._passes_left, self.passes = self._grams([None]), self._passes_left - 1, self.passes + 1
         (seen,) = self._seen(self.basis, unit.level.grid)
@@ -186,9 +194,9 @@ class CentredGauss(Asked):
         self._read_mean(unit)
 
     def _spend(self) -> NoiseLevel:
-        """Return the noise of the second look, which there is once, while passes are left."""
-        if not self._spare or self._passes_left < 1:
-            raise RuntimeError("There is one second look, while passes are left.")
+        """Return the noise of the second look, which there is once."""
+        if not self._spare:
+            raise RuntimeError("There is no second look, or it has been had.")
         return self._spare.pop()
 
     def _reveal(self, block: Array) -> bool:

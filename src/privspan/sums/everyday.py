@@ -57,8 +57,8 @@ Array = NDArray[np.float64]
 
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
-_FEW_ROWS, _FEW = 2**15, 640.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
-_FEW_ENTRIES = 2**24  # of a draw, which is held in memory
+_FEW_ROWS, _FEW = 2**15, 320.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
+_FEW_ENTRIES = 2**26  # of a draw, which is held in memory
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
 _FAR = 1.5  # times as many for a clip octaves longer: 4.5 deviations, as one that is much too long spoils everything
@@ -298,8 +298,8 @@ class _Course:
     def _drawn(self) -> Any:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
 
-        So many rows that a round for .2 % of mu², the least there is, has noise of .07 typical lengths: what is
-        left of that after two of them is nothing to the looks.
+        So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
+        left of that after two of them is little to the looks.
         """
         rows = max(_FEW_ROWS, math.ceil(_FEW * math.sqrt(self._d) / self._ledger.mu))
         alone = isinstance(self._source, PersonTable | PartitionedTable) or is_sparse(self._source)

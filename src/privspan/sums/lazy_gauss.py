@@ -83,10 +83,12 @@ class UnitGram:
         """Return one array (d, b) per chunk."""
 
         def part(piece: Piece, scales: Array, *lifts: Array) -> Array:
-            factors = (scales * lifts[0] if lifts else scales)[:, None]
+            factors = scales * lifts[0] if lifts else scales
             if block is not None:
-                return combined(piece, (piece @ block) * factors**2)
-            rows = piece * factors
+                inner = np.ascontiguousarray((piece @ block).T)  # (b, rows): factors go along the rows
+                inner *= factors**2
+                return combined(piece, inner.T)
+            rows = piece * factors[:, None]
             return as_dense(rows.T @ rows)
 
         return self._rows.map_folded(part, *self._lifts, finish=finish)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,24 +65,27 @@ class AugmentedGram:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
         a, is_known, single = self._constant, self._is_known, self._single
         narrow = block[:-1].astype(np.float32) if single and block is not None else None
+        dtype = np.float32 if single else np.float64
 
         def part(piece: Piece, scales: Array, *known: Array) -> Array:
             arrays = iter(known)
-            lift, *given = [next(arrays)[:, None] if given else None for given in is_known]
-            factors = [_times(scales[:, None], f) for f in given]
+            lift, *given = [next(arrays) if given else None for given in is_known]
+            factors = [scales if f is None else scales * f for f in given]
             if block is None:
-                return np.hstack([_gram(piece, _times(f, lift), a, lift) for f in factors])
-            inner = piece @ block[:-1] if narrow is None else (piece @ narrow).astype(np.float64)  # (rows, b)
-            weights = None if lift is None else lift * lift
-            b, last = inner.shape[1], a * block[-1]
-            own, made = np.empty((len(inner), len(factors) * b)), np.empty((len(factors) * b, len(block)))
-            constants = np.full(len(inner), a)
+                return np.hstack([_gram(piece, f if lift is None else f * lift, a, lift) for f in factors])
+            inner = piece @ (block[:-1] if narrow is None else narrow)
+            inner = np.ascontiguousarray(inner.T, dtype=np.float64)  # (b, rows): what follows goes along the rows
+            b, last = len(inner), a * block[-1][:, None]
+            own, made = np.empty((len(factors) * b, len(scales)), dtype), np.empty((len(factors) * b, len(block)))
             for i, f in enumerate(factors):
                 of_moment = slice(i * b, (i + 1) * b)
-                products = _times(inner * f + last, weights)
-                made[of_moment, -1] = constants @ products
-                np.multiply(products, f, out=own[:, of_moment])
-            made[:, :-1] = combined(piece, own.astype(np.float32) if single else own).T
+                products = inner * f
+                products += last
+                if lift is not None:
+                    products *= lift * lift
+                made[of_moment, -1] = a * products.sum(axis=1)
+                own[of_moment] = np.multiply(products, f, out=products)
+            combined(piece, own.T, out=made[:, :-1].T)
             return made.T
 
         return self._rows.map_folded(part, *self._known, finish=finish)
@@ -102,18 +104,14 @@ class AugmentedGram:
         return float(1.01 * self.size * error)
 
 
-def _times(rows: Any, factors: Array | None) -> Any:
-    """Multiply every row by its own number, given as a column (rows, 1)."""
-    return rows if factors is None else rows * factors
-
-
 def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
     """Return the sum of outer products of rows times factors, the constant times a lift appended; (d + 1, d + 1)."""
-    rows, d = piece * factors, piece.shape[1]
+    rows, d = piece * factors[:, None], piece.shape[1]
     gram = np.empty((d + 1, d + 1))
     gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
-    gram[:d, d] = gram[d, :d] = a * combined(piece, _times(factors, lift))[:, 0]
-    gram[d, d] = a * a * (rows.shape[0] if lift is None else float((lift * lift).sum()))
+    sums = combined(piece, (factors if lift is None else factors * lift)[:, None])
+    gram[:d, d] = gram[d, :d] = a * sums[:, 0]
+    gram[d, d] = a * a * (rows.shape[0] if lift is None else float(lift @ lift))
     return gram
 
 
