@@ -1202,6 +1202,13 @@ def constant_from_the_rows(patch):
     patch.setattr(near, "with_constant", lambda rows, centre, a: sound(rows, centre, float(np.abs(rows).max())))
 
 
+@fault("course near a subspace about the true mean", near_refuted)
+def free_centre(patch):
+    patch.setattr(
+        near, "polished_centre", lambda rows, centre, *rest: replace(centre, centre=np.asarray(rows).mean(axis=0))
+    )
+
+
 def watch_moments(patch) -> list[Any]:
     """Remember what is looked at, as it is without noise."""
     seen: list[Any] = []

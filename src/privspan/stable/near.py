@@ -10,7 +10,7 @@ most people are that near is asked first, by one noisy count.  Proofs: docs/expl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
-from privspan.sums.centre import Centre, noise_ratio
+from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import EverydayLook, searches
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, Captured
@@ -38,14 +38,18 @@ from privspan.sums.variance import second_moments
 Array = NDArray[np.float64]
 
 _CONSTANT = 0.3  # the entry that is added, in typical lengths
+_OF_EVEN = 0.44  # after the question, at most so much of the length of a row along one of k equal directions
 _ROWS = 2  # a group has this many times k + 2 rows
 _NEAR = 0.06  # most energy of a group off its best k + 1 directions
-_NEAR_OF_MANY, _FALL = 0.185, 1.35  # where columns are many, for k = 3; with this power of 4 / (k + 1) for more
-_SURE = 1.0 / 30.0  # most z for that
+_NEAR_OF_MANY, _FALL = 0.205, 1.35  # where columns are many, for k = 3; with this power of 4 / (k + 1) for more
+_SURE = 1.0 / 20.0  # most z for that
 _PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
+_LEAST_PROBE = 5.0  # the same, where that would cost more than
 _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
 _MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
+_ADDS = 0.25  # to the noise, per squared error of the centre, for each direction that is looked for
+_MOST_POLISHED = 1.0 / 8.0  # of z: beyond, a better centre costs more than it helps
 _CLIP = 2.0  # of these, in typical lengths
 _CHEAP = 0.004  # of mu²; a count need not cost less
 _MOST_ENTRIES = 2**26  # of the rows that are drawn for it
@@ -56,12 +60,12 @@ def can_be_near(source: Any, k: int, mu: float) -> bool:
     """Tell from public numbers whether it is worth asking if most rows lie near a subspace."""
     n, d = (int(size) for size in source.shape)
     enough = d >= _LEAST_COLUMNS * (k + 1) and searches(n, d, mu) and not is_sparse(source)
-    return enough and probe_share(n, d, k, mu) <= _MOST_PROBE
+    return enough and _groups(n, d, k, mu) * mu * math.sqrt(_MOST_PROBE) >= _LEAST_PROBE
 
 
 def probe_share(n: int, d: int, k: int, mu: float) -> float:
-    """Return the share of mu² of the count, whose noise is then a sixth of the number of groups."""
-    return (_PROBE / (max(_groups(n, d, k, mu), 1) * mu)) ** 2
+    """Return the share of mu² of the count: its noise is then a sixth of the number of groups, at most a fifth."""
+    return min((_PROBE / (max(_groups(n, d, k, mu), 1) * mu)) ** 2, _MOST_PROBE)
 
 
 def _groups(n: int, d: int, k: int, mu: float) -> int:
@@ -70,16 +74,16 @@ def _groups(n: int, d: int, k: int, mu: float) -> int:
     return min(rows // (_ROWS * (k + 2)), math.ceil(_PROBE / (mu * math.sqrt(_CHEAP))))
 
 
-def most_off(n: int, d: int, k: int, mu: float) -> float:
+def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0) -> float:
     """Return the most energy of a group off its best k + 1 directions that counts as near.
 
     With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
-    heavy as one of k equal directions: about this is what groups see of it.  With little data, though, the error of
-    the rough centre would pass for a direction.
+    heavy as one of k equal directions: about this is what groups see of it, less the part that the `error` of the
+    rough centre, in typical lengths, has in every row.  With little data one look is as good.
     """
     if d < MANY_COLUMNS or noise_ratio(n, d, mu) > _SURE:
         return _NEAR
-    return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL))
+    return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL) * (1.0 - min(error, 1.0) ** 2))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
@@ -115,9 +119,11 @@ class NearCourse:
         rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
         n, d = (int(size) for size in self.source.shape)
         mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
-        bar = most_off(n, d, self.k, self.ledger.mu)
+        bar = most_off(n, d, self.k, self.ledger.mu, centre.error / centre.length)
         if not most_are_near(rows, self.k, _groups(n, d, self.k, self.ledger.mu), bar, mu, self.streams):
             return None
+        centre = self._polished(centre)
+        rows = with_constant(self.source, centre.vector(d), self._constant(centre))
         most, needed = _MOMENTS
         moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
         inner = self.ledger.nested("subspace near most rows", self.ledger.left - moments)
@@ -127,9 +133,21 @@ class NearCourse:
         seen = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)
         return self._look(centre, seen, found.parameters)
 
+    def _polished(self, centre: Centre) -> Centre:
+        """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
+        n, d = (int(size) for size in self.source.shape)
+        if noise_ratio(n, d, self.ledger.mu) > _MOST_POLISHED:
+            return centre
+        centre = replace(centre, rows=None)
+        return polished_centre(self.source, centre, self.ledger, self.streams.noise, _ADDS * self.k)
+
+    def _constant(self, centre: Centre) -> float:
+        """Return the entry that is added: a larger one would hide weak directions in short rows."""
+        return min(_CONSTANT, _OF_EVEN / math.sqrt(self.k)) * centre.length
+
     def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
-        cut = _cut(seen, _CONSTANT * centre.length)
+        cut = _cut(seen, self._constant(centre))
         d, k = cut.basis.shape
         error = float(told["expected_error"])
         explained = float(cut.variances.sum())

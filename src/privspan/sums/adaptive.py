@@ -47,6 +47,7 @@ from privspan.sums.localised import (
     localised_sums,
     smallest_clip,
 )
+from privspan.sums.off_constant import OffConstant, beside
 from privspan.sums.preconditioned import Look, leading_directions, preconditioned_look
 
 Array = NDArray[np.float64]
@@ -63,9 +64,13 @@ _ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are 
 # energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
 _WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
 _MOST_LOOKS = 3
-_LIGHT = 0.25  # energy of a constant in the whitened coordinates, over the mean of the others
+# Energy of a constant in the whitened coordinates, over the mean of the others: residuals fall fastest if it has as
+# much as they have, but after the last round nobody asks how well its direction is known.
+_CONSTANT, _CONSTANT_LAST = 1.0, 0.1
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 _LEAST_OFF = 0.02
+# Mean over typical squared size ||r||² ||u||²: a constant, which all rows have, makes them more alike.
+_LONGER, _LONGER_BESIDE_CONSTANT = 1.3, 1.0
 
 
 @entry
@@ -204,6 +209,19 @@ class _FirstLook:
     values: Array  # (k + 1,), of the noisy sum as they are
     found: int
     no_gap: bool
+    mean: Estimate | None  # the direction of the mean and the constant, where there is one
+
+    @property
+    def explained(self) -> Array:
+        """Mean squares of a unit row along what is found, that direction included."""
+        found = self.eigenvalues[: self.found]
+        return found if self.mean is None else np.append(found, self.mean.eigenvalues)
+
+    def whole(self, basis: Array) -> Array:
+        """Add that direction to a basis."""
+        if self.mean is None:
+            return basis
+        return np.linalg.qr(np.hstack([basis, self.mean.basis]))[0]
 
 
 def _found(errors: Array, eigenvalues: Array) -> int:
@@ -228,7 +246,9 @@ class _Run:
         constant: bool = False,
     ) -> None:
         self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
-        self._most_rounds, self._constant = most_rounds, constant
+        # One direction more to be found takes a round more, where residuals are short.
+        self._most_rounds, self._constant = most_rounds + int(constant), constant
+        self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
         self._habits = habits or planner.Habits()
         self._probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
@@ -246,15 +266,18 @@ class _Run:
         """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
         if first_share is None:
             left = self._ledger.left  # 1, unless other steps came before
-            first_share = left * planner.first_share(self._n, self._d, self._k, self._ledger.mu * math.sqrt(left))
+            mu = self._ledger.mu * math.sqrt(left)
+            first_share = left * planner.first_share(self._n, self._d, self._wanted, mu)
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
-        off = self._off(look.eigenvalues[: look.found])
-        if look.found == 0 or look.no_gap or (look.found < self._k and off * off > 0.3):
+        off = self._off(look.explained)
+        if look.found == 0 or look.no_gap or (look.found < self._wanted and off * off > 0.3):
             return self._finish(look)
         found = slice(0, look.found)
         estimate = first_estimate(look.vectors[:, found], look.eigenvalues[found], look.lazy.noise, self._n)
+        if look.mean is not None:
+            estimate = beside(estimate, look.mean)
         guesses = look.vectors[:, look.found :]
-        if look.found < self._k:
+        if look.found < self._wanted:
             estimate, guesses = self._weak_directions(estimate, guesses, off)
             return self._localised(estimate, guesses, None)
         return self._localised(estimate, guesses, look)
@@ -268,14 +291,16 @@ class _Run:
 
     def _pairs(self, lazy: LazyGauss, passes: int) -> _FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""
-        n, d, k = self._n, self._d, self._k
-        values, vectors = leading_pairs(lazy, k, self._block, passes, self._streams.public)
+        n, d, k = self._n, self._d, self._wanted
+        seen = OffConstant(lazy) if self._constant else lazy
+        values, vectors = leading_pairs(seen, k, self._block, passes, self._streams.public)
         eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
         next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
         found = _found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues)
         above = values[k] > 1.15 * 2.0 * lazy.noise * math.sqrt(d)
         no_gap = bool(above and next_value > 0.25 * eigenvalues[-1])
-        return _FirstLook(lazy, vectors, eigenvalues, values, found, no_gap)
+        mean = seen.mean_direction(n) if isinstance(seen, OffConstant) else None
+        return _FirstLook(lazy, vectors, eigenvalues, values, found, no_gap, mean)
 
     def _finish(self, look: _FirstLook) -> _Outcome:
         """Give the rest of the budget to the matrix of the first look."""
@@ -287,7 +312,8 @@ class _Run:
         errors = separation_errors(look.values, look.lazy.noise, self._n, self._d)  # (k,)
         spread = 1.0 + math.sqrt(self._k / self._d)  # of the largest angle over that of one direction
         found = _found(errors, look.eigenvalues)
-        return _Outcome(look.vectors, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
+        basis = look.whole(look.vectors)
+        return _Outcome(basis, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
 
     def _off(self, eigenvalues: Array) -> float:
         """Return the root mean square residual of a unit row, given what is explained."""
@@ -358,8 +384,7 @@ class _Run:
         """Run one localised round, or return None when a plain finish is predicted to do better."""
         if self._constant:
             estimate = constant_last(estimate)
-        light = max(_LIGHT, estimate.share_of_last) if self._constant else None
-        scale = whitening(estimate.eigenvalues, _WHITENING, light)
+        scale = self._whitening(estimate, last=False)
         view = local_view(self._rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
@@ -367,6 +392,7 @@ class _Run:
         if look is not None and not self._worth_it(estimate, plan.error, setting.off):
             return None
         last = len(plan.shares) == 1
+        scale = self._whitening(estimate, last=last)  # the typical size is about the same
         share = self._ledger.left if last else min(plan.shares[0], self._ledger.left)
         part = planner.inner_part(share, setting)
         mu_inner = self._ledger.spend("inner matrix", part * share)
@@ -376,33 +402,40 @@ class _Run:
         sums = localised_sums(
             self._rows, view, scale, clip, mu_cross, mu_inner, self._streams.noise, steepness=typical / _ACROSS
         )
-        slope, precision, moment = local_slope(sums, estimate, scale, self._n, setting.spread)
+        slope, precision, moment = local_slope(
+            sums, estimate, scale, self._n, setting.spread, constant=self._constant
+        )
         return turned(joined(estimate, slope, precision, planner.left_behind(part * share, setting)), moment)
+
+    def _whitening(self, estimate: Estimate, *, last: bool) -> Array:
+        constant = _CONSTANT_LAST if last else _CONSTANT
+        return whitening(estimate.eigenvalues, _WHITENING, constant if self._constant else None)
 
     def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
         """Put what is released so far into the planner's terms."""
         n, d, mu = self._n, self._d, self._ledger.mu
-        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
-        off = math.sqrt(max(1.3 * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
+        longer = _LONGER_BESIDE_CONSTANT if self._constant else _LONGER
+        off = math.sqrt(max(longer * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
         off = min(self._habits.off * off, self._habits.most_off)
         unexplained = self._off(estimate.eigenvalues)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
             off=off if unexplained**2 <= _HIDDEN else max(off, unexplained),
             start=estimate.residual,
-            spread=planner.prior_spread(estimate.eigenvalues),
+            spread=planner.prior_spread(self._looked_for(estimate)),
             unit_noise=planner.inner_unit_noise(n, k, mu, INNER_CAP),
             pull=planner.weight_pull(d, k),
         )
 
-    def _weakest(self, estimate: Estimate) -> float:
-        """Return the least spread along a direction that is looked for, which a constant is not."""
+    def _looked_for(self, estimate: Estimate) -> Array:
+        """Return the mean squares along the directions that are looked for, which a constant's is not."""
         others = self._constant and len(estimate.eigenvalues) > 1
-        return float((estimate.eigenvalues[:-1] if others else estimate.eigenvalues).min())
+        return estimate.eigenvalues[:-1] if others else estimate.eigenvalues
 
     def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
         """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
-        k, weakest = len(estimate.eigenvalues), self._weakest(estimate)
+        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
         plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
         sampling_square = off * off / (self._n * weakest)
         share = _WORTH_IT if self._off(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN

@@ -47,6 +47,7 @@ _MOST_LOCATING = 0.25  # of mu², before the centre is found
 _MOST_POLISHING = 3  # rounds
 _POLISHING = 0.005 * 2.0 ** (np.arange(14) / 2)  # shares that are considered
 _LEAST_LEFT = 0.3  # of mu², after polishing
+_ADDS = 2.0  # to the relative noise of looks, per squared error of the centre over the squared spread
 _WORTH_IT = 0.97  # of the predicted noise of the looks, or no further round
 
 
@@ -176,10 +177,11 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
     return now
 
 
-def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource) -> Centre:
+def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource, adds: float = _ADDS) -> Centre:
     """Take up to three further rounds from a centre that was found, as far as they lower the noise of looks about it.
 
     One that is lost on the way is searched for again, as far as that costs no more than half of the first search.
+    A squared error of the centre, over the squared spread, is taken to add `adds` times itself to that noise.
 
     Guarantee
     ---------
@@ -192,7 +194,7 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource)
     while now.rounds < MOST_ROUNDS:
         share = _locating_share(source, ledger)
         if now.found:
-            share = _polishing_share(now, z, ledger.left - per_length, ledger.left)
+            share = _polishing_share(now, z, ledger.left - per_length, ledger.left, adds)
             if share == 0.0 or polished == _MOST_POLISHING:
                 break
             polished += 1
@@ -261,17 +263,17 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
     return total * (now.clip / n), sigma * now.clip / n
 
 
-def _polishing_share(now: Centre, z: float, left: float, kept: float) -> float:
+def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float) -> float:
     """Return the share of the next round that lowers the noise of the looks most, or 0 if none lowers it enough.
 
-    That noise grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of the
-    centre adds to the second moment.
+    That of looks grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of
+    the centre adds to the second moment: `adds` is 2.
     """
     spread, before = now.spread_square, now.error**2
     fresh = (now.length * z) ** 2 / _POLISHING
     after = fresh * before / (before + fresh)
     rest = left - _POLISHING
-    predicted = np.where(rest > _LEAST_LEFT, (1.0 + 2.0 * after / spread) / np.sqrt(np.maximum(rest, 0.01)), np.inf)
+    predicted = np.where(rest > _LEAST_LEFT, (1.0 + adds * after / spread) / np.sqrt(np.maximum(rest, 0.01)), np.inf)
     best = int(predicted.argmin())
-    worth_it = predicted[best] <= _WORTH_IT * (1.0 + 2.0 * before / spread) / math.sqrt(kept)
+    worth_it = predicted[best] <= _WORTH_IT * (1.0 + adds * before / spread) / math.sqrt(kept)
     return float(_POLISHING[best]) if worth_it else 0.0

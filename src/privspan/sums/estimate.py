@@ -52,12 +52,6 @@ class Estimate:
         covariance = np.linalg.inv(self.precision)
         return math.sqrt(max(self.basis.shape[0] * float(np.diagonal(covariance) @ self.eigenvalues), 1e-300))
 
-    @property
-    def share_of_last(self) -> float:
-        """Which part of that squared length is due to the last direction."""
-        parts = np.diagonal(np.linalg.inv(self.precision)) * self.eigenvalues
-        return float(parts[-1] / max(float(parts.sum()), 1e-300))
-
 
 def first_estimate(basis: Array, eigenvalues: Array, noise: float, n: int) -> Estimate:
     """Describe leading eigenvectors of a noisy second moment with off-diagonal noise `noise`."""
@@ -77,20 +71,21 @@ def whitening(eigenvalues: Array, exponent: float, light: float | None = None) -
 
 
 def local_slope(
-    sums: LocalisedSums, estimate: Estimate, scale: Array, n: int, spread: float
+    sums: LocalisedSums, estimate: Estimate, scale: Array, n: int, spread: float, *, constant: bool = False
 ) -> tuple[Array, Array, Array]:
     """Estimate the error D of the basis from the sums of a localised round, D = C M⁻¹ B with B = `scale`.
 
     M is shrunk towards the shape that the released eigenvalues predict for it, up to a relative error `spread`, by as
-    much as its noise deserves.  Returns D (d, k), whose columns lie off the basis, the precision (k, k) of its rows
-    from the noise of C, and the mean (k, k) of z zᵀ over the weighted records, from M.
+    much as its noise deserves; the entries of the last direction by more, if that is a `constant`'s.  Returns D
+    (d, k), whose columns lie off the basis, the precision (k, k) of its rows from the noise of C, and the mean (k, k)
+    of z zᵀ over the weighted records, from M.
     """
     k = len(scale)
     shape = scale**2 * estimate.eigenvalues * n  # (k,)
     weight = float(np.clip(np.trace(sums.inner) / shape.sum(), _LOWEST_WEIGHT, MOST_WEIGHT))
     prior = weight * shape
-    prior_variance = (spread * prior.mean()) ** 2
-    trust = prior_variance / (prior_variance + k * sums.inner_noise**2)
+    prior_variance = _prior_variance(prior, spread, constant=constant)
+    trust = prior_variance / (prior_variance + k * sums.inner_noise**2)  # (k, k)
     inner = trust * sums.inner + (1.0 - trust) * np.diag(prior)
     roots = np.sqrt(prior)
     relative, turn = np.linalg.eigh(inner / np.outer(roots, roots))
@@ -100,6 +95,18 @@ def local_slope(
     precision = np.linalg.inv(factor.T @ factor * sums.cross_noise**2)
     moment = inner / np.outer(scale, scale) / (n * weight)
     return cross @ factor, np.asarray(precision, np.float64), np.asarray(moment, np.float64)
+
+
+def _prior_variance(prior: Array, spread: float, *, constant: bool) -> float | Array:
+    """Return how far, squared, entries of M may be from their prior (k,); those of a constant's direction less far.
+
+    It may have so little energy that its entries of M are mostly noise.
+    """
+    if not constant or len(prior) == 1:
+        return float((spread * prior.mean()) ** 2)
+    sizes = np.full(len(prior), math.sqrt(prior[:-1].mean()))
+    sizes[-1] = min(sizes[-1], math.sqrt(prior[-1]))
+    return np.asarray((spread * np.outer(sizes, sizes)) ** 2)  # (k, k)
 
 
 def joined(estimate: Estimate, slope: Array, precision: Array, slope_error: float) -> Estimate:
