@@ -236,7 +236,7 @@ def test_what_float32_cannot_hold_of_a_centre_is_not_lost():
 def test_inner_products_in_float32_come_from_their_own_row_alone():
     """To the last bit, for the BLAS that is installed: what a replacement is charged for relies on it."""
     rng = np.random.default_rng(0)
-    for rows, d, b in ((128, 1000, 18), (128, 300, 47), (37, 2048, 8), (16, 257, 1)):
+    for rows, d, b in ((256, 1000, 13), (512, 300, 47), (37, 2048, 8), (16, 257, 1)):
         piece, block = (rng.standard_normal(shape, dtype=np.float32) for shape in ((rows, d), (d, b)))
         before = piece @ block
         for number in (0, rows // 2, rows - 1):
@@ -255,7 +255,9 @@ def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeyp
             cut = [(side.view(np.uint32) & np.uint32(2**32 - 2**lost)).view(np.float32) for side in (left, right)]
             return cut[0] @ cut[1]
 
-        monkeypatch.setattr(about, "_single_product", coarse)
-        about._single_is_single.cache_clear()
-        assert not about.rows_about(X, centre).single
+        for name, product in (("_single_product", coarse), ("combined", lambda rows, own: coarse(rows.T, own))):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(about, name, product)
+                about._single_is_single.cache_clear()
+                assert not about.rows_about(X, centre).single
     about._single_is_single.cache_clear()

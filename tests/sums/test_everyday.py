@@ -19,10 +19,10 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.rows.unit import Rows, as_rows_input
-from privspan.sums import centre, everyday
+from privspan.sums import centre, everyday, judge, lazy_looks
 from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
 from privspan.sums.centred_gauss import CentredGauss
-from privspan.sums.judge import WEIGHTS, _candidates, captured, unseen_variance
+from privspan.sums.judge import WEIGHTS, _candidates, captured, is_clear, unseen_variance
 from privspan.sums.lengths import bisected_radius
 from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
 from privspan.sums.mean import less_mean
@@ -45,6 +45,7 @@ def adversaries(d, far, huge=1e300):
     return {**rows, "opposite": -axis, "nan": np.full(d, np.nan), "infinite": np.full(d, np.inf)}
 
 
+LONG_AND_WIDE = {"n": 36_000, "d": 300, "strong": (60.0, 60.0)}
 COURSES = {
     "pairs": ("pairs", {}, {"n": 150}),
     "pairs, mean and scale measured": ("pairs", {}, {"n": 645, "d": 256}),
@@ -60,7 +61,11 @@ COURSES = {
     "two looks, wide, float32": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5, "kind": np.float32}),
     "clipped look": ("clipped look", {"epsilon": 3.0}, {"n": 20_000}),
     "clipped look, wide": ("clipped look", {"epsilon": 12.0}, {"n": 36_000, "d": 300, "strong": (60.0, 60.0)}),
-    "unit rows later, wide": ("two looks", {"epsilon": 3.0}, {"n": 8000, "d": 300, "strong": (60.0, 4.0)}),
+    "unit rows later, wide": (
+        "two looks",
+        {"epsilon": 12.0, "k": 3},
+        {"n": 36_000, "d": 300, "strong": (60.0, 60.0)},
+    ),
     "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
     "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
     "public centre, little data": ("one look", {"center": np.full(6, 2.5)}, {"n": 150}),
@@ -205,16 +210,90 @@ def test_wide_looks_are_the_matrices_they_stand_for(then):
     assert looks.passes == {"both at once": 3, "unit rows": 4, "once more": 3}[then]
 
 
-def test_a_second_release_of_the_same_moment_averages_the_noise():
-    """In all directions, those that follow included, and by as much as is told."""
-    X, errors = np.zeros((5, 3)), []
+@pytest.mark.parametrize("second", [0.5, 2.0])
+def test_a_second_release_of_the_same_moment_averages_the_noise(second):
+    """In all directions, those that follow included, and of the mean, by as much as is told."""
+    X, errors, means = np.zeros((5, 3)), [], []
     for seed in range(400):
-        looks = revealed(X, "once more", mus=(1.0, 0.5), seed=seed, second=np.eye(3)[:, 2:])
+        looks = revealed(X, "once more", mus=(1.0, second), seed=seed, second=np.eye(3)[:, 2:])
         errors.append((looks.basis.T @ looks._moments[0].image)[1:, 1:])  # without the axis of the mean
-    assert looks.noises[0] == pytest.approx((1 + CONSTANT**2) / math.hypot(1.0, 0.5), rel=1e-5)
+        means.append(looks._moments[0].image[:3, 0])
+    assert looks.noises[0] == pytest.approx((1 + CONSTANT**2) / math.hypot(1.0, second), rel=1e-5)
     off, on = np.array(errors)[:, [0, 0, 1], [1, 2, 2]].std(axis=0), np.diagonal(errors, axis1=1, axis2=2).std(axis=0)
     np.testing.assert_allclose(off, looks.noises[0], rtol=0.15)
     np.testing.assert_allclose(on, math.sqrt(2.0) * looks.noises[0], rtol=0.15)
+    np.testing.assert_allclose(np.std(means, axis=0), looks.noises[0], rtol=0.15)
+    assert looks.mean_noise == pytest.approx(looks.noises[0] / CONSTANT / 5)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.6, 1.0, 7.0, 1e3])
+def test_the_noise_after_a_second_release_is_rounded_up(ratio):
+    begun = {"first": np.eye(3), "columns": 3, "passes": 1}
+    for tenth in range(30):
+        mus, bits = (1.0 + 0.01 * tenth, ratio), open_streams(0).noise
+        looks = CentredGauss(Rows(np.zeros((5, 3))), np.ones(5), CONSTANT, mus, bits, **begun)
+        sigmas = [looks.noises[0], looks._spare[0].sigma]
+        looks.strengthen()
+        assert Fraction(looks.noises[0]) ** -2 <= sum(Fraction(sigma) ** -2 for sigma in sigmas)
+
+
+@SECOND_LOOKS
+def test_there_is_one_second_look(then):
+    looks = revealed(np.zeros((5, 3)), then)
+    for again in (looks.strengthen, looks.look_at_unit_rows):
+        with pytest.raises((RuntimeError, ValueError)):
+            again()
+
+
+def test_a_later_look_at_unit_rows_takes_a_pass_that_is_charged():
+    begun = {"first": np.eye(3)[:, :1], "columns": 3}
+    made = partial(CentredGauss, Rows(np.ones((5, 3))), np.ones(5), CONSTANT, (2.0, 1.0), open_streams(0).noise)
+    looks = made(**begun, passes=2)
+    looks.look_at_unit_rows()
+    assert not looks.extend(np.eye(3)[:, 1:])
+    with pytest.raises(RuntimeError, match="takes a pass"):
+        made(**begun, passes=1).look_at_unit_rows()
+
+
+@pytest.mark.parametrize("name", ["two looks", "clipped look", "clipped look, wide", "unit rows later, wide"])
+def test_what_decides_about_a_second_look_was_released(name, monkeypatch):
+    """To the last bit the same on a neighbour, and unit rows are looked at later where that is what is tried."""
+    _, options, shape = COURSES[name]
+    X, told, later = table(**shape), [], []
+
+    def noted(values, noise, d, shortened):
+        told.append((*np.ravel(values), noise, d, shortened))
+        return is_clear(values, noise, d, shortened)
+
+    def noted_look(looks, sound=CentredGauss.look_at_unit_rows):
+        later.append(looks)
+        sound(looks)
+
+    for module in (judge, lazy_looks):
+        monkeypatch.setattr(module, "is_clear", noted)
+    monkeypatch.setattr(CentredGauss, "look_at_unit_rows", noted_look)
+    other = X.copy()
+    other[-1] = 1e3
+    replayed(X, other, partial(fitted, **options))
+    assert len(told) >= 2
+    assert told[: len(told) // 2] == told[len(told) // 2 :]
+    assert len(later) == (2 if "later" in name else 0)
+
+
+@pytest.mark.parametrize("left", [0.0, 0.4])
+def test_what_a_second_release_gains_shows_in_the_estimate(left, monkeypatch):
+    _, options, shape = COURSES["clipped look, wide"]
+    X, sound, told = table(**shape), CentredGauss.strengthen, captured(0.9, 0.9, 1.1, 0.01)
+    monkeypatch.setattr(lazy_looks, "captured", lambda *numbers: told)
+    monkeypatch.setattr(CentredGauss, "strengthen", lambda looks: 0.0 * sound(looks) + left)
+    assert fitted(X, **options).captured.value == pytest.approx(1.0 - left * (1.0 - told.value))
+
+
+@pytest.mark.parametrize("k", [290, 299, 300])
+def test_nearly_all_of_many_columns_can_be_asked_for(k):
+    look = fitted(table(n=4000, d=300), k=k)
+    assert look.basis.shape == look.basis_std.shape[::-1] == (300, k)
+    assert look.captured.value > 0.8
 
 
 @pytest.mark.parametrize("name", COURSES)
@@ -533,6 +612,8 @@ def test_a_table_of_float32_gives_what_it_gives_in_float64():
     np.testing.assert_allclose(narrow.mean, wide.mean, atol=3.0 * wide.mean_std)
     assert narrow.mean_std == pytest.approx(wide.mean_std, rel=0.03)
     assert np.linalg.svd(narrow.basis.T @ wide.basis)[1].min() > 0.99
+    assert np.array_equal(narrow.filled, narrow.filled.astype(np.float32))  # the centre as the rows about it hold it
+    assert not np.array_equal(wide.filled, wide.filled.astype(np.float32))
 
 
 def test_units_are_the_same_wherever_the_rows_are(tmp_path):

@@ -82,7 +82,8 @@ def as_held(source: Any, centre: Array) -> Array:
 
 def _in_single(source: Any, centre: Array) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
-    if isinstance(source, PersonTable | PartitionedTable) or np.dtype(source.dtype) != np.float32:
+    alone = isinstance(source, PersonTable | PartitionedTable) or is_sparse(source)
+    if alone or np.dtype(source.dtype) != np.float32:
         return False
     if not (WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and float(np.abs(centre).max()) <= _FURTHEST_SINGLE):
         return False

@@ -40,7 +40,8 @@ class _Moment:
 class CentredGauss(Asked):
     """Noisy second moments of rows about their means, revealed block by block on the same directions.
 
-    There is one at first.  Whoever gives two mus may then either `strengthen` it or `look_at_unit_rows` besides.
+    There is one at first.  Whoever gives two mus, and a constant, may then either `strengthen` it or
+    `look_at_unit_rows` besides.
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ class CentredGauss(Asked):
 
     Guarantee
     ---------
-    What is revealed is Gaussian with the first mu until one of the two is called, and then with both, whose squares
-    add up, for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 3.
+    What is revealed is Gaussian with the first mu until unit rows are looked at or one of the two is called, and then
+    with both, whose squares add up, for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 3.
     """
 
     def __init__(
@@ -170,10 +171,11 @@ class CentredGauss(Asked):
         known = moment.image[:, : self._columns]
         known += weight * (again.image[:, : self._columns] - known)
         # Rounded up by more than these operations can be off: 1 / sigma² is at most the sum of both.
-        moment.level = NoiseLevel(first.sigma * math.sqrt(1.0 - weight) * (1.0 + 2.0**-48), first.grid)
+        joint = first.sigma * second.sigma / math.hypot(first.sigma, second.sigma) * (1.0 + 2.0**-48)
+        moment.level = NoiseLevel(joint, first.grid)
         self._summed = []
         self._read_mean(moment)
-        return 1.0 - weight
+        return (joint / first.sigma) ** 2
 
     def look_at_unit_rows(self) -> None:
         """Spend the second mu on a look at unit rows: in all directions so far, and in those that follow.

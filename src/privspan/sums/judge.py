@@ -9,7 +9,7 @@ matrices, so N may come from the public stream.  docs/explanation/everyday-table
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,13 +144,14 @@ def judged_mixture(
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * other.noise / _trace(other.moment))
     best = float(_leading(first.moment, k)[0][:k].sum())
     deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
+    told = captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen)
     return Verdict(
         basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
         math.sqrt(2.0 * d) * first.noise,
-        captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen),
+        told if unit is not None else doubted(told, best, shortened),
         steady(values, noise, d),
         weight,
         loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
@@ -204,6 +205,14 @@ def captured(got: float, own: float, best: float, noise: float, unseen: float = 
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
     seen, value = (min(1.0, max(got, 0.0) / truth) * factor for factor in (1.0, truth / (truth + unseen)))
     return Captured(value, math.hypot(noise / (truth + unseen), (seen - value) / 2.0))
+
+
+def doubted(told: Captured, best: float, shortened: float) -> Captured:
+    """Count as an error what a look at unit rows might have told of long rows that lead elsewhere.
+
+    `best` is the sum of the k largest eigenvalues.
+    """
+    return replace(told, std=math.hypot(told.std, 0.5 * _UNSEEN * shortened / max(best, _SMALLEST_TRACE)))
 
 
 def steady(values: Array, noise: float, d: int) -> int:

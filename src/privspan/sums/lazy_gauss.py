@@ -353,6 +353,7 @@ def _take_away(block: Array, basis: Array) -> None:
 def within_memory(columns: int, d: int) -> int:
     """Return how many directions of length d may be revealed: fewer than wanted only from half a million columns on.
 
-    Directions and images then take a gigabyte each.  It costs accuracy at most, where many passes would be needed.
+    Directions and images then take a gigabyte each, and so do sums that are kept for a second release.  It costs
+    accuracy at most, where many passes would be needed.
     """
     return min(columns, max(_MOST_STORED // d, _FEWEST_COLUMNS))

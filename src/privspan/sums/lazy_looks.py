@@ -26,6 +26,7 @@ from privspan.sums.judge import (
     Splitting,
     Verdict,
     captured,
+    doubted,
     is_clear,
     loadings_std,
     steady,
@@ -157,7 +158,7 @@ def lazy_looks(
     """
     d, public = rows.shape[1], streams.public
     block, passes = min(max(k + _OVERSAMPLING, _LEAST_BLOCK), d), _EARLY + _PASSES + _FINISH_PASSES + 2
-    columns, first = within_memory(passes * block, d), public.standard_normal((d, block))
+    columns, first = max(within_memory(passes * block, d), block), public.standard_normal((d, block))
     # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
     both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
     numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
@@ -166,7 +167,9 @@ def lazy_looks(
     split.follow(looks.directions)
     if len(mus) == 2 and not both:
         leading_pairs(_Mixture(looks, [1.0], split, t), k, block, _EARLY, public, small=_SMALL)
-        both = not is_clear(_top(looks, 0, k), looks.noises[0], d, shortened)
+        # By C + t N, as all else that decides about directions: what judges them is then independent of its noise.
+        values = _top(_inner(looks.directions, looks.image(0) + t * split.image), k)
+        both = not is_clear(values, looks.noises[0], d, shortened)
         if both:
             looks.look_at_unit_rows()
     sizes = (total, float(rows.shape[0] if count is None else count))
@@ -182,7 +185,7 @@ def lazy_looks(
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
     final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
     values, basis = leading_pairs(final, k, block, _FINISH_PASSES, public, small=_FINISH_SMALL)
-    beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, [-k - 1]]  # (d, 1)
+    beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, ::-1][:, k : k + 1]  # (d, 1)
     loadings = loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside)
     variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d)
     verdict = Verdict(basis, variances, noise, traces[0], total_std, seen, found, weights[chosen], loadings)
@@ -194,13 +197,14 @@ def _captured(
 ) -> Captured:
     """Estimate what a basis with the judged variances `kept` captures; that of the first look has `own`; (k,)."""
     k = len(kept)
-    tops = [float(_top(looks, i, k).sum()) for i in range(len(traces))]
+    tops = [float(_top(_inner(looks.directions, looks.image(i)), k).sum()) for i in range(len(traces))]
     shares = [
         (top / trace, math.sqrt(2.0 * k) * sigma / trace)
         for top, trace, sigma in zip(tops, traces, looks.noises, strict=True)
     ]
     unseen = unseen_variance(shares[1], shares[0], shortened) if len(shares) == 2 else 0.0
-    return captured(float(kept.sum()), float(own.sum()), tops[0], math.sqrt(k) * noise, unseen)
+    told = captured(float(kept.sum()), float(own.sum()), tops[0], math.sqrt(k) * noise, unseen)
+    return told if len(shares) == 2 else doubted(told, tops[0], shortened)
 
 
 def _shares(weight: float, traces: Sequence[float]) -> list[float]:
@@ -213,10 +217,9 @@ def _inner(basis: Array, image: Array) -> Array:
     return np.asarray(0.5 * (within + within.T))
 
 
-def _top(looks: CentredGauss, number: int, k: int) -> Array:
-    """Return the k largest eigenvalues of a look within what was revealed, falling; (k,)."""
-    values = np.linalg.eigvalsh(_inner(looks.directions, looks.image(number)))
-    return np.asarray(values[::-1][:k], np.float64)
+def _top(within: Array, k: int) -> Array:
+    """Return the k largest eigenvalues of a matrix, falling; (k,)."""
+    return np.asarray(np.linalg.eigvalsh(within)[::-1][:k], np.float64)
 
 
 def _judged(
