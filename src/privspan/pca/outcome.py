@@ -16,7 +16,7 @@ from privspan.private import Method
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
 from privspan.subspace import Subspace
-from privspan.sums.everyday import EverydayLook
+from privspan.sums.everyday_look import EverydayLook
 from privspan.sums.loadings import errors_after_turning
 from privspan.sums.mean import PrivateMean
 from privspan.sums.scales import ColumnScales

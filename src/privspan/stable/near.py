@@ -28,7 +28,8 @@ from privspan.stable.records import group_grams, public_groups
 from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
-from privspan.sums.everyday import EverydayLook, searches
+from privspan.sums.everyday import searches
+from privspan.sums.everyday_look import EverydayLook
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, Captured
 from privspan.sums.lengths import LONGEST

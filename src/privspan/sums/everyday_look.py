@@ -1,0 +1,111 @@
+"""What everyday PCA releases, whatever course it took; see `privspan.sums.everyday`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.sums.gaps import Gaps
+from privspan.sums.judge import Captured
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EverydayLook:
+    """What everyday PCA releases; variances are those of the table, in its units.
+
+    Attributes
+    ----------
+    basis : (d, k) array
+        Orthonormal, by falling variance.
+    mean : (d,) array
+        The public centre, or zero, where there is too little data for more.
+    mean_std : float
+        Standard deviation of the noise of every coordinate of the mean; infinite where it was not measured.
+    variances : (k,) array
+        Along the basis, of rows shortened to `clip` (or, without one, in proportion to unit rows); NaN, and so are
+        the next three, where there is too little data to tell the scale.
+    variances_std, total, total_std : float
+        The total is that of all d directions.
+    ratios : (k,) array
+        Variances over the total, which need no scale.
+    captured : Captured
+        Variance along the basis over that of the best basis: estimate and standard error.  It speaks of the rows as
+        they were looked at; where the two looks tell that long rows lead elsewhere, it allows for that.
+    found : int
+        Directions that stand out of the noise and of what is left out; the others are guesses.
+    clip : float or None
+        Rows further than this from the centre were shortened to it; None where only unit rows were looked at.
+    shortened : float or None
+        About how many rows that were, noise included.
+    shortened_std : float or None
+    length : float or None
+        Typical length about the centre (40 % of the rows are longer); of differences, for pairs.
+    rounds : int
+        Of the search for the centre.
+    course : {"clipped look", "two looks", "one look", "pairs", "centre not found", "near a subspace"}
+        "centre not found" is by pairs too.
+    weight : float
+        Of the unit look in the mixture.
+    shares : tuple of (str, float)
+        Steps and their shares of mu².
+    passes : int or None
+        Over the rows of the table.
+    basis_std : (k, d) array
+        Standard errors of the entries of the basis, due to noise.
+    moment : (d, d) array or None
+        The released second moment that the variances are of, up to a factor; None where there was no whole one.
+    filled : (d,) array or None
+        What gaps were filled with where the mean was measured.
+    gaps : Gaps or None
+        Where given, mean and variances are those of the present cells; else of the filled table.
+    """
+
+    basis: Array
+    mean: Array
+    mean_std: float
+    variances: Array
+    variances_std: float
+    total: float
+    total_std: float
+    ratios: Array
+    captured: Captured
+    found: int
+    clip: float | None
+    shortened: float | None
+    shortened_std: float | None
+    length: float | None
+    rounds: int
+    course: str
+    weight: float
+    shares: tuple[tuple[str, float], ...]
+    passes: int | None
+    basis_std: Array
+    moment: Array | None = None
+    filled: Array | None = None
+    gaps: Gaps | None = None
+
+    def of_present_cells(self, gaps: Gaps) -> EverydayLook:
+        """Return the same for the cells that are there, as far as the released counts tell: post-processing."""
+        mean = self.mean if self.filled is None else gaps.mean(self.mean, self.filled)
+        if self.moment is None:
+            return replace(self, gaps=gaps, mean=mean)
+        pairs = self.course in ("pairs", "centre not found")
+        along, whole = gaps.variances(self.moment, self.basis, pairs=pairs)
+        variances, total = self.variances * along, self.total * whole
+        total = max(total, float(variances.sum())) if not math.isnan(total) else total
+        ratios = np.minimum(self.ratios * along / whole, 1.0)
+        return replace(
+            self,
+            gaps=gaps,
+            mean=mean,
+            variances=variances,
+            variances_std=self.variances_std * float(along.max()),
+            total=total,
+            total_std=self.total_std * whole,
+            ratios=ratios,
+        )
