@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,10 @@ _MOST_PROBE = 0.04  # of mu²
 _LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
 _MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
 _ADDS = 0.25  # to the noise, per squared error of the centre, for each direction that is looked for
-_MOST_POLISHED = 1.0 / 8.0  # of z: beyond, a better centre costs more than it helps
+_LITTLE = 1.0 / 8.0  # z beyond which a better centre costs more than it helps, and one may be far off:
+_EXACT = 0.003  # most energy there, of what is off the first direction, which may be the error of the centre
+_SURELY_FOUND = 1.9  # and least typical length over that error
+_NO_ENERGY = 1e-12
 _CLIP = 2.0  # of these, in typical lengths
 _CHEAP = 0.004  # of mu²; a count need not cost less
 _MOST_ENTRIES = 2**26  # of the rows that are drawn for it
@@ -80,9 +84,13 @@ def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0) -> float:
 
     With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
     heavy as one of k equal directions: about this is what groups see of it, less the part that the `error` of the
-    rough centre, in typical lengths, has in every row.  With little data one look is as good.
+    rough centre, in typical lengths, has in every row.  With little data one look is as good, and with very little it
+    is better unless the tail is next to nothing: of what is off the first direction, there.
     """
-    if d < MANY_COLUMNS or noise_ratio(n, d, mu) > _SURE:
+    z = noise_ratio(n, d, mu)
+    if z > _LITTLE:
+        return _EXACT
+    if d < MANY_COLUMNS or z > _SURE:
         return _NEAR
     return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL) * (1.0 - min(error, 1.0) ** 2))
 
@@ -115,13 +123,16 @@ class NearCourse:
         """
         # Lengths are not measured beyond a cap; there the constant would be nothing beside the rows.
         measured = centre.measured and centre.length < LONGEST / 2.0
-        if not (measured and can_be_near(self.source, self.k, self.ledger.mu)):
+        n, d = (int(size) for size in self.source.shape)
+        little = noise_ratio(n, d, self.ledger.mu) > _LITTLE
+        sure = not little or centre.length >= _SURELY_FOUND * centre.error
+        if not (measured and sure and can_be_near(self.source, self.k, self.ledger.mu)):
             return None
         rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
-        n, d = (int(size) for size in self.source.shape)
         mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
         bar = most_off(n, d, self.k, self.ledger.mu, centre.error / centre.length)
-        if not most_are_near(rows, self.k, _groups(n, d, self.k, self.ledger.mu), bar, mu, self.streams):
+        groups = _groups(n, d, self.k, self.ledger.mu)
+        if not most_are_near(rows, self.k, groups, bar, mu, self.streams, but_first=little):
             return None
         centre = self._polished(centre)
         rows = with_constant(self.source, centre.vector(d), self._constant(centre))
@@ -137,7 +148,7 @@ class NearCourse:
     def _polished(self, centre: Centre) -> Centre:
         """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
         n, d = (int(size) for size in self.source.shape)
-        if noise_ratio(n, d, self.ledger.mu) > _MOST_POLISHED:
+        if noise_ratio(n, d, self.ledger.mu) > _LITTLE:
             return centre
         centre = replace(centre, rows=None)
         return polished_centre(self.source, centre, self.ledger, self.streams.noise, _ADDS * self.k)
@@ -180,8 +191,12 @@ class NearCourse:
         )
 
 
-def most_are_near(rows: Any, k: int, groups: int, bar: float, mu: float, streams: Streams) -> bool:
+def most_are_near(
+    rows: Any, k: int, groups: int, bar: float, mu: float, streams: Streams, *, but_first: bool = False
+) -> bool:
     """Tell whether half of so many groups of 2 (k + 2) rows have no more than `bar` energy off k + 1 directions.
+
+    That is of all their energy, or of what they have off the first direction.
 
     Guarantee
     ---------
@@ -193,15 +208,21 @@ def most_are_near(rows: Any, k: int, groups: int, bar: float, mu: float, streams
     rows = rows.one_each() if isinstance(rows, PersonTable) else rows
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
-    near = np.concatenate([each_alone(lambda some: _off(some, k + 1), grams) for grams in group_grams(drawn, dealt)])
+    off = partial(_off, rank=k + 1, but_first=but_first)
+    near = np.concatenate([each_alone(off, grams) for grams in group_grams(drawn, dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
     return bool(count[0] >= groups / 2)
 
 
-def _off(grams: Array, rank: int) -> Array:
-    """Return the mean energy of unit records off their best `rank` directions, from Gram matrices (groups, m, m)."""
-    return np.asarray(np.linalg.eigvalsh(grams)[:, :-rank].sum(axis=1) / grams.shape[1])
+def _off(grams: Array, rank: int, but_first: bool = False) -> Array:
+    """Return the share of the energy of unit records off their best `rank` directions, of all or off the first.
+
+    From their Gram matrices (groups, m, m).
+    """
+    values = np.linalg.eigvalsh(grams)  # rising
+    whole = np.maximum(values[:, :-1].sum(axis=1), _NO_ENERGY) if but_first else grams.shape[1]
+    return np.asarray(values[:, :-rank].sum(axis=1) / whole)
 
 
 @dataclass(frozen=True)
