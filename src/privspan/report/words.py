@@ -65,8 +65,8 @@ _COURSES = {
     "and the differences within pairs, which need no middle, were looked at once, with noise.",
     "centre not found": "The middle of the records was searched for, with noise, and not found. So they were paired "
     "at random, and the differences within pairs, which need no middle, were looked at once, with noise.",
-    "near a subspace": "A first noisy look showed that nearly all records lie close to a few directions, so rounds "
-    "of ever less noise refined these directions.",
+    "near a subspace": "A first noisy look showed that most records lie close to a few directions, so these were "
+    "looked for with noise in proportion to how close.",
 }
 
 

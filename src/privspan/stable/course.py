@@ -65,7 +65,8 @@ def course_within(
     gamma : float, optional
         As for `private_subspace`; if it is given the probe is saved.
     constant : bool, default=False
-        Whether the last column is a public constant: its direction needs no precision of its own in the rounds.
+        Whether the last column is a constant, public or released: its direction is known from the first look on, and
+        needs no precision of its own in the last round.
 
     Guarantee
     ---------

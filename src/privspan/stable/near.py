@@ -3,8 +3,8 @@
 Rows about a rough centre get one more entry, a constant.  If they lie near a k-dimensional subspace through *some*
 point, the longer rows lie near a (k + 1)-dimensional subspace through zero, whatever that point is: its directions
 without a constant are the ones that are wanted, and the point can be read off.  So an error of the centre, which
-would keep residuals long and with them the noise of localised rounds, costs nothing but one more direction.  Whether
-most people are that near is asked first, by one noisy count.  Proofs: docs/explanation/near-a-subspace.md.
+would keep residuals long and with them the noise of localised rounds, costs little more than one more direction.
+Whether most people are that near is asked first, by one noisy count.  Proofs: docs/explanation/near-a-subspace.md.
 """
 
 from __future__ import annotations
@@ -150,8 +150,10 @@ class NearCourse:
         n, d = (int(size) for size in self.source.shape)
         if noise_ratio(n, d, self.ledger.mu) > _LITTLE:
             return centre
-        centre = replace(centre, rows=None)
-        return polished_centre(self.source, centre, self.ledger, self.streams.noise, _ADDS * self.k)
+        weight = _ADDS * self.k
+        polished = polished_centre(self.source, replace(centre, rows=None), self.ledger, self.streams.noise, weight)
+        lost = not polished.found or polished.length >= LONGEST / 2.0
+        return centre if lost else polished
 
     def _constant(self, centre: Centre) -> float:
         """Return the entry that is added: a larger one would hide weak directions in short rows."""
@@ -167,10 +169,12 @@ class NearCourse:
         # What the directions are off costs the squared sine of what lies along them; the rest was never in reach.
         value = max(explained / max(total, 1e-300), 1.0 - error * error)
         off = error * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
+        point_error = math.hypot(cut.point_std * math.sqrt(k), off)
+        weight = centre.error**2 / max(centre.error**2 + point_error**2, 1e-300)  # by precision, as in the search
         return EverydayLook(
             basis=cut.basis,
-            mean=centre.vector(d) + cut.point,
-            mean_std=math.hypot(cut.point_std * math.sqrt(k), off) / math.sqrt(d),
+            mean=centre.vector(d) + weight * cut.point,
+            mean_std=math.sqrt(weight / d) * point_error,
             variances=cut.variances,
             variances_std=seen.noise,
             total=total,
@@ -261,8 +265,9 @@ def _cut(seen: _Measured, constant: float) -> _Cut:
     turn[:, 0] = first  # the same but for its sign
     moments, basis = turn.T @ seen.inside @ turn, seen.basis @ turn
     height = constant / max(slope, _LEAST_SLOPE)  # of every row near the subspace, along the first direction
-    means = moments[1:, 0] / height  # (k,), along the others
-    values, axes = np.linalg.eigh(moments[1:, 1:] - np.outer(means, means))
+    means, std = moments[1:, 0] / height, seen.noise / height  # (k,), along the others
+    shrink = max(0.0, 1.0 - len(means) * std**2 / max(float(means @ means), 1e-300))  # James and Stein
+    values, axes = np.linalg.eigh(moments[1:, 1:] - shrink * np.outer(means, means))
     flat = np.linalg.qr(basis[:-1, 1:] @ axes[:, ::-1])[0]  # (d, k); a QR keeps the order and the directions
-    point = basis[:-1] @ np.append(height, means) if slope > _LEAST_SLOPE else np.zeros(len(flat))
-    return _Cut(flat, np.maximum(values[::-1], 0.0), point, seen.noise / height)
+    point = basis[:-1] @ np.append(height, shrink * means) if slope > _LEAST_SLOPE else np.zeros(len(flat))
+    return _Cut(flat, np.maximum(values[::-1], 0.0), point, std)

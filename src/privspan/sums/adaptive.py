@@ -206,7 +206,7 @@ class _FirstLook:
     lazy: LazyGauss
     vectors: Array  # (d, k)
     eigenvalues: Array  # (k,)
-    values: Array  # (k + 1,), of the noisy sum as they are
+    values: Array  # (k + 1,), of the noisy sum as they are, off a constant where there is one
     found: int
     no_gap: bool
     mean: Estimate | None  # the direction of the mean and the constant, where there is one
@@ -370,7 +370,7 @@ class _Run:
         if found < self._k:
             rest = guesses - basis @ (basis.T @ guesses)
             basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
-        return _Outcome(basis, found, error, "localised")
+        return _Outcome(basis, found - int(self._constant), error, "localised")
 
     def rounds(self, estimate: Estimate, rounds: int = 0) -> Estimate:
         """Go on with localised rounds until the budget is spent; so many there were before."""

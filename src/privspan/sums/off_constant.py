@@ -31,7 +31,9 @@ class OffConstant:
             if d <= WIDEST_DENSE:
                 lazy.reveal_all()
             else:
-                lazy.extend(np.eye(d)[:, -1:])
+                last = np.zeros((d, 1))
+                last[-1] = 1.0
+                lazy.extend(last)
 
     @property
     def _others(self) -> NDArray[np.bool_]:
