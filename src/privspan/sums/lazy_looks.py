@@ -143,7 +143,7 @@ def lazy_looks(
     mus : sequence of float
         Privacy of the look, and of a second one: at the same rows once more if the first is clear, or at unit rows.
     k : int
-        Less than d.
+        At most d.
     streams : Streams
     total, total_std : float
         Sum of the squared lengths of the rows with factors, public or released, and its noise.
@@ -166,10 +166,9 @@ def lazy_looks(
     split, t = _PublicNoise(looks.noises[0], public), math.sqrt(_SPLITTING.square)
     split.follow(looks.directions)
     if len(mus) == 2 and not both:
-        leading_pairs(_Mixture(looks, [1.0], split, t), k, block, _EARLY, public, small=_SMALL)
         # By C + t N, as all else that decides about directions: what judges them is then independent of its noise.
-        values = _top(_inner(looks.directions, looks.image(0) + t * split.image), k)
-        both = not is_clear(values, looks.noises[0], d, shortened)
+        values, _ = leading_pairs(_Mixture(looks, [1.0], split, t), k, block, _EARLY, public, small=_SMALL)
+        both = not is_clear(values[:k], looks.noises[0], d, shortened)
         if both:
             looks.look_at_unit_rows()
     sizes = (total, float(rows.shape[0] if count is None else count))
