@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
 _ROW_BYTES = 2**20  # of the rows of groups, which are gone over several times
+_ONE_POWER = 900  # of two, that is multiplied with at once
 _SLAB_BYTES = 2**19  # of rows that are gone over several times, and stay in the processor's cache
 _READ_BYTES = 2**28  # of the columns that are read from a file at a time
 _NORM_BINS_PER_OCTAVE = 4
@@ -313,9 +314,7 @@ class _ScaledRows:
             part = _without_gaps(stored)
             for start in range(0, len(part), step := max(1, _SLAB_BYTES // (8 * part.shape[1]))):
                 slab = slice(start, start + step)
-                rows = _shifted(part[slab], -self.exponent[slab])
-                rows *= self._factor[slab, None]
-                rows *= 1.0 / GRID  # a power of two
+                rows = _shifted(part[slab], -self.exponent[slab], self._factor[slab] / GRID)
                 np.rint(rows, out=rows)
                 rows *= GRID
             yield part
@@ -332,14 +331,16 @@ class _ScaledRows:
         rows_seen(n)
 
 
-def _shifted(rows: Array, exponents: NDArray[np.int64]) -> Array:
-    """Multiply every row by 2 to its own exponent, in place and without rounding, but for what underflows.
+def _shifted(rows: Array, exponents: NDArray[np.int64], factors: Array | float = 1.0) -> Array:
+    """Multiply every row by 2 to its own exponent, and by a factor from 2⁻³⁰ to 2³⁰ or 0, in place.
 
-    A power of two that takes a row into the range of float64 may itself lie outside: two halves of it do not.
+    The powers do not round, but for what underflows.  One that takes a row into the range of float64 may itself lie
+    outside; of those the row has half before.
     """
-    half = exponents // 2
-    rows *= np.ldexp(1.0, half)[:, None]
-    rows *= np.ldexp(1.0, exponents - half)[:, None]
+    before = np.where(np.abs(exponents) <= _ONE_POWER, 0, exponents // 2)
+    if before.any():  # other rows are multiplied by 1
+        rows *= np.ldexp(1.0, before)[:, None]
+    rows *= np.ldexp(factors, exponents - before)[:, None]
     return rows
 
 

@@ -73,7 +73,7 @@ class Centre:
     found : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
-    passes : int
+    passes : float
         Over the rows, so far.
     """
 
@@ -85,7 +85,7 @@ class Centre:
     found: bool
     rows: AnyRows | None = None
     rounds: int = 0
-    passes: int = 0
+    passes: float = 0.0
 
     def vector(self, d: int) -> Array:
         """Return the centre as a vector."""
@@ -206,8 +206,9 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource,
 
 def seen_from(centre: Centre, source: Any) -> Centre:
     """Return a centre that was found among some rows with the lengths of all rows about it, in one pass."""
-    rows = rows_about(source, centre.centre, keep=False)
-    return replace(centre, rows=rows, lengths=lengths_of(rows), passes=1)
+    assert centre.rows is not None
+    rows, some = rows_about(source, centre.centre, keep=False), centre.rows.shape[0] / int(source.shape[0])
+    return replace(centre, rows=rows, lengths=lengths_of(rows), passes=centre.passes * some + 1.0)
 
 
 def _locating_share(source: Any, ledger: MuLedger) -> float:

@@ -57,7 +57,7 @@ Array = NDArray[np.float64]
 
 _MOST_NOISE = 0.2  # of z, for a search for the centre
 _TWO_LOOKS = 1.0 / 20.0  # most z
-_FEW_ROWS, _FEW = 2**15, 320.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
+_FEW_ROWS, _FEW = 2**14, 320.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
 _FEW_ENTRIES = 2**26  # of a draw, which is held in memory
 _KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
 _MOST_CLIP = 0.1  # of mu²
@@ -375,7 +375,7 @@ class _Course:
             course=course,
             weight=verdict.weight,
             shares=self._ledger.shares,
-            passes=centre.passes + seen.passes + int(lengths_of_pairs),
+            passes=math.ceil(centre.passes + seen.passes + int(lengths_of_pairs)),
             moment=seen.moment,
             filled=filled,
             basis_std=verdict.loadings_std,

@@ -52,12 +52,16 @@ def leading_pairs(
     public: np.random.Generator,
     *,
     small: float | None = None,
+    trace: float | None = None,
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
 
     Up to `passes` blocks of `block_size` >= k directions are added to what is known already, the first at random.  It
     stops early when what another pass could change is small against the noise and against the gap; or, if `small` is
     given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.
+
+    With the `trace` of A, a last step that takes no pass turns the vectors further: towards their images, less what
+    lies in all other directions alike.  Noise of less than its edge, 2 sqrt(d) of its entries, turns them back.
 
     Returns k + 1 values, largest first, the last NaN where only k directions exist, and the vectors (d, k),
     orthonormal to working precision.
@@ -70,17 +74,30 @@ def leading_pairs(
         passes -= 1
     within = np.empty((0, 0))
     values, inner, within = _ritz(lazy, within)
+    spread = lazy.noise * math.sqrt(d)
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
         residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
-        spread = lazy.noise * math.sqrt(d)
+        sizes = np.linalg.norm(residual[:, :k], axis=0)
+        if trace is not None:
+            sizes *= np.minimum(1.0, 2.0 * spread / np.maximum(_above_rest(values[:k], trace, d), spread))
         gap = values[k - 1] - values[k] if len(values) > k else 0.0
         enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
-        if np.linalg.norm(residual[:, :k], axis=0).max() <= enough or not lazy.extend(residual):
+        if sizes.max() <= enough or not lazy.extend(residual):
             break
         values, inner, within = _ritz(lazy, within)
-    padded = np.append(values, np.nan)[: k + 1]
-    return padded, np.linalg.qr(lazy.basis @ inner[:, :k])[0]
+    vectors = lazy.basis @ inner[:, :k]
+    if trace is not None and not lazy.complete:
+        above = _above_rest(values[:k], trace, d)
+        turned = lazy.image @ inner[:, :k] - vectors * (values[:k] - above)
+        vectors = np.where(above > spread, turned, vectors)
+    return np.append(values, np.nan)[: k + 1], np.linalg.qr(vectors)[0]
+
+
+def _above_rest(values: Array, trace: float, d: int) -> Array:
+    """Return by how much k values are above the mean of all others, which the trace tells."""
+    k = len(values)
+    return np.asarray(values - max(trace - float(values.sum()), 0.0) / max(d - k, 1))
 
 
 def _ritz(lazy: Revealed, known: Array) -> tuple[Array, Array, Array]:

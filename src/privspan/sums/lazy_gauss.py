@@ -66,7 +66,10 @@ class GramSource(Protocol):
         """
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the Frobenius norm of the float64 error of one of these arrays."""
+        """Bound the Frobenius norm of the error of one of these arrays, or of several together.
+
+        Several: for blocks with so many columns in all, which together are orthonormal.
+        """
 
 
 class UnitGram:
@@ -144,12 +147,12 @@ class Asked:
         """Bound what a replacement changes, in coordinates whose diagonal is divided by sqrt(2) (lemmas 4 and 5)."""
         n, d = self._source.shape
         size, m = self._source.size, self._most_columns
-        root = math.sqrt(m)
-        project = root * (2.0 * relative_error(d) + relative_error(m)) + 4.0 * relative_error(1)
-        chunk_error = self._source.chunk_error(m) + 1.02 * CHUNK_ROWS * size * project
+        project = math.sqrt(m) * (2.0 * relative_error(d) + relative_error(m)) + 4.0 * relative_error(1)
+        root = math.sqrt(passes)
         return SumBounds(
-            sensitivity=size * (1.0 + 9.0 * math.sqrt(passes) * self._allowed_defect),
-            chunk_error=math.sqrt(passes) * chunk_error,
+            sensitivity=size * (1.0 + 9.0 * root * self._allowed_defect),
+            # The products of all passes are charged together: their blocks are orthonormal.
+            chunk_error=self._source.chunk_error(m) + root * 1.02 * CHUNK_ROWS * size * project,
             entries=2 * m * (d + m),
             largest=1.02 * n * self._source.largest,
         )

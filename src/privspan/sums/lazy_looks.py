@@ -183,7 +183,7 @@ def lazy_looks(
     if len(mus) == 2 and not both:  # what noise turns away falls with its square
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
     final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
-    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, public, small=_FINISH_SMALL)
+    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, public, small=_FINISH_SMALL, trace=1.0)
     beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, ::-1][:, k : k + 1]  # (d, 1)
     loadings = loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside)
     variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d)
