@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from folding import folded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -95,12 +96,10 @@ def test_the_localised_bound_is_attained_by_a_flipped_residual():
 @given(pairs_and_frames())
 def test_residual_bounds_are_upper_bounds(case):
     x, _, basis, *_ = case
-    rows = Rows(x)
-    view = local_view(rows, basis)
-    unit = next(rows.pieces())[1][0]
+    view = local_view(Rows(x), basis)
+    unit = folded_rows(Rows(x))[0]  # factor times row, exactly
     exact = [
-        Fraction(float(a))
-        - sum(Fraction(float(b)) * Fraction(float(z)) for b, z in zip(line, view.coordinates[0], strict=True))
+        a - sum(Fraction(float(b)) * Fraction(float(z)) for b, z in zip(line, view.coordinates[0], strict=True))
         for a, line in zip(unit, basis, strict=True)
     ]
     assert sum(value**2 for value in exact) <= Fraction(float(view.off[0])) ** 2 * Fraction(1 + 2**-40)
@@ -501,7 +500,8 @@ def test_the_noise_of_several_preconditioned_looks_together_is_what_it_says():
         start = rng.standard_normal((d, d))
         values, directions, noise = adaptive.leading_directions(looks, basis, d - 2, start, 1, rng)
         turned = rest.T @ directions
-        draws.append(symmetric_entries((turned * values) @ turned.T) / noise)
+        assert math.isnan(values[-1])  # there is no other direction
+        draws.append(symmetric_entries((turned * values[:-1]) @ turned.T) / noise)
     assert worst_moment(draws) < WORST
     # Noise c²/mu over the mean weight, joined by precision: .09/.5/.4 and .36/1/.8.
     assert noise == pytest.approx(0.45 / math.sqrt(2.0), rel=1e-3)
@@ -550,6 +550,33 @@ def test_directions_that_nothing_sets_apart_are_not_found(robust, equal, spread)
     release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=1, robust=robust)
     assert release.parameters["found"] < 3
     assert release.parameters["expected_error"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("shape", "tail", "epsilon"), [((20_000, 50), 0.02, 1.0), ((20_000, 50), 0.1, 3.0), ((10_000, 120), 0.3, 3.0)]
+)
+def test_tails_that_no_noise_hides_are_guesses_all_the_same(shape, tail, epsilon):
+    """Two directions and an even tail: which others come next is arbitrary, though noise is far below them."""
+    rng, (n, d) = np.random.default_rng(0), shape
+    axes = np.linalg.qr(rng.standard_normal((d, 2)))[0]
+    X = rng.standard_normal((n, 2)) @ axes.T + tail / math.sqrt(d) * rng.standard_normal((n, d))
+    release = adaptive_subspace(X, 4, epsilon=epsilon, delta=1e-6, rng=1)
+    assert release.parameters["found"] == 2
+    assert release.parameters["expected_error"] == 1.0
+    # The two are in it, about as near as is told of them.
+    basis = release.subspace.basis
+    off = float(np.linalg.norm(axes - basis @ (basis.T @ axes), 2))
+    assert 0.2 * off < release.parameters.get("expected_error_of_found", off) < 10.0 * max(off, tail / math.sqrt(n))
+
+
+def test_weak_directions_below_a_short_residual_are_told_from_errors_of_the_others():
+    """What the first look has wrong is no direction of its own, however short all residuals are."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((100, 3)))[0]
+    X = rng.standard_normal((20_000, 3)) * [1.0, 1.0, 0.02] @ axes.T + 1e-4 * rng.standard_normal((20_000, 100))
+    release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=1)
+    assert release.parameters["found"] == 3
+    assert release.subspace.distance(Subspace.from_spanning(axes)) < 0.02
 
 
 @pytest.mark.parametrize("k", [2, 6])

@@ -17,7 +17,7 @@ from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
 from privspan.subspace import Subspace
 from privspan.sums.everyday_look import EverydayLook
-from privspan.sums.loadings import errors_after_turning
+from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.mean import PrivateMean
 from privspan.sums.scales import ColumnScales
 
@@ -128,8 +128,9 @@ class Found:
             extras |= {name: extras[name] / 2.0 for name in halved}
         error = self.subspace.parameters.get("expected_error")
         if isinstance(error, float) and not self.subspace.abstained:
-            std = float(extras["explained_variance_std"][0])
-            extras["components_std"] = errors_after_turning(turned.basis, extras["explained_variance"], std, error)
+            std, variances = float(extras["explained_variance_std"][0]), extras["explained_variance"]
+            errors = told_errors(self.subspace.parameters, len(variances))
+            extras["components_std"] = errors_after_turning(turned.basis, variances, std, errors)
         parameters = {**self.subspace.parameters, "centring": self.course.centring}
         made = label(self.subspace.method)
         return Numbers(turned.basis, mean, extras, parameters, made, self.subspace.private, self.subspace.abstained)

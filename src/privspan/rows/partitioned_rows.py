@@ -189,6 +189,10 @@ class PartitionedRows:
         self._squares = per_row(itemgetter(1), both)
         return cast(RowValues, per_row(itemgetter(0), both))
 
+    def coordinates(self, basis: Array) -> RowValues:
+        """Return the coordinates of every row in a basis (d, k), kept next to the rows; (n, k)."""
+        return self.map_rows(partial(_inside, basis=basis))
+
     def squared_lengths(self) -> PerRow:
         """Return the computed squared length of every cleaned row."""
         if self._squares is None:
@@ -211,6 +215,10 @@ class PartitionedRows:
     def _held(self, function: Callable[[Rows], Any]) -> RowValues:
         parts = self._place.map(function, self._rows)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+
+
+def _inside(piece: Piece, basis: Array) -> Array:
+    return np.asarray(piece @ basis)
 
 
 def _opened(part: NDArray[Any], *, clip: float | None, keep: bool) -> Rows:
@@ -282,6 +290,10 @@ class PersonRows:
     def map_rows(self, function: Callable[[Piece], Any]) -> PersonValues:
         """Return one result per row; see `privspan.rows.unit.Rows.map_rows`."""
         return PersonValues(self.slots.map_rows(function), self.width)
+
+    def coordinates(self, basis: Array) -> PersonValues:
+        """Return the coordinates of every row in a basis (d, k)."""
+        return self.map_rows(partial(_inside, basis=basis))
 
     def squared_lengths(self) -> PersonValues:
         """Return the computed squared length of every cleaned row."""

@@ -357,6 +357,25 @@ class Rows:
         results, self._squares = self.results_and_lengths(function)
         return results
 
+    def coordinates(self, basis: Array) -> Array:
+        """Return the coordinates of every row in a basis (d, k), each from its own row, without scaling it; (n, k).
+
+        The lengths of the rows, if they are not known yet, are taken in the same pass.
+        """
+        if not self._in_place or self.single:
+            return self.map_rows(lambda piece: piece @ basis)
+        measured, squares = self._squares is not None, []
+
+        def inside(rows: Array, factors: Array) -> Array:
+            if not measured:
+                squares.append(squared_lengths_of(rows) * factors**2)
+            return np.asarray((rows @ basis) * factors[:, None])
+
+        found = np.concatenate([self._folded(at, numbers, inside) for at, numbers in self._cuts()])
+        if not measured:
+            self._squares = np.concatenate(squares)
+        return found
+
     def results(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row, and remember nothing."""
         return np.concatenate([function(piece) for _, piece in self.pieces()])
@@ -369,7 +388,7 @@ class Rows:
         return np.concatenate(results), np.concatenate(squares)
 
     def squared_lengths(self) -> Array:
-        """Return the computed squared length of every cleaned row, off by at most gamma_{d+1} relatively."""
+        """Return the computed squared length of every cleaned row, off by at most gamma_{d+4} relatively."""
         if self._squares is None:
             self._squares = self.results(squared_lengths_of)  # (n,)
         return self._squares

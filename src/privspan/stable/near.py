@@ -34,7 +34,7 @@ from privspan.sums.everyday_look import EverydayLook
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, Captured
 from privspan.sums.lengths import LONGEST
-from privspan.sums.loadings import errors_after_turning
+from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -163,12 +163,14 @@ class NearCourse:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
         cut = _cut(seen, self._constant(centre))
         d, k = cut.basis.shape
-        error = float(told["expected_error"])
+        found, errors, error = min(k, int(told["found"])), told_errors(told, k), float(told["expected_error"])
+        of_found = float(told.get("expected_error_of_found", error))
         explained = float(cut.variances.sum())
         total = explained + seen.outside
         # What the directions are off costs the squared sine of what lies along them; the rest was never in reach.
         value = max(explained / max(total, 1e-300), 1.0 - error * error)
-        off = error * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
+        unsure = of_found * of_found + (1.0 - min(value, 1.0) if found < k else 0.0)
+        off = of_found * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
         point_error = math.hypot(cut.point_std * math.sqrt(k), off)
         weight = centre.error**2 / max(centre.error**2 + point_error**2, 1e-300)  # by precision, as in the search
         return EverydayLook(
@@ -180,8 +182,8 @@ class NearCourse:
             total=total,
             total_std=seen.noise * math.sqrt(k + 1.0),
             ratios=cut.variances / max(total, 1e-300),
-            captured=Captured(value, min(1.0, error * error + seen.noise / max(total, 1e-300))),
-            found=min(k, int(told["found"])),
+            captured=Captured(value, min(1.0, unsure + seen.noise / max(total, 1e-300))),
+            found=found,
             clip=None,
             shortened=None,
             shortened_std=None,
@@ -191,7 +193,7 @@ class NearCourse:
             weight=1.0,
             passes=None,
             shares=self.ledger.shares,
-            basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, error),
+            basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, errors),
         )
 
 

@@ -58,6 +58,7 @@ _OVERSAMPLING = 7
 _WHITENING = 0.65
 _FOUND = 0.35  # a direction counts as found when its expected error is below this
 _FOUND_LATE = 0.5  # the same, when nothing could be gained by looking again
+_APART = 0.5  # of a weak direction's energy, at most, that the next one may have: rounds turn towards it as slowly
 _CLIP = 0.7  # of the geometric mean of ||r|| ||u||
 _ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are turned down
 # Localise if the squared error is predicted below this share of Analyze Gauss's: less when more than half of the
@@ -113,7 +114,7 @@ def adaptive_subspace(
     Release
         Never abstains.  ``parameters`` tells the shares, the number of directions told from noise and from directions
         that are left out (``found``, the others are guesses) and the error to be expected from the private noise
-        (``expected_error``).
+        (``expected_error``; beside guesses also ``expected_error_of_found``).
 
     Guarantee
     ---------
@@ -168,6 +169,8 @@ def adaptive_within(
         "expected_error": outcome.error,
         "shares": ledger.shares,
     }
+    if outcome.error_of_found is not None:
+        parameters["expected_error_of_found"] = outcome.error_of_found
     subspace = Subspace.from_spanning(outcome.basis)
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
 
@@ -197,6 +200,7 @@ class _Outcome:
     found: int
     error: float
     course: str
+    error_of_found: float | None = None  # the same for those alone
 
 
 @dataclass(frozen=True)
@@ -335,14 +339,23 @@ class _Run:
             others = public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))
             start, passes = np.hstack([guesses, others]), _FIRST_PASSES
             values, directions, noise = leading_directions(looks, estimate.basis, missing, start, passes, public)
-            eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n
+            eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n  # (missing + 1,)
             bar = _FOUND if len(looks) < _MOST_LOOKS else _FOUND_LATE
-            new = int((noise * math.sqrt(self._d) / (eigenvalues * self._n) < bar).sum())
+            seen, new = self._told_apart(values, eigenvalues, noise, off, bar)
             if new:
                 estimate = widened(estimate, directions[:, :new], eigenvalues[:new], noise, self._n)
                 off = math.sqrt(min(max(off * off - float(eigenvalues[:new].sum()), _LEAST_OFF**2), 1.0))
             guesses = directions[:, new:]
+            if seen > new:  # no noise hides them: they are no more than others, and another look would show the same
+                break
         return estimate, guesses
+
+    def _told_apart(self, values: Array, eigenvalues: Array, noise: float, off: float, bar: float) -> tuple[int, int]:
+        """Count the leading directions that stand out of the noise, and of these the ones that do of others."""
+        errors = noise * math.sqrt(self._d) / (eigenvalues[:-1] * self._n)
+        among = separation_errors(values, noise, self._n * off * off, self._d)
+        alone = eigenvalues[:-1] * _APART > eigenvalues[-1]
+        return int((errors < bar).sum()), int(((errors < bar) & (among < bar) & alone).sum())
 
     def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[Look, Estimate]:
         """Run one preconditioned round with its share: .3, then .5, then all that is left."""
@@ -367,10 +380,12 @@ class _Run:
             estimate = self.rounds(first, 1)
         found = len(estimate.eigenvalues)
         basis, error = estimate.basis, min(1.0, estimate.error_but_last if self._constant else estimate.error)
-        if found < self._k:
-            rest = guesses - basis @ (basis.T @ guesses)
-            basis, error = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]]), 1.0
-        return _Outcome(basis, found - int(self._constant), error, "localised")
+        found_directions = found - int(self._constant)
+        if found == self._k:
+            return _Outcome(basis, found_directions, error, "localised")
+        rest = guesses - basis @ (basis.T @ guesses)
+        basis = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]])
+        return _Outcome(basis, found_directions, 1.0, "localised", error)
 
     def rounds(self, estimate: Estimate, rounds: int = 0) -> Estimate:
         """Go on with localised rounds until the budget is spent; so many there were before."""

@@ -15,6 +15,8 @@ Everything here is post-processing of released values.  docs/explanation/everyda
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,17 @@ def turned_off(off: Array, turn: Array) -> Array:
     return np.asarray(off @ turn**2)
 
 
-def errors_after_turning(basis: Array, variances: Array, std: float, error: float) -> Array:
+def told_errors(parameters: Mapping[str, Any], k: int) -> Array:
+    """Return the error that a learnt subspace is told to have, for each direction by falling variance; (k,).
+
+    Where some are guesses, the others have an error of their own; those with the most variance are found.
+    """
+    error = float(parameters["expected_error"])
+    of_found = float(parameters.get("expected_error_of_found", error))
+    return np.where(np.arange(k) < int(parameters.get("found", k)), of_found, error)
+
+
+def errors_after_turning(basis: Array, variances: Array, std: float, errors: Array | float) -> Array:
     """Return the standard errors of the entries of a basis, (k, d), that was turned to private variances along it.
 
     Parameters
@@ -83,9 +95,9 @@ def errors_after_turning(basis: Array, variances: Array, std: float, error: floa
     variances : (k,) array
     std : float
         Standard deviation of their noise, which is sqrt(2) times that off the diagonal.
-    error : float
-        Expected sine of the largest angle that noise turns the span by; it is shared out evenly.
+    errors : (k,) array or float
+        Expected sine of the largest angle that noise turns their span by, each; it is shared out evenly.
     """
     d, k = basis.shape
-    off = np.full(k, (min(error, 1.0) / (math.sqrt(d) + math.sqrt(k))) ** 2)
+    off = (np.minimum(np.broadcast_to(errors, k), 1.0) / (math.sqrt(d) + math.sqrt(k))) ** 2
     return loading_errors(basis, turns(variances, variances, std / math.sqrt(2.0)), off)

@@ -57,7 +57,7 @@ def local_view(rows: AnyRows, basis: Array) -> LocalView:
         inside = np.einsum("ij,ij->i", coordinates, coordinates)
         return np.asarray(np.sqrt(np.maximum(squares - inside, 0.0) + slack))
 
-    coordinates = rows.map_rows(lambda piece: piece @ basis)  # (n, k)
+    coordinates = rows.coordinates(basis)  # (n, k)
     return LocalView(basis, coordinates, per_row(off, rows.squared_lengths(), coordinates))
 
 
@@ -66,7 +66,7 @@ def residual_slack(basis: Array) -> float:
     d, k = basis.shape
     measured = float(np.linalg.norm(basis.T @ basis - np.eye(k)))
     defect = 1.01 * measured + 2.0 * k * relative_error(d + 2)
-    return float(1.1 * (2.0 * math.sqrt(k) * relative_error(d) + defect + 4.0 * relative_error(d + k + 4)))
+    return float(1.1 * (2.0 * math.sqrt(k) * relative_error(d + 1) + defect + 4.0 * relative_error(d + k + 4)))
 
 
 def record_weights(off: Array, whitened: Array, clip: float, cap: float, steepness: float = math.inf) -> Array:
@@ -134,19 +134,19 @@ def _cross_sums(rows: AnyRows, view: LocalView, weighted: PerRow) -> ChunkSums:
     """Return sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
     basis = view.basis
 
-    def both(piece: Piece, coordinates: Array, known: Array) -> Array:
-        return np.vstack([combined(piece, known), coordinates.T @ known])  # (d + k, k)
+    def both(piece: Piece, factors: Array, coordinates: Array, known: Array) -> Array:
+        return np.vstack([combined(piece, known * factors[:, None]), coordinates.T @ known])  # (d + k, k)
 
     def residual(sums: Array) -> Array:
         return np.asarray(sums[: len(basis)] - basis @ sums[len(basis) :])
 
-    return rows.map_chunks(both, view.coordinates, weighted, finish=residual)
+    return rows.map_folded(both, view.coordinates, weighted, finish=residual)
 
 
 def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
     """Bound what a replacement does to C: 2 c, and the rounding of one chunk, where w ||u|| <= sqrt(2 m)."""
     term = 1.05 * math.sqrt(MOST_WEIGHT * INNER_CAP)
-    factor = 2.0 * relative_error(CHUNK_ROWS) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
+    factor = 2.0 * relative_error(CHUNK_ROWS + 1) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
     return SumBounds(2.0 * clip, CHUNK_ROWS * term * factor, d * k, 1.05 * n * clip)
 
 

@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 _INWARDS = 1.0 + 2.0**-36
 _CLIP = 0.9  # of the geometric mean of the lengths of x~
+_LEAST_WEIGHT = 0.05  # of the records on average
 _SMALL = 0.1  # residuals, in spreads of the noise, that end the search for directions
 
 
@@ -61,17 +62,18 @@ class PreconditionedGram:
         directions, basis = np.eye(self.shape[1]) if block is None else block, self._basis
         turned = basis.T @ directions  # (k, b)
 
-        def part(piece: Piece, shift: Array, squared_weights: Array) -> Array:
-            inner = (piece @ directions + shift @ turned) * squared_weights[:, None]  # (rows, b)
-            return np.asarray(combined(piece, inner) + basis @ (shift.T @ inner))
+        def part(piece: Piece, factors: Array, shift: Array, squared_weights: Array) -> Array:
+            scales = factors[:, None]
+            inner = ((piece @ directions) * scales + shift @ turned) * squared_weights[:, None]  # (rows, b)
+            return np.asarray(combined(piece, inner * scales) + basis @ (shift.T @ inner))
 
-        return self._rows.map_chunks(part, self._shift, self._squared_weights, finish=finish)
+        return self._rows.map_folded(part, self._shift, self._squared_weights, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
         """Bound the error of one chunk, whose rows before weighting are no longer than 2.1."""
         d, k = self._basis.shape
-        inner = math.sqrt(columns) * (1.0 + 2.0 * math.sqrt(k)) * relative_error(d + k) + 4.0 * relative_error(1)
-        outer = 2.0 * relative_error(CHUNK_ROWS) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
+        inner = math.sqrt(columns) * (1.0 + 2.0 * math.sqrt(k)) * relative_error(d + k + 1) + 4.0 * relative_error(1)
+        outer = 2.0 * relative_error(CHUNK_ROWS + 1) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
         return 2.2 * CHUNK_ROWS * (inner + 2.1 * outer)
 
 
@@ -121,20 +123,23 @@ def preconditioned_look(
     image = lazy.product(estimate.basis)  # (d, k)
     inner = estimate.basis.T @ image
     mixed = image - estimate.basis @ inner
-    inner = _sturdy(0.5 * (inner + inner.T), n, lazy.noise)
+    expected = float((factors**2 * estimate.eigenvalues).sum()) * n
+    inner = _sturdy(0.5 * (inner + inner.T), expected, lazy.noise)
     slope = np.linalg.solve(inner, np.diag(factors))
     precision = np.asarray(np.linalg.inv(slope.T @ slope * lazy.noise**2), np.float64)
-    expected = float((factors**2 * estimate.eigenvalues).sum()) * n
-    weight = float(np.clip(np.trace(inner) / expected, 0.05, 1.0))
+    weight = float(np.clip(np.trace(inner) / expected, _LEAST_WEIGHT, 1.0))
     solved = np.asarray(np.linalg.solve(inner, mixed.T), np.float64)  # (k, d)
     look = Look(lazy, estimate.basis, mixed, solved, weight)
     return look, joined(estimate, mixed @ slope, precision, 0.0)
 
 
-def _sturdy(inner: Array, n: int, noise: float) -> Array:
-    """Keep a noisy (k, k) second moment away from singular: a multiple of the identity if noise dominates it."""
+def _sturdy(inner: Array, expected: float, noise: float) -> Array:
+    """Keep a noisy (k, k) second moment away from singular: a multiple of the identity if noise dominates it.
+
+    Its trace is `expected` if no record is clipped.
+    """
     k = len(inner)
-    level = max(float(np.trace(inner)) / k, 0.05 * n / k)
+    level = max(float(np.trace(inner)), _LEAST_WEIGHT * expected) / k
     if noise * math.sqrt(2.0 * k) > 0.4 * level:
         return level * np.eye(k)
     values, vectors = np.linalg.eigh(inner)
@@ -146,14 +151,14 @@ def leading_directions(
 ) -> tuple[Array, Array, float]:
     """Find the leading directions off `basis` in all looks together, averaged by precision.
 
-    `start` (d, b) is a first guess for at most `passes` block Krylov steps.  Returns `count` eigenvalues, in units of
-    a sum over unit rows, the directions (d, count), orthonormal and orthogonal to `basis`, and the off-diagonal noise
-    of the average.
+    `start` (d, b) is a first guess for at most `passes` block Krylov steps.  Returns `count` + 1 eigenvalues, in
+    units of a sum over unit rows, the last NaN where there is no further direction, the directions (d, count),
+    orthonormal and orthogonal to `basis`, and the off-diagonal noise of the average.
     """
     rest = _Remainder(looks, basis)
     rest.extend(start)
     values, directions = leading_pairs(rest, count, start.shape[1], passes - 1, public, small=_SMALL)
-    return values[:count], directions, rest.noise
+    return values, directions, rest.noise
 
 
 class _Remainder:

@@ -132,7 +132,7 @@ def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> t
     """
     (n, d), k = rows.shape, basis.shape[1]
     defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
-    row_error = math.sqrt(k) * relative_error(d) + 2.0 * relative_error(d + k + 4) + defect
+    row_error = math.sqrt(k) * relative_error(d + 1) + 2.0 * relative_error(d + k + 4) + defect
     chunk_error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
     # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
     # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
@@ -147,15 +147,15 @@ def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> t
 def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
     """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
 
-    def part(piece: Piece, lengths: Array) -> Array:
-        coordinates = np.asarray(piece @ basis)  # (rows, k)
+    def part(piece: Piece, factors: Array, lengths: Array) -> Array:
+        coordinates = np.asarray((piece @ basis) * factors[:, None])  # (rows, k)
         inside = np.einsum("ij,ij->i", coordinates, coordinates)
         column = np.zeros((basis.shape[1], 1))
         column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
         return np.hstack([coordinates.T @ coordinates, column])
 
     lengths: PerRow = rows.squared_lengths()
-    return rows.map_chunks(part, lengths)
+    return rows.map_folded(part, lengths)
 
 
 def typical_length(source: object, mu: float, bits: BitSource) -> float:
