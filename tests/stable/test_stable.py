@@ -185,6 +185,13 @@ def test_unchanged_records_keep_every_bit_and_all_stay_in_the_unit_ball() -> Non
         assert (row / GRID == np.rint(row / GRID)).all()
 
 
+@pytest.mark.parametrize("exponent", [-1010, -930, -890, 890, 930, 1018])
+def test_a_power_of_two_leaves_records_as_they_are(exponent):
+    X = np.random.default_rng(0).standard_normal((3, 4))
+    both = [np.hstack(list(_ScaledRows(table).column_slices())) for table in (X, np.ldexp(X, exponent))]
+    np.testing.assert_array_equal(*both)
+
+
 def test_norm_bins_are_quarter_octaves() -> None:
     X = np.zeros((4, 2))
     X[:, 0] = [1.0001, 2**0.25 * 1.0001, 2.0001, 0.0]

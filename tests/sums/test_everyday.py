@@ -296,6 +296,16 @@ def test_nearly_all_of_many_columns_can_be_asked_for(k):
     assert look.captured.value > 0.8
 
 
+def test_the_last_step_of_a_wide_look_knows_the_trace_of_its_mixture(monkeypatch):
+    asked, find = [], lazy_looks.leading_pairs
+    monkeypatch.setattr(
+        lazy_looks, "leading_pairs", lambda *given, **named: asked.append(named) or find(*given, **named)
+    )
+    look = fitted(table(d=300, n=6_000))
+    assert look.course in ("one look", "two looks", "clipped look")
+    assert asked[-1]["trace"] == 1.0  # the shares of looks are over their traces
+
+
 @pytest.mark.parametrize("name", COURSES)
 def test_passes_over_the_rows_are_counted(name):
     _, options, shape = COURSES[name]

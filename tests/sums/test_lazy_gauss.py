@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from folding import single_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privspan.audit.replay import spent_by
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.rows.unit import Rows
-from privspan.sums.krylov import leading_pairs, spiked_eigenvalues
-from privspan.sums.lazy_gauss import LazyGauss, UnitGram
+from privspan.rows.unit import CHUNK_ROWS, Rows
+from privspan.sums.krylov import _above_rest, leading_pairs, spiked_eigenvalues
+from privspan.sums.lazy_gauss import Asked, LazyGauss, UnitGram
+from privspan.sums.looks import CONSTANT, AugmentedGram
 
 
 def lazy_on(X, mu=1.0, seed=0, columns=1000, bits=None):
@@ -162,28 +164,88 @@ class AKnownMatrix:
         return True
 
 
+def short_of_best(eigenvalues, spread, k, passes, **options):
+    """Return by how much the sum of k eigenvalues is missed in a matrix with noise, and how often that was asked."""
+    rng, d = np.random.default_rng(0), len(eigenvalues)
+    axes, noise = np.linalg.qr(rng.standard_normal((d, d)))[0], rng.standard_normal((d, d)) / math.sqrt(2.0 * d)
+    matrix = (axes * eigenvalues) @ axes.T + spread * (noise + noise.T)
+    known = AKnownMatrix(matrix, spread / math.sqrt(d), rng.standard_normal((d, 10)))
+    vectors = leading_pairs(known, k, 10, passes, rng, **options)[1]
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
+    return np.linalg.eigvalsh(matrix)[-k:].sum() - np.trace(vectors.T @ matrix @ vectors), known.asked
+
+
 @pytest.mark.parametrize("strength", [3.0, 6.0, 30.0])  # spreads of the noise
-@pytest.mark.parametrize("rest", [0.0, 20.0])
+@pytest.mark.parametrize("rest", [0.0, 400.0])
 def test_a_last_step_that_asks_for_nothing_turns_vectors_to_where_passes_would(strength, rest):
-    rng, d, k = np.random.default_rng(0), 400, 3
-    axes, noise = np.linalg.qr(rng.standard_normal((d, k)))[0], rng.standard_normal((d, d)) / math.sqrt(2.0)
-    spread = math.sqrt(d)
-    matrix = rest * np.eye(d) + strength * spread * axes @ axes.T + noise + noise.T
-    first, trace = rng.standard_normal((d, 10)), rest * d + k * strength * spread
-
-    def short_of_best(passes, **options):
-        known = AKnownMatrix(matrix, 1.0, first)
-        vectors = leading_pairs(known, k, 10, passes, rng, **options)[1]
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
-        return best - np.trace(vectors.T @ matrix @ vectors), known.asked
-
-    best = np.linalg.eigvalsh(matrix)[-k:].sum()
+    eigenvalues = np.full(400, rest)
+    eigenvalues[:3] += 20.0 * strength
+    trace = {"trace": eigenvalues.sum()}
     for passes in (1, 2, 3):
-        assert short_of_best(passes, small=0.0, trace=trace)[0] < 0.9 * short_of_best(passes, small=0.0)[0]
-    with_step, without = (short_of_best(30, small=0.1, **more) for more in ({"trace": trace}, {}))
-    assert with_step[1] <= without[1]
-    # What is lost is a hundredth, or so, of what noise loses: its squared spread over the gap, for each direction.
-    assert with_step[0] < 0.02 * k * spread / strength
+        turned, plain = (short_of_best(eigenvalues, 20.0, 3, passes, small=0.0, **more)[0] for more in (trace, {}))
+        assert turned < 0.6 * plain
+    turned, plain = (short_of_best(eigenvalues, 20.0, 3, 30, small=0.1, **more) for more in (trace, {}))
+    assert turned[1] == plain[1] - (strength > 3.0)  # a pass is saved where values stand out
+    # What is lost is a hundredth of what noise loses, at most: its squared spread over the gap, for each direction.
+    assert turned[0] < 1e-2 * 3 * 20.0 / strength
+
+
+@pytest.mark.parametrize("spread", [2.0, 10.0, 40.0])
+def test_the_iteration_goes_on_where_other_directions_are_as_strong(spread):
+    """The last step does not turn a direction away from one that is nearly as strong, so passes have to."""
+    eigenvalues = np.concatenate([np.linspace(200.0, 100.0, 150), np.ones(250)])
+    turned, plain = (
+        short_of_best(eigenvalues, spread, 5, 30, small=0.1, **more) for more in ({"trace": eigenvalues.sum()}, {})
+    )
+    assert turned[1] == plain[1]
+    assert turned[0] < plain[0]
+
+
+def test_directions_that_do_not_stand_out_are_not_turned():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((300, 300))
+    known = AKnownMatrix(noise + noise.T, 1.0, rng.standard_normal((300, 10)))
+    plain, turned = (leading_pairs(known, 2, 10, 0, rng, trace=trace)[1] for trace in (None, 0.0))
+    np.testing.assert_array_equal(plain, turned)
+    # The mean of the others is not below zero, whatever noise makes of the values.
+    np.testing.assert_array_equal(_above_rest(np.array([3.0, 2.0]), 1.0, 10), [3.0, 2.0])
+
+
+class TwoOf:
+    """A source with known sizes and errors, for the formula of lemma 5."""
+
+    size, largest, moments = 2.0, 3.0, 1
+
+    def __init__(self, n, d):
+        self.shape = (n, d)
+
+    def chunk_error(self, columns):
+        return 1e-5 * columns
+
+
+@pytest.mark.parametrize(("d", "columns", "passes"), [(300, 40, 4), (300, 500, 9), (5_000, 200, 25)])
+def test_what_is_charged_is_the_formula_of_lemma_5(d, columns, passes):
+    bounds = Asked(TwoOf(1_000, d), most_columns=columns, most_passes=passes)._bounds
+    m, u = min(columns, d), 2.0**-53
+    defect = 2.0**-26 + 2 * m * (d + 2) * u
+    project = 1.02 * CHUNK_ROWS * 2.0 * (math.sqrt(m) * (2 * d + m) * u + 4 * u)
+    assert bounds.sensitivity == pytest.approx(2.0 * (1.0 + 9.0 * math.sqrt(passes) * defect), rel=1e-12)
+    assert bounds.chunk_error == pytest.approx(1e-5 * m + math.sqrt(passes) * project, rel=1e-9)
+    assert bounds.entries >= m * (d + m)
+    assert bounds.largest >= 1_000 * 3.0
+
+
+def test_sources_charge_for_every_column_and_every_row_of_a_chunk():
+    d, a, u, single = 1_000, CONSTANT, 2.0**-53, 2.0**-24
+    double, rows = Rows(np.zeros((2, d))), single_rows(np.zeros((2, d), dtype=np.float32), np.zeros(d))
+    for columns in (0, 1, 10, 100):
+        root = math.sqrt(columns)
+        exact = CHUNK_ROWS * (root * (d + 4) * u + (CHUNK_ROWS + 4) * u)
+        assert UnitGram(double).chunk_error(columns) >= exact
+        exact = CHUNK_ROWS * (1 + a * a) * (root * (d + 9) * u + (CHUNK_ROWS + 8) * u)
+        assert AugmentedGram(double, [np.ones(2)]).chunk_error(columns) >= exact
+        exact += (1 + a * a) * (root * (d + 8) * single + 128 * 136 * single)
+        assert AugmentedGram(rows, [np.ones(2)]).chunk_error(columns) >= exact
 
 
 def test_the_basis_stays_orthonormal_and_within_its_room():

@@ -332,7 +332,7 @@ class _ScaledRows:
 
 
 def _shifted(rows: Array, exponents: NDArray[np.int64], factors: Array | float = 1.0) -> Array:
-    """Multiply every row by 2 to its own exponent, and by a factor from 2⁻³⁰ to 2³⁰ or 0, in place.
+    """Multiply every row by 2 to its own exponent, and by a factor of at most 2³⁰, in place.
 
     The powers do not round, but for what underflows.  One that takes a row into the range of float64 may itself lie
     outside; of those the row has half before.

@@ -61,7 +61,7 @@ def leading_pairs(
     given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.
 
     With the `trace` of A, a last step that takes no pass turns the vectors further: towards their images, less what
-    lies in all other directions alike.  Noise of less than its edge, 2 sqrt(d) of its entries, turns them back.
+    lies in all other directions alike.  Residuals may then be larger by as much as that step makes of them.
 
     Returns k + 1 values, largest first, the last NaN where only k directions exist, and the vectors (d, k),
     orthonormal to working precision.
@@ -80,7 +80,7 @@ def leading_pairs(
         residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
         sizes = np.linalg.norm(residual[:, :k], axis=0)
         if trace is not None:
-            sizes *= np.minimum(1.0, 2.0 * spread / np.maximum(_above_rest(values[:k], trace, d), spread))
+            sizes *= _left_by_turning(values, k, block_size, spread, trace, d)
         gap = values[k - 1] - values[k] if len(values) > k else 0.0
         enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
         if sizes.max() <= enough or not lazy.extend(residual):
@@ -92,6 +92,16 @@ def leading_pairs(
         turned = lazy.image @ inner[:, :k] - vectors * (values[:k] - above)
         vectors = np.where(above > spread, turned, vectors)
     return np.append(values, np.nan)[: k + 1], np.linalg.qr(vectors)[0]
+
+
+def _left_by_turning(values: Array, k: int, block: int, spread: float, trace: float, d: int) -> Array:
+    """Return the share of each residual that the last step leaves: what lies beyond a block grows by less; (k,).
+
+    That is, by no more than the edge of the noise, 2 spreads, or the next of the values if it is above that.
+    """
+    above = _above_rest(values[:k], trace, d)
+    beyond = max(2.0 * spread, float(values[min(block, len(values) - 1)] - (values[0] - above[0])))
+    return np.asarray(np.minimum(1.0, beyond / np.maximum(above, spread)))
 
 
 def _above_rest(values: Array, trace: float, d: int) -> Array:
