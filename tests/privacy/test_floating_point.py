@@ -15,6 +15,8 @@ from folding import (
     errors_over_charges,
     folded_rows,
     lost_bits_over_charge,
+    lost_means_over_charge,
+    random_means_over_charge,
     single_errors_over_charges,
     single_rows,
 )
@@ -176,6 +178,12 @@ def test_a_replacement_moves_products_in_float32_by_no_more_than_is_charged(seed
 def test_a_row_that_decides_whether_half_of_its_piece_is_lost_is_charged():
     """It takes up to a tenth of the charge: sums of a piece are off by that much, not in proofs alone."""
     assert 0.001 < lost_bits_over_charge() <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_replacement_moves_sums_in_float32_by_no_more_than_is_charged(seed):
+    assert 1e-6 < random_means_over_charge(seed) <= 1.0
+    assert 0.001 < lost_means_over_charge() <= 1.0
 
 
 class Spied(np.ndarray):

@@ -49,12 +49,16 @@ def spied(monkeypatch):
     return spy
 
 
-def test_the_cut_knows_the_constant_of_the_rows(people, spied):
+def test_the_cut_knows_the_constant_of_the_rows(people, spied, monkeypatch):
+    asked, sound = {}, near_course.most_are_near
+    monkeypatch.setattr(
+        near_course, "most_are_near", lambda *given, **named: asked.update(named) or sound(*given, **named)
+    )
     calls = spied(near_course, "with_constant", "_cut")
     look = near(people, k=5)
-    asked, rows, cut = (arguments for _, arguments, _ in calls)
+    _, rows, cut = (arguments for _, arguments, _ in calls)
     assert rows[2] == cut[1] == pytest.approx(0.44 / math.sqrt(5) * look.length)
-    assert asked[2] > rows[2]
+    assert asked["made"].keywords["constant"] > rows[2]
 
 
 def test_the_bar_knows_the_error_of_the_centre(people, spied):

@@ -9,6 +9,7 @@ from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
+from privspan.sums.mean import mean_bounds, row_sums, single_sum_error
 
 
 def adversarial_table(rng, n, d):
@@ -126,6 +127,41 @@ def change_over_charge(X, other, number, centre, f, block):
         moments.append(np.array(exact_moment([[*own, Fraction(13, 64)]])) @ columns)
     off = changes[0] - changes[1] - (moments[0] - moments[1])
     return float((off**2).sum()) ** 0.5 / (2.0 * source.chunk_error(block.shape[1]))
+
+
+def mean_change_over_charge(X, other, number, centre, clip):
+    """Return by how much more than the real rows do a replacement moves a sum of rows in float32, over the charge."""
+    sums, own = [], []
+    for table in (X, other):
+        rows = single_rows(table, centre, clip)
+        (chunk,) = row_sums(rows)
+        sums.append(exactly(chunk[None])[0])
+        own.append(np.array(folded_rows(rows)[number]))
+    off = sums[0] - sums[1] - (own[0] - own[1])
+    charge = mean_bounds(*X.shape).chunk_error + single_sum_error()
+    return float((off**2).sum()) ** 0.5 / (2.0 * charge)
+
+
+def random_means_over_charge(seed, n=200, d=5):
+    """Return that for a random table and neighbour."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, d)) + 30.0).astype(np.float32)
+    other, number = X.copy(), int(rng.integers(n))
+    other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
+    return mean_change_over_charge(X, other, number, rng.standard_normal(d) + 30.0, 2.0)
+
+
+def lost_means_over_charge(n=128, d=40):
+    """Return that for a row that decides whether half of its run is lost, as in `lost_bits_over_charge`."""
+    worst = 0.0
+    for in_turn in (1, 2, 4, 8):
+        X = np.zeros((n, d), dtype=np.float32)
+        X[:, 0] = 3.0
+        X[n // 2 :, 0] *= 0.4999 * 2.0**-23 * (n // 2) / in_turn
+        other = X.copy()
+        other[0] = 7.0 * np.eye(d)[1]
+        worst = max(worst, mean_change_over_charge(X, other, 0, np.zeros(d), 3.0))
+    return worst
 
 
 def exactly(array):

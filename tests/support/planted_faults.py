@@ -1160,6 +1160,16 @@ def free_single_rounding(patch):
     patch.setattr(looks, "SINGLE_ROUNDOFF", 2.0**-53)
 
 
+def single_means_refuted() -> bool:
+    """Replace a row of a sum in float32 and compare with what the real rows change."""
+    return max(folding.random_means_over_charge(0), folding.lost_means_over_charge()) > 1.0
+
+
+@fault("sums in float32 charged as if in float64", single_means_refuted)
+def free_single_means(patch):
+    patch.setattr(mean, "SINGLE_ROUNDOFF", 2.0**-53)
+
+
 def single_piece_refuted() -> bool:
     """Replace the row that decides whether float32 loses half of the others of its piece."""
     return folding.lost_bits_over_charge() > 1.0

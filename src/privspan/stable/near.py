@@ -10,6 +10,7 @@ Whether most people are that near is asked first, by one noisy count.  Proofs: d
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -128,11 +129,11 @@ class NearCourse:
         sure = not little or centre.length >= _SURELY_FOUND * centre.error
         if not (measured and sure and can_be_near(self.source, self.k, self.ledger.mu)):
             return None
-        rows = with_constant(self.source, centre.vector(int(self.source.shape[1])), _CONSTANT * centre.length)
+        made = partial(with_constant, centre=centre.vector(d), constant=_CONSTANT * centre.length)
         mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
         bar = most_off(n, d, self.k, self.ledger.mu, centre.error / centre.length)
         groups = _groups(n, d, self.k, self.ledger.mu)
-        if not most_are_near(rows, self.k, groups, bar, mu, self.streams, but_first=little):
+        if not most_are_near(self.source, self.k, groups, bar, mu, self.streams, but_first=little, made=made):
             return None
         centre = self._polished(centre)
         rows = with_constant(self.source, centre.vector(d), self._constant(centre))
@@ -198,11 +199,20 @@ class NearCourse:
 
 
 def most_are_near(
-    rows: Any, k: int, groups: int, bar: float, mu: float, streams: Streams, *, but_first: bool = False
+    rows: Any,
+    k: int,
+    groups: int,
+    bar: float,
+    mu: float,
+    streams: Streams,
+    *,
+    but_first: bool = False,
+    made: Callable[[Any], Any] = lambda rows: rows,
 ) -> bool:
     """Tell whether half of so many groups of 2 (k + 2) rows have no more than `bar` energy off k + 1 directions.
 
-    That is of all their energy, or of what they have off the first direction.
+    That is of all their energy, or of what they have off the first direction.  `made` turns rows into those that are
+    meant, each by itself.
 
     Guarantee
     ---------
@@ -215,7 +225,7 @@ def most_are_near(
     drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
     off = partial(_off, rank=k + 1, but_first=but_first)
-    near = np.concatenate([each_alone(off, grams) for grams in group_grams(drawn, dealt)])
+    near = np.concatenate([each_alone(off, grams) for grams in group_grams(made(drawn), dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
     return bool(count[0] >= groups / 2)

@@ -23,7 +23,7 @@ from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.grid import gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
-from privspan.sums.mean import mean_bounds, row_sums
+from privspan.sums.mean import is_single, mean_bounds, row_sums, single_sum_error
 
 Array = NDArray[np.float64]
 
@@ -259,7 +259,8 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
     rows = (rows_about(source, now.centre, keep=False) if now.rows is None else now.rows).clipped(now.clip)
     n, d = rows.shape
     bounds = mean_bounds(n, d)
-    bounds = replace(bounds, chunk_error=bounds.chunk_error * spread_of(rows))
+    error = bounds.chunk_error * spread_of(rows) + (single_sum_error() if is_single(rows) else 0.0)
+    bounds = replace(bounds, chunk_error=error)
     total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)
     return total * (now.clip / n), sigma * now.clip / n
 

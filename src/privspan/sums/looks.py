@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 CONSTANT = 13.0 / 64.0
 """The constant entry a: exact in binary, and so is 1 + a²."""
 
+_NARROW, _NARROW_RUN = 32, 2048  # columns, and rows at a time that stay in the processor's cache with their multiples
+
 
 class AugmentedGram:
     """The second moments of the rows (f u, a), one for each kind of f, as a `privspan.sums.lazy_gauss.GramSource`.
@@ -106,13 +108,24 @@ class AugmentedGram:
 
 def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
     """Return the sum of outer products of rows times factors, the constant times a lift appended; (d + 1, d + 1)."""
-    rows, d = piece * factors[:, None], piece.shape[1]
+    m, d = piece.shape
     gram = np.empty((d + 1, d + 1))
-    gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
+    if isinstance(piece, np.ndarray) and d <= _NARROW:
+        gram[:d, :d] = _narrow_gram(piece, factors * factors)
+    else:
+        rows = piece * factors[:, None]
+        gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
     sums = combined(piece, (factors if lift is None else factors * lift)[:, None])
     gram[:d, d] = gram[d, :d] = a * sums[:, 0]
-    gram[d, d] = a * a * (rows.shape[0] if lift is None else float(lift @ lift))
+    gram[d, d] = a * a * (m if lift is None else float(lift @ lift))
     return gram
+
+
+def _narrow_gram(rows: Array, squares: Array) -> Array:
+    """Return the sum of the outer products of rows times numbers: a matrix times another is faster than by itself."""
+    runs = [slice(start, start + _NARROW_RUN) for start in range(0, len(rows), _NARROW_RUN)]
+    total = np.asarray(sum(rows[run].T @ (rows[run] * squares[run, None]) for run in runs))
+    return np.asarray(0.5 * (total + total.T))
 
 
 @dataclass(frozen=True)
