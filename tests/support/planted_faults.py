@@ -1209,7 +1209,11 @@ def near_refuted() -> bool:
 @fault("constant taken from the longest row", near_refuted)
 def constant_from_the_rows(patch):
     sound = near.with_constant
-    patch.setattr(near, "with_constant", lambda rows, centre, a: sound(rows, centre, float(np.abs(rows).max())))
+
+    def longest(rows, centre, constant):
+        return sound(rows, centre, float(np.abs(rows).max()))
+
+    patch.setattr(near, "with_constant", longest)
 
 
 @fault("course near a subspace about the true mean", near_refuted)
