@@ -42,7 +42,7 @@ SHIFT = 3.0
 @pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
 @pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
 @pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
-@pytest.mark.filterwarnings("ignore:The . components looked for")
+@pytest.mark.filterwarnings("ignore:The . components that were looked for")
 @parametrize_with_checks(
     [
         PrivatePCA(1, **BUDGET),
