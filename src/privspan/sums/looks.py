@@ -19,11 +19,12 @@ from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Finish, Rows, combined
+from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Finish, combined
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
 from privspan.sums.lifts import Lift
+from privspan.sums.mean import is_single
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class AugmentedGram:
         lift: Lift | None = None,
     ) -> None:
         self._rows, self._constant = rows, constant
-        self._single = isinstance(rows, Rows) and rows.single
+        self._single = is_single(rows)
         self._is_known = [lift is not None, *(known is not None for known in factors)]
         self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
