@@ -7,6 +7,7 @@ import numpy as np
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
+from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
 from privspan.sums.mean import mean_bounds, row_sums, single_sum_error
@@ -167,3 +168,12 @@ def lost_means_over_charge(n=128, d=40):
 def exactly(array):
     """Return a matrix of floats as one of fractions."""
     return np.array([[Fraction(float(value)) for value in row] for row in array])
+
+
+def early_error_over_charge(X, length, radius, a=13.0 / 64.0):
+    """Return the error of a moment that began before the clip was known, over what is charged for it."""
+    gram = ClippedGram(EarlyGram(Rows(X), length), radius, a)
+    (found,) = gram.products()
+    vectors = [[*vector, Fraction(a)] for vector in folded_rows(Rows(X, clip=radius))]
+    assert all(sum(entry * entry for entry in vector[:-1]) <= 1 for vector in vectors)
+    return distance(found, exact_moment(vectors)) / gram.chunk_error()

@@ -87,6 +87,7 @@ from privspan.sums import (
     adaptive,
     centre,
     centred_gauss,
+    early_gram,
     everyday,
     gaps,
     lazy_gauss,
@@ -1262,6 +1263,45 @@ def decided_by_the_rows(patch):
 def joint_noise(patch):
     sound = looks.shared_levels
     patch.setattr(looks, "shared_levels", lambda bounds, mus: [sound(bounds, [math.hypot(*mus)])[0] for _ in mus])
+
+
+def early_refuted() -> bool:
+    """Replay a run whose clipped look begins with the lengths, on rows within reach that are longer than the clip."""
+    X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
+    pair = last_replaced(X, *(4.0 + 24.0 * np.eye(6)[2:4]))
+    with mock.patch.multiple(everyday, _FEW_ROWS=1_000, _FEW=0.0):
+        return not_replayed(pair, everyday_replay.fitted)
+
+
+@fault("rows longer than the clip left as they are", early_refuted)
+def not_taken_out(patch):
+    sound = early_gram.ClippedGram.__init__
+
+    def forgetful(self, early, radius, constant):
+        sound(self, early, radius, constant)
+        early.lengths = np.zeros_like(early.lengths)
+
+    patch.setattr(early_gram.ClippedGram, "__init__", forgetful)
+
+
+def early_rounding_refuted() -> bool:
+    """Compare a moment that begins before the clip is known with exact sums, beside one row of 1e100."""
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[7] = 1e100
+    return folding.early_error_over_charge(X, 2.0, 3.0) > 1.0
+
+
+@fault("rows of any length summed up as if within reach", early_rounding_refuted)
+def without_reach(patch):
+    sound = early_gram.EarlyGram.__init__
+
+    def all_within(self, rows, length):
+        sound(self, rows, length)
+        self.reach = 4.0 * length
+
+    patch.setattr(early_gram, "LONGEST", math.inf)
+    patch.setattr(early_gram, "_REACH", 1e100)
+    patch.setattr(early_gram.EarlyGram, "__init__", all_within)
 
 
 def wide_looks_refuted() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,7 +42,41 @@ class Derived(RowSource):
         return self._source.lend(rows, lambda lent: function(self._made(lent)))
 
 
-class ShiftedRows(Derived):
+class _Scratch(threading.local):
+    """One buffer for each thread, for pieces that are made one after the other and not kept.
+
+    Pieces are about as large as what a C library asks of the system anew each time, which can take longer than
+    filling them.
+    """
+
+    def __init__(self) -> None:
+        self._buffer: NDArray[Any] = np.empty(0)
+
+    def like(self, rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return room for as many rows, in another type; it holds what was put there last."""
+        if self._buffer.size < rows.size or self._buffer.dtype != dtype:
+            self._buffer = np.empty(rows.size, dtype)
+        return self._buffer[: rows.size].reshape(rows.shape)
+
+
+class Lent(Derived):
+    """A dense source whose rows, where they are lent, are made in a buffer that is used again."""
+
+    def __init__(self, source: RowSource, dtype: np.dtype[Any]) -> None:
+        super().__init__(source)
+        self.dtype, self._scratch = dtype, _Scratch()
+
+    @abstractmethod
+    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
+        """Turn rows of the other source into rows of this one, which lie in `out` if that is given."""
+
+    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
+        """Return ``function(rows)``, made of the rows of the other source where they lie."""
+        made = self._made
+        return self._source.lend(rows, lambda lent: function(made(lent, self._scratch.like(lent, self.dtype))))
+
+
+class ShiftedRows(Lent):
     """Every row of a dense source less one vector, in float64.
 
     Parameters
@@ -51,15 +86,14 @@ class ShiftedRows(Derived):
     """
 
     def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
-        super().__init__(source)
+        super().__init__(source, np.dtype(np.float64))
         self._shift = shift
-        self.dtype = np.dtype(np.float64)
 
-    def _made(self, rows: NDArray[Any]) -> Any:
-        return less(rows, self._shift)
+    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
+        return less(rows, self._shift, out)
 
 
-class SingleShiftedRows(Derived):
+class SingleShiftedRows(Lent):
     """Every row of a dense float32 source less one vector, in float32.
 
     What float32 cannot hold of the vector is taken away by itself, so that it is not lost on rows close to it.
@@ -72,14 +106,17 @@ class SingleShiftedRows(Derived):
     """
 
     def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
-        super().__init__(source)
+        super().__init__(source, np.dtype(np.float32))
         self._first = shift.astype(np.float32)
         rest = (shift - self._first).astype(np.float32)
         self._second = rest if rest.any() else None
+        self._moved = bool(shift.any())
 
-    def _made(self, rows: NDArray[Any]) -> Any:
+    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
+        if out is not None and not self._moved and rows.flags.c_contiguous:
+            return rows  # lent as they are
         with np.errstate(all="ignore"):
-            made = np.subtract(rows, self._first, order="C")
+            made = np.subtract(rows, self._first, out=out, order="C")
             if self._second is not None:
                 made -= self._second
         return made
@@ -203,9 +240,12 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
-    shape, together = rows.shape, math.gcd(len(rows), max(1, _LONG_ROW // rows.shape[1]))
-    if out is None and together > 1 and np.ndim(subtrahend) == 1 and rows.flags.c_contiguous:
+    # A power of two, as the lengths of pieces are.
+    shape, together = rows.shape, math.gcd(len(rows), 1 << max(0, (_LONG_ROW // rows.shape[1]).bit_length() - 1))
+    in_runs = rows.flags.c_contiguous and (out is None or out.flags.c_contiguous)
+    if together > 1 and np.ndim(subtrahend) == 1 and in_runs:
         rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
+        out = None if out is None else out.reshape(rows.shape)
     with np.errstate(all="ignore"):
         made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe")
     return np.asarray(made.reshape(shape))

@@ -7,13 +7,14 @@ by more than its rounding error before it divides: docs/explanation/everyday-pca
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.rounding import UNIT_ROUNDOFF
+from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF
 from privspan.rows.compressed import entry_rows, summed_rows
 
 Array: TypeAlias = NDArray[np.float64]
@@ -24,8 +25,7 @@ Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
-SAFE_SINGLE = 2.0**80
-"""The same for rows of float32: products with them neither overflow nor lose digits in that type."""
+_SAFE_SINGLE = 2.0**80  # the same for rows of float32: nor do products with them, in that type
 
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
@@ -93,23 +93,29 @@ def squared_lengths_of(rows: Piece) -> Array:
     return np.asarray(squares, dtype=np.float64)
 
 
-def row_scales(
-    squares: Array, d: int, clip: float | None, safe: float = _SAFE_SQUARE
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the factor of each row from its computed squared length, and which rows need more care."""
-    delicate = delicate_lengths(squares, safe)
+def row_scales(squares: Array, d: int, clip: float | None, *, single: bool = False) -> Factors:
+    """Return the factor of each row from its squared length, computed in float32 if `single`, and which need care."""
+    delicate = delicate_lengths(squares, single=single)
     lengths = np.sqrt(np.where(delicate, 1.0, squares) if delicate.any() else squares)
-    lengths *= _inflation(d)
+    inflation = _inflation(d, SINGLE_ROUNDOFF if single else UNIT_ROUNDOFF)
+    lengths *= inflation
     if clip is not None:
-        np.maximum(lengths, clip * _inflation(d), out=lengths)
+        np.maximum(lengths, clip * inflation, out=lengths)
     return np.divide(1.0, lengths, out=lengths), delicate
 
 
-def delicate_lengths(squares: Array, safe: float = _SAFE_SQUARE) -> NDArray[np.bool_]:
-    """Tell which computed squared lengths may have overflowed or lost digits; True for NaN."""
-    if len(squares) and squares.min() >= 1.0 / safe and squares.max() <= safe:  # not with a NaN
+def clip_scale(clip: float, d: int) -> float:
+    """Return the factor that `row_scales` has for every row no longer than the clip, to the last bit."""
+    return 1.0 / (clip * _inflation(d))
+
+
+def delicate_lengths(squares: Array, most: float = math.inf, *, single: bool = False) -> NDArray[np.bool_]:
+    """Tell which computed squared lengths may have overflowed or lost digits, or are above `most`; True for NaN."""
+    safe = _SAFE_SINGLE if single else _SAFE_SQUARE
+    most = min(most, safe)
+    if len(squares) and squares.min() >= 1.0 / safe and squares.max() <= most:  # not with a NaN
         return np.zeros(len(squares), dtype=bool)
-    return ~((squares >= 1.0 / safe) & (squares <= safe))
+    return ~((squares >= 1.0 / safe) & (squares <= most))
 
 
 def _scaled_entries(entries: Array, owner: NDArray[np.intp], shape: tuple[int, int], clip: float | None) -> Array:
@@ -139,6 +145,6 @@ def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: 
     return np.maximum(lengths, np.ldexp(clip * _inflation(d), -exponents))
 
 
-def _inflation(d: int) -> float:
+def _inflation(d: int, roundoff: float = UNIT_ROUNDOFF) -> float:
     """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
-    return 1.0 + (d + 8) * UNIT_ROUNDOFF
+    return 1.0 + (d + 8) * roundoff

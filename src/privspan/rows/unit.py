@@ -37,7 +37,6 @@ from privspan.rows.compressed import compressed_rows
 from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import (
-    SAFE_SINGLE,
     Factors,
     Piece,
     delicate_lengths,
@@ -268,15 +267,18 @@ class Rows:
             return self._chunk_sums(parts, finish)
         return self._chunk_sums(((numbers.stop, part(at, numbers)) for at, numbers in self._cuts()), finish)
 
-    def _chunk_sums(self, parts: Iterable[tuple[int, Array]], finish: Finish | None) -> Iterator[Any]:
+    def _chunk_sums(
+        self, parts: Iterable[tuple[int, Array]], finish: Finish | None, chunk_rows: int | None = None
+    ) -> Iterator[Any]:
         """Add up the sums over pieces, each given with the number of the row after it, to those over chunks."""
         total: Array | None = None
+        step = self._chunk_rows if chunk_rows is None else chunk_rows
         for stop, part in parts:
             if total is None:
                 total = part
             else:
                 total += part
-            if stop % self._chunk_rows == 0 or stop == self.shape[0]:
+            if stop % step == 0 or stop == self.shape[0]:
                 yield total if finish is None else finish(total)
                 total = None
 
@@ -295,8 +297,7 @@ class Rows:
                 rows = stored if self.single else np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
                 if factors is None:
-                    safe = {"safe": SAFE_SINGLE} if self.single else {}
-                    factors = row_scales(self._measure(index, rows), self.shape[1], self._clip, **safe)
+                    factors = row_scales(self._measure(index, rows), self.shape[1], self._clip, single=self.single)
                     self._factors[index] = factors
                 scales, delicate = factors
                 if delicate.any():
@@ -307,10 +308,11 @@ class Rows:
         return self._lent(numbers, lent)
 
     def _measure(self, index: int, rows: NDArray[Any]) -> Array:
-        """Return the computed squared lengths of dense rows as they are, which `clipped` shares."""
+        """Return the squared lengths of dense rows as they are, computed in their type; `clipped` shares them."""
         found = self._measured.get(index)
         if found is None:
-            found = squared_lengths_of(np.ascontiguousarray(rows, dtype=np.float64))
+            rows = rows if self.single else np.ascontiguousarray(rows, dtype=np.float64)
+            found = squared_lengths_of(rows).astype(np.float64, copy=False)
             self._measured[index] = found
         return found
 
@@ -335,12 +337,36 @@ class Rows:
         """
         return np.concatenate([self._lent(numbers, partial(self._lengths, at)) for at, numbers in self._cuts()])
 
+    def lengths_and_sums(
+        self, function: Callable[[Array, Array, int], Array], chunk_rows: int
+    ) -> tuple[Array, list[Array]]:
+        """Return the lengths of dense rows, and one sum per so many of them, from one pass; (n,) and a list.
+
+        The function takes rows (m, d) as the table has them, their computed squared lengths (m,) and the number of
+        the first, and makes a fresh array that is a sum over them.  It must neither change nor keep the rows.
+        """
+        lengths: list[Array] = []
+
+        def part(index: int, start: int, stored: NDArray[Any]) -> Array:
+            rows = np.ascontiguousarray(stored, dtype=np.float64)
+            lengths.append(self._lengths(index, rows))
+            with np.errstate(all="ignore"):
+                return function(rows, self._measured[index], start)
+
+        parts = ((cut.stop, self._lent(cut, partial(part, at, cut.start))) for at, cut in self._cuts())
+        sums = list(self._chunk_sums(parts, None, chunk_rows))
+        return np.concatenate(lengths), sums
+
+    def stored(self, numbers: NDArray[np.intp]) -> Array:
+        """Return dense rows of these numbers as the table has them, fresh ones in float64; (m, d)."""
+        return np.array(self._source[numbers], dtype=np.float64)
+
     def _lengths(self, index: int, stored: Any) -> Array:
         if sparse.issparse(stored):
             return np.asarray(np.sqrt(squared_lengths_of(scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
         with np.errstate(all="ignore"):
             squares = self._measure(index, stored)
-            delicate = delicate_lengths(squares)
+            delicate = delicate_lengths(squares, single=self.single)
             lengths = np.sqrt(squares)
             if delicate.any():
                 careful = np.flatnonzero(delicate)
@@ -415,8 +441,9 @@ def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Arr
 
 def _added(parts: list[Array], out: Array | None) -> Array:
     """Return the sum of arrays of float32, added in float64."""
-    total: Array = np.add(parts[0], parts[1] if len(parts) > 1 else np.float32(0), out=out, dtype=np.float64)
-    for part in parts[2:]:
+    total = np.empty(parts[0].shape) if out is None else out
+    total[...] = parts[0]
+    for part in parts[1:]:
         total += part
     return total
 

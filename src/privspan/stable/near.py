@@ -222,8 +222,11 @@ def most_are_near(
     size = _ROWS * (k + 2)
     numbers = np.sort(streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
     rows = rows.one_each() if isinstance(rows, PersonTable) else rows
-    drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
+    if isinstance(rows, np.ndarray):  # any row is as quickly had as any other
+        drawn, dealt = rows, numbers[dealt]
+    else:
+        drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     off = partial(_off, rank=k + 1, but_first=but_first)
     near = np.concatenate([each_alone(off, grams) for grams in group_grams(made(drawn), dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)

@@ -280,7 +280,8 @@ class _ScaledRows:
         self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
-        rows = np.abs(_without_gaps(self._table[part]))  # (step, d)
+        rows = _without_gaps(self._table[part])  # (step, d)
+        np.abs(rows, out=rows)
         rows_seen(len(rows))
         largest = rows.max(axis=1)
         usable = largest > 0
@@ -346,9 +347,10 @@ def _shifted(rows: Array, exponents: NDArray[np.int64], factors: Array | float =
 
 def _without_gaps(cells: NDArray[np.generic]) -> Array:
     numbers = cells.astype(np.float64)
-    present = np.isfinite(numbers)
-    if not present.all():
-        numbers[~present] = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole_sum = numbers.sum()
+    if not np.isfinite(whole_sum):  # which it is if all cells are, but for an overflow
+        numbers[~np.isfinite(numbers)] = 0.0
     return numbers
 
 

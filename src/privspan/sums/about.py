@@ -25,6 +25,7 @@ from privspan.rows.derived import RowsWithConstant, ScaledColumns, SingleShifted
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
+from privspan.rows.scaling import squared_lengths_of
 from privspan.rows.unit import SINGLE_SUM_ROWS, Rows, combined, is_sparse
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lengths import lengths_of
@@ -63,8 +64,10 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     clip, keep
         As for `privspan.rows.unit.Rows`.
     """
-    if centre is None:
+    if centre is None and not _in_single(source):
         return open_unit_rows(source, clip=clip, keep=keep)
+    if centre is None:
+        return Rows(SingleShiftedRows(as_source(source), np.zeros(source.shape[1])), clip=clip, keep=keep)
     if is_sparse(source) and isinstance(source, PersonTable):
         slots = CentredSparseRows(source.rows, centre, clip=clip, keep=keep, grain=source.width)
         return PersonRows(slots, source.width)
@@ -80,14 +83,13 @@ def as_held(source: Any, centre: Array) -> Array:
     return centre.astype(np.float32).astype(np.float64) if _in_single(source, centre) else centre
 
 
-def _in_single(source: Any, centre: Array) -> bool:
+def _in_single(source: Any, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     alone = isinstance(source, PersonTable | PartitionedTable) or is_sparse(source)
     if alone or np.dtype(source.dtype) != np.float32:
         return False
-    if not (WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and float(np.abs(centre).max()) <= _FURTHEST_SINGLE):
-        return False
-    return _single_is_single()
+    near = centre is None or float(np.abs(centre).max()) <= _FURTHEST_SINGLE
+    return near and WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and _single_is_single()
 
 
 @lru_cache(maxsize=1)
@@ -103,14 +105,15 @@ def _single_is_single() -> bool:
 
 
 def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> bool:
-    """Tell whether rows with one number each, times a block, and their sums are what they are exactly."""
+    """Tell whether rows with one number each, times a block, their sums and their squares are what they should be."""
     places = 7 * np.arange(len(left))
     rows = np.zeros((len(left), _WIDEST_SINGLE), dtype=np.float32)
     rows[np.arange(len(left)), places] = left
     wanted = np.multiply.outer(left, right)  # (rows, b)
     inner = _single_product(rows, np.tile(right, (_WIDEST_SINGLE, 1)))
     sums = combined(rows, np.tile(right, (len(left), 1)))[places]
-    return bool((inner == wanted).all() and (sums == wanted).all())
+    squares = squared_lengths_of(rows) == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
+    return bool((inner == wanted).all() and (sums == wanted).all() and squares.all())
 
 
 def _single_product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:

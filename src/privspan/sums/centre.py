@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, PerRow
+from privspan.rows.unit import Rows
 from privspan.sums.about import as_held, rows_about, spread_of
+from privspan.sums.early_gram import EarlyGram
 from privspan.sums.grid import gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.mean import is_single, mean_bounds, row_sums, single_sum_error
@@ -70,6 +72,8 @@ class Centre:
         Lengths of all rows about the centre: not released.
     rows : Rows or None
         The rows about the centre, at unit length; None where nothing was measured.
+    early : EarlyGram or None
+        Their second moment as far as it is known before they are clipped: not released.
     found : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
@@ -84,6 +88,7 @@ class Centre:
     lengths: PerRow
     found: bool
     rows: AnyRows | None = None
+    early: EarlyGram | None = None
     rounds: int = 0
     passes: float = 0.0
 
@@ -204,11 +209,19 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource,
     return now
 
 
-def seen_from(centre: Centre, source: Any) -> Centre:
-    """Return a centre that was found among some rows with the lengths of all rows about it, in one pass."""
+def seen_from(centre: Centre, source: Any, *, early: bool) -> Centre:
+    """Return a centre that was found among some rows with the lengths of all rows about it, in one pass.
+
+    With `early`, which is for dense tables of few columns, that pass begins a look at clipped rows too.
+    """
     assert centre.rows is not None
     rows, some = rows_about(source, centre.centre, keep=False), centre.rows.shape[0] / int(source.shape[0])
-    return replace(centre, rows=rows, lengths=lengths_of(rows), passes=centre.passes * some + 1.0)
+    passes = centre.passes * some + 1.0
+    if not early:
+        return replace(centre, rows=rows, lengths=lengths_of(rows), passes=passes)
+    assert isinstance(rows, Rows)
+    begun = EarlyGram(rows, centre.length)
+    return replace(centre, rows=rows, lengths=begun.lengths, early=begun, passes=passes)
 
 
 def _locating_share(source: Any, ledger: MuLedger) -> float:
@@ -241,7 +254,8 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
-    return Centre(centre, error, answer.radius, answer.below, lengths, found, rows, now.rounds + 1, now.passes + 2)
+    rounds, passes = now.rounds + 1, now.passes + 2
+    return Centre(centre, error, answer.radius, answer.below, lengths, found, rows, rounds=rounds, passes=passes)
 
 
 def _steps(d: int) -> int:

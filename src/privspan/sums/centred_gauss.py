@@ -124,6 +124,11 @@ class CentredGauss(Asked):
         moment.mean, moment.mean_noise, moment.added = parts
 
     @property
+    def most_directions(self) -> int:
+        """How many directions may be revealed, the one for the mean not counted."""
+        return self._most_columns - self._own
+
+    @property
     def noises(self) -> list[float]:
         """Standard deviations off the diagonal."""
         return [moment.level.sigma for moment in self._moments]

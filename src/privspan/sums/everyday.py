@@ -42,6 +42,7 @@ from privspan.sums.centre import (
     seen_from,
     unmeasured,
 )
+from privspan.sums.early_gram import ClippedGram, fits_early
 from privspan.sums.everyday_look import EverydayLook
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, enough_alone, judged_mixture
@@ -49,7 +50,7 @@ from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, person_lift, released_weight
-from privspan.sums.looks import CONSTANT, whole_looks
+from privspan.sums.looks import CONSTANT, released_looks, whole_looks
 from privspan.sums.mean import pair_differences
 from privspan.sums.variance import typical_length
 
@@ -192,7 +193,8 @@ class _Course:
             if centre.found:
                 centre = polished_centre(few, centre, self._ledger, bits)
             if few is not self._source:
-                centre = seen_from(centre, self._source)
+                clips = centre.found and self._z <= _TWO_LOOKS and not self._wide
+                centre = seen_from(centre, self._source, early=clips and fits_early(self._n, self._d))
             return self._about(centre) if centre.found else self._by_pairs(centre)
         if center is None:
             return self._by_pairs(None)
@@ -221,14 +223,17 @@ class _Course:
         clip = balancing_clip(centre, self._n, self._d, self._ledger, self._streams.noise)
         if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)
-        factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
-        rows = self._lifted(self._rows_about(centre), CONSTANT)
+        rows, early, factors = self._lifted(self._rows_about(centre), CONSTANT), None, None
+        if centre.early is None:
+            factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
+        else:
+            early = ClippedGram(centre.early, clip.radius, CONSTANT)
         typical = (centre.length / clip.radius) ** 2  # of these squares
         total = self._sum_of_squares(factors, rows.lift, typical) if self._wide else None
         unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
         mus = [self._ledger.spend("clipped look", (1.0 - unit) * self._ledger.left)]
         mus += [self._ledger.spend("second look", self._ledger.left)]
-        seen = self._looked(rows, mus, factors, total, shortened=clip.longer)
+        seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
         course = "two looks" if seen.unit else "clipped look"
@@ -288,9 +293,11 @@ class _Course:
         total: tuple[float, float] | None = None,
         shortened: float = 0.0,
         constant: float = CONSTANT,
+        early: ClippedGram | None = None,
     ) -> LookedAt:
         """Look at rows, clipped ones if there are factors: at whole matrices, or where it matters.
 
+        Most of the second moment of clipped rows may be known, `early`.
         A second mu is for clipped rows once more if that is enough, and for unit rows otherwise.
         """
         rows = lifted.rows
@@ -299,7 +306,10 @@ class _Course:
             size, std = (lifted.count, 0.0) if total is None else total
             numbers |= {"total": size, "total_std": std, "shortened": shortened}
             return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
-        looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
+        if early is None:
+            looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
+        else:
+            looks = released_looks(early, mus, self._streams.noise, constant, lifted.count)
         look, unit = next(looks), None
         if len(mus) == 2 and enough_alone(look, self._k, shortened):
             look = next(looks)

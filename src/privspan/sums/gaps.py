@@ -136,7 +136,7 @@ def released_gaps(source: Any, counted: Bools, ledger: MuLedger, bits: BitSource
     error = math.sqrt(columns) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(source, PersonTable) else 0.0
     bounds = SumBounds(count_sensitivity(columns), error, columns, 1.1 * n)
     mu = ledger.spend("gaps", share)
-    noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source), (columns,), bounds, mu, bits)
+    noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source, exact=True), (columns,), bounds, mu, bits)
     counts = np.zeros(d)
     counts[counted] = np.clip(noisy, 0.0, n)
     return Gaps(counts, sigma, n, counted)

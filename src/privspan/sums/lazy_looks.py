@@ -41,7 +41,8 @@ from privspan.sums.looks import CONSTANT
 Array = NDArray[np.float64]
 
 _SPLITTING = Splitting(0.1, 1)
-_OVERSAMPLING, _LEAST_BLOCK = 3, 10  # directions per pass beyond k, and at least: with few, hard tables lose
+_OVERSAMPLING, _LEAST_BLOCK = 2, 12  # directions per pass beyond k, and at least: with few, hard tables lose
+_TOGETHER = 4  # a multiple of so many: processors multiply them together, and one more takes as long as four
 _EARLY = 1  # passes after the first, when it is decided about unit rows
 _PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
 _SMALL, _FINISH_SMALL = 0.2, 0.1  # residuals, in spreads of the noise, that end these: noise turns directions further
@@ -63,12 +64,30 @@ class LookedAt:
     unit: bool = False
 
 
-class _PublicNoise:
-    """A symmetric normal matrix from the public stream, drawn in the directions of others."""
+class _Columns:
+    """A tall matrix that grows by columns, of which there is room for so many."""
 
-    def __init__(self, sigma: float, public: np.random.Generator) -> None:
-        self._sigma, self._public = sigma, public
-        self.image: Array = np.empty((0, 0))
+    def __init__(self, d: int, most: int) -> None:
+        self._room, self._count = np.empty((d, most), order="F"), 0
+
+    @property
+    def whole(self) -> Array:
+        return self._room[:, : self._count]
+
+    def append(self, columns: Array) -> None:
+        start, self._count = self._count, self._count + columns.shape[1]
+        self._room[:, start : self._count] = columns
+
+
+class _PublicNoise:
+    """A symmetric normal matrix from the public stream, drawn in the directions of others, of which `most` exist."""
+
+    def __init__(self, sigma: float, d: int, most: int, public: np.random.Generator) -> None:
+        self._sigma, self._public, self._columns = sigma, public, _Columns(d, most)
+
+    @property
+    def image(self) -> Array:
+        return self._columns.whole
 
     def follow(self, basis: Array) -> None:
         """Draw what the last columns of an orthonormal basis, those that are new, ask for."""
@@ -81,7 +100,7 @@ class _PublicNoise:
         outside += fresh @ (self._sigma / math.sqrt(2.0) * (square + square.T))
         if known:
             outside += basis[:, :known] @ (self.image.T @ fresh)
-        self.image = np.hstack([self.image.reshape(d, known), outside])
+        self._columns.append(outside)
 
 
 class _Mixture:
@@ -93,7 +112,7 @@ class _Mixture:
         self._looks, self._weights, self._split, self._part = looks, weights, split, part
         noises = (weight * noise for weight, noise in zip(weights, looks.noises, strict=True))
         self.noise = math.hypot(*noises, part * looks.noises[0])
-        self._image: Array = np.empty((len(self.basis), 0))
+        self._image = _Columns(len(self.basis), looks.most_directions)
 
     @property
     def basis(self) -> Array:
@@ -101,12 +120,12 @@ class _Mixture:
 
     @property
     def image(self) -> Array:
-        known = self._image.shape[1]
+        known = self._image.whole.shape[1]
         if known < self.basis.shape[1]:
             parts = [weight * self._looks.image(i, known) for i, weight in enumerate(self._weights) if weight]
             parts += [self._part * self._split.image[:, known:]] if self._part else []
-            self._image = np.hstack([self._image, sum(parts)])
-        return self._image
+            self._image.append(np.asarray(sum(parts)))
+        return self._image.whole
 
     def extend(self, block: Array) -> bool:
         extended = self._looks.extend(block)
@@ -157,13 +176,15 @@ def lazy_looks(
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemmas 3 and 4.
     """
     d, public = rows.shape[1], streams.public
-    block, passes = min(max(k + _OVERSAMPLING, _LEAST_BLOCK), d), _EARLY + _PASSES + _FINISH_PASSES + 2
-    columns, first = max(within_memory(passes * block, d), block), public.standard_normal((d, block))
+    block, passes = min(_block_size(k), d), _EARLY + _PASSES + _FINISH_PASSES + 2
+    # About a centre, where directions stand out sooner, a wider first pass saves others; the mean is a part of it.
+    start = min(2 * block - 1, d) if constant else block
+    columns, first = max(within_memory(start + (passes - 1) * block, d), start), public.standard_normal((d, start))
     # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
     both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
     numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
     looks = CentredGauss(rows, factors, constant, mus, streams.noise, unit=both, **numbers)
-    split, t = _PublicNoise(looks.noises[0], public), math.sqrt(_SPLITTING.square)
+    split, t = _PublicNoise(looks.noises[0], d, looks.most_directions, public), math.sqrt(_SPLITTING.square)
     split.follow(looks.directions)
     if len(mus) == 2 and not both:
         # By C + t N, as all else that decides about directions: what judges them is then independent of its noise.
@@ -189,6 +210,11 @@ def lazy_looks(
     variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d)
     verdict = Verdict(basis, variances, noise, traces[0], total_std, seen, found, weights[chosen], loadings)
     return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes, unit=both)
+
+
+def _block_size(k: int) -> int:
+    """Return how many directions a pass asks for."""
+    return -(-max(k + _OVERSAMPLING, _LEAST_BLOCK) // _TOGETHER) * _TOGETHER
 
 
 def _captured(

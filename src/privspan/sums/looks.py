@@ -21,6 +21,7 @@ from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Finish, combined
 from privspan.sums.about import CentredPiece, spread_of
+from privspan.sums.early_gram import ClippedGram
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
 from privspan.sums.lifts import Lift
@@ -188,8 +189,20 @@ def whole_looks(
     Each release is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
     docs/explanation/several-rows.md, lemma 3.
     """
-    n, d = rows.shape
-    gram = AugmentedGram(rows, [factors], constant, lift)
+    yield from released_looks(AugmentedGram(rows, [factors], constant, lift), mus, bits, constant, count)
+
+
+def released_looks(
+    gram: AugmentedGram | ClippedGram, mus: Sequence[float], bits: BitSource, constant: float, count: float | None
+) -> Iterator[Look]:
+    """Do what `whole_looks` does for a second moment, from whatever passes that is.
+
+    Guarantee
+    ---------
+    Each release is Gaussian with its mu, for the bounds that `gram` promises.
+    Proof: docs/explanation/everyday-tables.md, lemma 3.
+    """
+    n, d = gram.shape[0], gram.shape[1] - 1
     bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest)
     levels = shared_levels(bounds, mus)
     total = grid_total(gram.products(None), (d + 1, d + 1), levels[0].grid)

@@ -17,23 +17,31 @@ from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 
+_FEW_CALLS = 2**19  # entries at a time, where nothing is computed but a count: calls would take longer than that
 
-def table_sums(function: Callable[[Any], Array], table: Any) -> ChunkSums:
+
+def table_sums(function: Callable[[Any], Array], table: Any, *, exact: bool = False) -> ChunkSums:
     """Return one sum per chunk of rows.
 
     The function turns a run of rows (m, d), dense or CSR, into a sum over these rows.  Rows of a person are averaged.
+    Where it is `exact`, as counts are, chunks of dense rows may have any length, and there are few.
     """
+    chunks = partial(_chunk_sums, function, exact=exact)
     if isinstance(table, PartitionedTable):
-        return PartitionedSums(table.place, table.lengths, partial(_chunk_sums, function), (table.parts,))
+        return PartitionedSums(table.place, table.lengths, chunks, (table.parts,))
     if isinstance(table, PersonTable):
         return (part / table.width for part in _chunk_sums(function, table.rows, table.width))
-    return _chunk_sums(function, table)
+    return chunks(table)
 
 
-def _chunk_sums(function: Callable[[Any], Array], table: Any, grain: int = 1) -> Iterator[Array]:
+def _chunk_sums(
+    function: Callable[[Any], Array], table: Any, grain: int = 1, *, exact: bool = False
+) -> Iterator[Array]:
     n, d = (int(size) for size in table.shape)
     step = CHUNK_ROWS if is_sparse(table) else piece_rows(d)
     chunk = whole_persons(CHUNK_ROWS, grain)
+    if exact and not is_sparse(table):
+        step = chunk = max(step, _FEW_CALLS // d)
     for start in range(0, n, chunk):
         stop = min(start + chunk, n)
         pieces = (table[first : min(first + step, stop)] for first in range(start, stop, step))

@@ -1,0 +1,116 @@
+"""The second moment of clipped rows, summed up before it is known where they are clipped.
+
+A clip is chosen by the lengths of all rows, and few rows are longer than it.  So the pass that measures lengths about
+a centre sums up outer products too: those of all rows within a *reach* of a few typical lengths, which are released,
+so that no row can drown the others in rounding.  Once the clip is released, rows within reach that are longer than it
+are taken out again; they, and those beyond reach, are put in as they are clipped.  That is the sum of
+`privspan.sums.looks.AugmentedGram` for rows clipped at once, but for rounding, and saves most of a pass.
+Proof: docs/explanation/everyday-tables.md, lemma 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.rounding import relative_error
+from privspan._lib.watch import rows_seen
+from privspan.rows.scaling import clip_scale, delicate_lengths, scaled_dense
+from privspan.rows.unit import Rows
+from privspan.sums.lengths import LONGEST
+
+Array = NDArray[np.float64]
+
+_REACH = 4.0  # typical lengths: few rows of ordinary tables are longer, and rounding is charged its square
+_CHUNK_ROWS = 2**16  # more than elsewhere: rounding in so long a sum is still nothing beside the noise
+_MOST_STORED = 2**25  # entries of the sums of all chunks
+
+
+def fits_early(n: int, d: int) -> bool:
+    """Tell from public numbers whether the sums of all chunks take little memory."""
+    return (n // _CHUNK_ROWS + 1) * (d + 1) * d <= _MOST_STORED
+
+
+class EarlyGram:
+    """Rows within reach of a released centre, and their outer products, summed up chunk by chunk.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of a dense table in float64, about a released centre.
+    length : float
+        Typical length of the rows: released.
+
+    Attributes
+    ----------
+    lengths : (n,) array
+        As `privspan.sums.lengths.lengths_of` returns them: not released.
+    """
+
+    def __init__(self, rows: Rows, length: float) -> None:
+        self.rows, self.reach = rows, min(_REACH * length, LONGEST)
+        d, ones, beyond = rows.shape[1], np.ones(_CHUNK_ROWS), [np.empty(0, dtype=np.intp)]
+
+        def part(piece: Array, squares: Array, start: int) -> Array:
+            left_out = delicate_lengths(squares, self.reach * self.reach)
+            if left_out.any():
+                beyond.append(start + np.flatnonzero(left_out))
+                piece = np.where(left_out[:, None], 0.0, piece)
+            made = np.empty((d + 1, d))
+            made[:d], made[d] = piece.T @ piece, ones[: len(piece)] @ piece
+            return made
+
+        lengths, self.sums = rows.lengths_and_sums(part, _CHUNK_ROWS)  # (n,), and (d + 1, d) for each chunk
+        self.lengths = np.minimum(lengths, LONGEST)
+        self.beyond = np.concatenate(beyond)  # row numbers, rising
+
+
+class ClippedGram:
+    """The second moment of rows clipped at a radius, each with a constant entry, as whole looks ask for it.
+
+    Parameters
+    ----------
+    early : EarlyGram
+    radius : float
+        Released.  Rows are in units of it.
+    constant : float
+        As for `AugmentedGram`.
+    """
+
+    def __init__(self, early: EarlyGram, radius: float, constant: float) -> None:
+        n, d = early.rows.shape
+        self._early, self._radius, self._constant = early, radius, constant
+        self.shape = (n, d + 1)
+        self.size = self.largest = 1.0 + constant * constant
+
+    def products(self, block: None = None) -> Iterator[Array]:
+        """Yield the sum over one chunk after the other, (d + 1, d + 1)."""
+        early, radius, (n, d) = self._early, self._radius, self._early.rows.shape
+        scale = clip_scale(radius, d)  # of every row that is not longer than the radius
+        changed = np.union1d(np.flatnonzero(early.lengths > radius), early.beyond)
+        summed = ~np.isin(changed, early.beyond, assume_unique=True)
+        cuts = np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist()
+        for at, sums in enumerate(early.sums):
+            mine, count = slice(cuts[at], cuts[at + 1]), min(_CHUNK_ROWS, n - at * _CHUNK_ROWS)
+            moment, total = scale * scale * sums[:d], scale * sums[d]
+            if mine.start < mine.stop:
+                rows = early.rows.stored(changed[mine])
+                before, after = scale * rows[summed[mine]], scaled_dense(rows, radius)[0]
+                moment += after.T @ after - before.T @ before
+                total += after.sum(axis=0) - before.sum(axis=0)
+            rows_seen(count)  # whatever was read again: how much that was nobody may know
+            yield self._augmented(moment, total, count)
+
+    def _augmented(self, moment: Array, total: Array, count: int) -> Array:
+        d, a = len(total), self._constant
+        whole = np.empty((d + 1, d + 1))
+        whole[:d, :d], whole[d, d] = moment, a * a * count
+        whole[:d, d] = whole[d, :d] = a * total
+        return whole
+
+    def chunk_error(self, columns: int = 0) -> float:
+        """Bound the error of one sum: rows within reach, up to `reach` long, are put in and may be taken out."""
+        longest = max(1.0, self._early.reach / self._radius)
+        return 1.01 * self.size * _CHUNK_ROWS * relative_error(_CHUNK_ROWS + 16) * (2.0 * longest * longest + 1.0)
