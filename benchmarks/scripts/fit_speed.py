@@ -1,10 +1,10 @@
 """How long does `PrivatePCA.fit` take beside scikit-learn's PCA, on one thread?
 
-Ours and its peers fit the same table in turn, in one process, which is a new one for each table (what others left in
-memory makes a fit of many rows a quarter slower); processor time, medians.  A ratio above one means that
-privacy costs time.  Passes are rows handed to the algorithm over rows of the table.  The last line is the course near
-a subspace beside `robust=True`, which was the course of every table before everyday tables had one of their own.
-Writes ``benchmarks/results/fit_speed.csv`` (not with ``--quick``).
+Ours and its peers fit the same table in turn, in one process, which is a new one for each table, or with
+``--together`` one for all of them, as a notebook has; processor time, medians.  A ratio above one means that privacy
+costs time.  Passes are rows handed to the algorithm over rows of the table.  The last line is the course near a
+subspace beside `robust=True`, which was the course of every table before everyday tables had one of their own.
+Writes ``benchmarks/results/fit_speed.csv`` (not with ``--quick`` or ``--together``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -121,20 +121,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="fits of each, of which the median counts")
     parser.add_argument("--quick", action="store_true", help="one fit of tables a tenth as long; nothing is written")
+    parser.add_argument("--together", action="store_true", help="one process for all tables; nothing is written")
     options = parser.parse_args()
-    rows = []
+    repeats, rows = 1 if options.quick else options.repeats, []
     for case in CASES:
         if options.quick:
-            case = Case(case.name, case.n // 10, case.d, case.k, case.dtype, case.peers, case.tail)
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            row = alone.submit(on_one_thread, case, 1 if options.quick else options.repeats).result()
+            case = replace(case, n=case.n // 10)
+        if options.together:
+            row = on_one_thread(case, repeats)
+        else:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+                row = alone.submit(on_one_thread, case, repeats).result()
         rows.append(row)
         print(
             f"{row['table']:24} {row['n']:>9,} x {row['d']:<6,} {row['dtype']}  ours {row['ours_s']:6.2f} s, "
             f"{row['peer']:15} {row['peer_s']:6.2f} s, ratio {row['ratio']:5.2f}, {row['passes']:4.1f} passes",
             flush=True,
         )
-    if not options.quick:
+    if not (options.quick or options.together):
         with RESULTS.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()

@@ -59,7 +59,7 @@ class _Scratch(threading.local):
         return self._buffer[: rows.size].reshape(rows.shape)
 
 
-class Lent(Derived):
+class Buffered(Derived):
     """A dense source whose rows, where they are lent, are made in a buffer that is used again."""
 
     def __init__(self, source: RowSource, dtype: np.dtype[Any]) -> None:
@@ -76,7 +76,7 @@ class Lent(Derived):
         return self._source.lend(rows, lambda lent: function(made(lent, self._scratch.like(lent, self.dtype))))
 
 
-class ShiftedRows(Lent):
+class ShiftedRows(Buffered):
     """Every row of a dense source less one vector, in float64.
 
     Parameters
@@ -93,7 +93,7 @@ class ShiftedRows(Lent):
         return less(rows, self._shift, out)
 
 
-class SingleShiftedRows(Lent):
+class SingleShiftedRows(Buffered):
     """Every row of a dense float32 source less one vector, in float32.
 
     What float32 cannot hold of the vector is taken away by itself, so that it is not lost on rows close to it.
