@@ -1,0 +1,154 @@
+"""Faults with several rows a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from person_neighbours import neighbours, spent_between
+
+from planted_faults.registry import fault, refuted
+from privspan import private_mean, private_subspace
+from privspan.audit.replay import ReplayError
+from privspan.privacy import mu_from_budget, persons
+from privspan.rows import unit as unit_rows
+from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
+from privspan.rows.persons import Belongings, PersonTable, PersonValues
+from privspan.sums import lifts, looks
+
+
+def persons_refuted() -> bool:
+    """Replay a mean and a subspace on data sets that differ in a person, with 1 row or with 500."""
+    pair = neighbours(300, 3)
+    return replay_refuted(mean_of_persons, pair) or replay_refuted(subspace_of_persons, pair)
+
+
+def replay_refuted(run: Callable[..., Any], pair: Any) -> bool:
+    try:
+        spent, one, other = spent_between(run, pair)
+    except ReplayError:
+        return True
+    told = [repr((made, getattr(made, "parameters", None))) for made in (one, other)]
+    return spent > mu_from_budget(1.0, 1e-6) ** 2 * (1 + 1e-9) or told[0] != told[1]
+
+
+def mean_of_persons(rows, ids):
+    return private_mean(rows, groups=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=0)
+
+
+def subspace_of_persons(rows, ids):
+    return private_subspace(rows, 1, groups=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=0)
+
+
+def places_refuted() -> bool:
+    """Audit where somebody else stands, when the first of three persons becomes one with another id."""
+    rows = np.arange(3.0)[:, None]
+    pair = np.array(["a", "b", "c"]), np.array(["z", "b", "c"])
+
+    def place(ids, rng):
+        return {"place": float(np.argmax(persons.by_person(rows, ids, 1, rng).rows[:][:, 0] == 1.0))}
+
+    return refuted(place, pair)
+
+
+@fault("persons in the order of their ids", places_refuted)
+def order_of_ids(patch):
+    def by_code(codes):
+        order = np.argsort(codes, kind="stable")
+        return Belongings(order, np.arange(len(codes)), np.ones(len(codes), dtype=np.intp))
+
+    patch.setattr(persons, "belongings", by_code)
+    patch.setattr(persons, "secret_order", lambda n, bits: np.arange(n))
+
+
+def touched_chunks(rows: Any, others: Any) -> int:
+    """Return how many chunks of persons differ between two tables."""
+    sums_of = [list(open_unit_rows(table).map_chunks(lambda piece: piece.sum(axis=0))) for table in (rows, others)]
+    return sum(not np.array_equal(*pair) for pair in zip(*sums_of, strict=True))
+
+
+def borders_refuted() -> bool:
+    """Replace each of some persons: more than one chunk changes."""
+    rows, width = np.ones((3 * 3000, 2)), 3
+    changed = []
+    for person in (0, 1023, 1024, 1365, 2730, 2999):
+        other = rows.copy()
+        other[person * width : (person + 1) * width] = [1.0, -1.0]
+        tables = (PersonTable(table, width, np.arange(9000), table, 9000) for table in (rows, other))
+        changed.append(touched_chunks(*tables))
+    return max(changed) > 1
+
+
+@fault("chunks of persons cut by rows", borders_refuted)
+def cut_by_rows(patch):
+    patch.setattr(unit_rows, "whole_persons", lambda rows, grain: rows)
+
+
+def others_refuted() -> bool:
+    """Compare the slots of everybody else, one by one."""
+    slots = []
+    for people in neighbours(60, 2):
+        with people.coupled():
+            slots.append(persons.by_person(people.rows, people.ids, 4, 0).rows[:].reshape(60, -1))
+    return bool(np.count_nonzero((slots[0] != slots[1]).any(axis=1)) > 1)
+
+
+@fault("a draw for each row of a person", others_refuted)
+def draws_that_shift(patch):
+    sound = persons.slotted
+
+    def shifting(table, declared, owned, places, draws, width):
+        drawn = np.random.default_rng(0).random(len(owned.order))
+        ends = np.cumsum(owned.counts[places])
+        return sound(table, declared, owned, places, drawn[ends - 1], width)
+
+    patch.setattr(persons, "slotted", shifting)
+
+
+@fault("rows of a person added up", persons_refuted)
+def not_averaged(patch):
+    def added(self, function, *known, finish=None):
+        return self.slots.map_chunks(function, *(values.slots for values in known), finish=finish)
+
+    patch.setattr(PersonRows, "map_chunks", added)
+
+
+def lift_refuted() -> bool:
+    """Look at a person of 400 rows, one of which a look shortens to nothing."""
+    width, square = 400, looks.CONSTANT**2
+    rows = np.eye(width, width + 1) * math.sqrt(1.0 - square**2)
+    rows[0], rows[:, -1] = 0.0, np.where(np.arange(width), -square, 1.0)
+    opened = open_unit_rows(PersonTable(rows, width, np.arange(width), rows, width))
+    factors = PersonValues((np.arange(width) > 0).astype(float), width)
+    gram = looks.AugmentedGram(opened, [factors], lift=lifts.person_lift(opened, looks.CONSTANT))
+    (total,) = gram.products(None)
+    return bool(np.linalg.norm(total) > gram.size)
+
+
+@fault("a lift for rows that nothing shortens", lift_refuted)
+def lift_of_unit_rows(patch):
+    patch.setattr(lifts, "_largest", lambda inner, square: inner)
+
+
+@fault("as many slots as somebody has rows", persons_refuted)
+def slots_for_the_longest(patch):
+    sound = persons.slotted
+
+    def as_needed(table, declared, owned, places, draws, width):
+        return sound(table, declared, owned, places, draws, min(width, int(owned.counts.max())))
+
+    patch.setattr(persons, "slotted", as_needed)
+
+
+@fault("rows counted in place of persons", persons_refuted)
+def number_of_rows(patch):
+    sound = persons.for_persons
+
+    def counting(release, table):
+        told = sound(release, table)
+        return replace(told, parameters={**told.parameters, "n": table.read}) if hasattr(told, "parameters") else told
+
+    patch.setattr(persons, "for_persons", counting)
