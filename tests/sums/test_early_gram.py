@@ -52,6 +52,49 @@ def test_they_are_the_second_moments_of_rows_clipped_at_once(radius):
     np.testing.assert_allclose(early, plain, atol=1e-11)
 
 
+@pytest.mark.parametrize(("radius", "longest"), [(RADIUS, 8.0 / 3.0), (20.0, 1.0), (0.5, 16.0)])
+def test_rounding_is_charged_by_the_formula_of_lemma_3(radius, longest):
+    rows, u = 2**16, 2.0**-53
+    exact = (1.0 + CONSTANT**2) * rows * (rows + 16) * u * (2.0 * longest**2 + 1.0)
+    assert exact <= clipped(rows_of_all_kinds(), radius).chunk_error() <= 1.02 * exact
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_rows_within_reach_are_those_up_to_four_typical_lengths(unit):
+    X = unit * np.array([[1.0, 0.0], [7.99, 0.0], [8.01, 0.0], [0.0, 1e3], [0.0, 1e-130 / unit**0.5]])
+    X = np.vstack([X, unit * np.array([[7.9, np.nan], [8.1, np.inf], [np.nan, np.nan]])])
+    assert clipped(X, RADIUS * unit, LENGTH * unit)._early.beyond.tolist() == [2, 3, 4, 6, 7]
+
+
+def test_rows_with_gaps_are_summed_up_in_the_first_pass(monkeypatch):
+    """A table in which everybody has a gap is not read twice."""
+    X = np.random.default_rng(0).standard_normal((5_000, 4))
+    X[np.arange(5_000), np.arange(5_000) % 4] = np.nan
+    read, stored = [], Rows.stored
+    monkeypatch.setattr(Rows, "stored", lambda rows, numbers: read.append(len(numbers)) or stored(rows, numbers))
+    (early,) = clipped(X).products()
+    plain = sum(AugmentedGram(Rows(X, clip=RADIUS), [None]).products(None))
+    np.testing.assert_allclose(early, plain, atol=1e-10)
+    assert sum(read) < 500
+
+
+def test_rows_that_are_read_again_are_read_a_few_at_a_time(monkeypatch):
+    X, read, stored = 50.0 * np.random.default_rng(0).standard_normal((3_000, 200)), [], Rows.stored
+    monkeypatch.setattr(Rows, "stored", lambda rows, numbers: read.append(len(numbers)) or stored(rows, numbers))
+    list(clipped(X).products())
+    assert sum(read) == 3_000
+    assert max(read) <= 512
+
+
+def test_a_row_that_is_read_again_is_clipped_as_it_would_be_alone(monkeypatch):
+    """Even if the last bit of a squared length by BLAS were that of the place in memory."""
+    sound = np.vecdot
+    monkeypatch.setattr(np, "vecdot", lambda a, b: sound(a, b) * (1.0 + 2.0**-52 * (np.arange(len(a)) % 2)))
+    rows = 10.0 * np.random.default_rng(0).standard_normal((20, 5))
+    alone = np.vstack([early_gram._clipped(row[None, :], RADIUS) for row in rows])
+    assert np.array_equal(early_gram._clipped(rows, RADIUS), alone)
+
+
 def test_chunks_are_those_of_the_row_numbers(monkeypatch):
     monkeypatch.setattr(early_gram, "_CHUNK_ROWS", 8192)
     X = np.random.default_rng(0).standard_normal((20_000, 3)) * 1.2
@@ -116,6 +159,7 @@ def test_how_many_rows_are_read_again_shows_nowhere():
             list(gram.products())
         seen.append(rows)
     assert seen[0] == seen[1]
+    assert sum(seen[0]) == len(X)
 
 
 def test_public_numbers_decide_whether_sums_are_held():
@@ -166,7 +210,7 @@ def test_nothing_is_changed_in_place():
     before = X.copy()
     early = EarlyGram(Rows(X), LENGTH)
     sums = copy(early.sums[0])
-    first, second = (list(ClippedGram(early, RADIUS, CONSTANT).products())[0] for _ in range(2))
+    (first,), (second,) = (list(ClippedGram(early, RADIUS, CONSTANT).products()) for _ in range(2))
     assert np.array_equal(first, second)
     assert np.array_equal(early.sums[0], sums)
     assert np.array_equal(X, before, equal_nan=True)

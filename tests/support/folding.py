@@ -12,6 +12,8 @@ from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
 from privspan.sums.mean import mean_bounds, row_sums, single_sum_error
 
+OVER_HALF = 0.5 + 2.0**-11  # by more than the lengths of rows are rounded up
+
 
 def adversarial_table(rng, n, d):
     """Rows of lengths from 1e-120 to 1e120, far from zero in some columns, some repeated with opposite signs."""
@@ -97,18 +99,19 @@ def single_errors_over_charges(seed, n=200, d=5, b=3):
 def lost_bits_over_charge(n=128, d=40, b=10):
     """Return the same for a row that decides whether half of its piece is lost.
 
-    Half of the rows add one each, up to a power of two, and the others a little less than half of its last bit, which
-    float32 drops.  Without the first row the sum stays below that power, its last bit is half as large, and the
-    others count.  Random tables come nowhere near this: they round much the same before and after a replacement.
+    Half of the rows add a little over one half each, just beyond a power of two, and the others a little less than
+    half of its last bit, which float32 drops.  Without the first row the sum stays below that power, its last bit is
+    half as large, and the others count.  Random tables come nowhere near this: they round much the same before and
+    after a replacement.
     A BLAS may add up a few sums in turn, so bits of several sizes are tried; tiny products it may do in another way.
     """
     X = np.zeros((n, d), dtype=np.float32)
     X[:, 0] = 3.0
-    other, f = X.copy(), np.ones(n)
+    other, f = X.copy(), np.full(n, np.sqrt(OVER_HALF))
     other[0] = 7.0 * np.eye(d)[1]
     worst = 0.0
     for in_turn in (1, 2, 4, 8):
-        f[n // 2 :] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
+        f[n // 2 :] = np.sqrt(0.4999 * 2.0**-23 * (n // 4) / in_turn)
         worst = max(worst, change_over_charge(X, other, 0, np.zeros(d), f, np.eye(d + 1, b)))
     return worst
 
@@ -157,8 +160,8 @@ def lost_means_over_charge(n=128, d=40):
     worst = 0.0
     for in_turn in (1, 2, 4, 8):
         X = np.zeros((n, d), dtype=np.float32)
-        X[:, 0] = 3.0
-        X[n // 2 :, 0] *= 0.4999 * 2.0**-23 * (n // 2) / in_turn
+        X[:, 0] = 3.0 * OVER_HALF
+        X[n // 2 :, 0] = 3.0 * 0.4999 * 2.0**-23 * (n // 4) / in_turn
         other = X.copy()
         other[0] = 7.0 * np.eye(d)[1]
         worst = max(worst, mean_change_over_charge(X, other, 0, np.zeros(d), 3.0))

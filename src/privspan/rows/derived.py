@@ -52,6 +52,9 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self._buffer: NDArray[Any] = np.empty(0)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Scratch, ()  # a copy has a buffer of its own
+
     def like(self, rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return room for as many rows, in another type; it holds what was put there last."""
         if self._buffer.size < rows.size or self._buffer.dtype != dtype:

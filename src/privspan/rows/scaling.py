@@ -85,8 +85,8 @@ def scaled_sparse(source: Any, clip: float | None) -> Any:
     return rows
 
 
-def squared_lengths_of(rows: Piece) -> Array:
-    """Return the computed squared length of each row, (rows,)."""
+def squared_lengths_of(rows: Piece) -> NDArray[Any]:
+    """Return the computed squared length of each row, (rows,), in the type of the rows."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.vecdot(rows, rows))
     squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])

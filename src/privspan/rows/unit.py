@@ -1,7 +1,7 @@
 """Rows of length at most one, provably, handed out piece by piece.
 
 Every record is divided by its own length, so no bound on the data is asked of anybody and the subspace the rows
-span stays what it was.  That the result is no longer than 1 is a theorem about float64, not a hope: the length is
+span stays what it was.  That the result is no longer than 1 is a theorem about floats, not a hope: the length is
 computed from values that can neither overflow nor underflow, and inflated by more than its rounding error before it
 divides (docs/explanation/everyday-pca.md, lemma 1).  An entry that is not finite is a gap and counts as 0: rows about
 a released centre have it filled with that centre (docs/explanation/gaps.md).
@@ -359,7 +359,7 @@ class Rows:
 
     def stored(self, numbers: NDArray[np.intp]) -> Array:
         """Return dense rows of these numbers as the table has them, fresh ones in float64; (m, d)."""
-        return np.array(self._source[numbers], dtype=np.float64)
+        return np.asarray(self._source[numbers], dtype=np.float64)
 
     def _lengths(self, index: int, stored: Any) -> Array:
         if sparse.issparse(stored):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan._lib.watch import rows_seen
-from privspan.rows.scaling import clip_scale, delicate_lengths, scaled_dense
-from privspan.rows.unit import Rows
+from privspan.rows.scaling import clip_scale, delicate_lengths, row_scales, scaled_dense
+from privspan.rows.unit import Rows, piece_rows
 from privspan.sums.lengths import LONGEST
 
 Array = NDArray[np.float64]
@@ -54,10 +54,14 @@ class EarlyGram:
         d, ones, beyond = rows.shape[1], np.ones(_CHUNK_ROWS), [np.empty(0, dtype=np.intp)]
 
         def part(piece: Array, squares: Array, start: int) -> Array:
-            left_out = delicate_lengths(squares, self.reach * self.reach)
-            if left_out.any():
-                beyond.append(start + np.flatnonzero(left_out))
-                piece = np.where(left_out[:, None], 0.0, piece)
+            unsure = delicate_lengths(squares, self.reach * self.reach)
+            if unsure.any():
+                numbers = np.flatnonzero(unsure)
+                some = _without_gaps(piece[numbers])
+                left_out = delicate_lengths(_own_squares(some), self.reach * self.reach)
+                beyond.append(start + numbers[left_out])
+                piece = piece.copy()
+                piece[numbers] = np.where(left_out[:, None], 0.0, some)
             made = np.empty((d + 1, d))
             made[:d], made[d] = piece.T @ piece, ones[: len(piece)] @ piece
             return made
@@ -91,13 +95,14 @@ class ClippedGram:
         scale = clip_scale(radius, d)  # of every row that is not longer than the radius
         changed = np.union1d(np.flatnonzero(early.lengths > radius), early.beyond)
         summed = ~np.isin(changed, early.beyond, assume_unique=True)
-        cuts = np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist()
+        cuts, step = np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist(), piece_rows(d)
         for at, sums in enumerate(early.sums):
-            mine, count = slice(cuts[at], cuts[at + 1]), min(_CHUNK_ROWS, n - at * _CHUNK_ROWS)
+            count = min(_CHUNK_ROWS, n - at * _CHUNK_ROWS)
             moment, total = scale * scale * sums[:d], scale * sums[d]
-            if mine.start < mine.stop:
+            for start in range(cuts[at], cuts[at + 1], step):
+                mine = slice(start, min(start + step, cuts[at + 1]))
                 rows = early.rows.stored(changed[mine])
-                before, after = scale * rows[summed[mine]], scaled_dense(rows, radius)[0]
+                before, after = scale * _without_gaps(rows[summed[mine]]), _clipped(rows, radius)
                 moment += after.T @ after - before.T @ before
                 total += after.sum(axis=0) - before.sum(axis=0)
             rows_seen(count)  # whatever was read again: how much that was nobody may know
@@ -114,3 +119,18 @@ class ClippedGram:
         """Bound the error of one sum: rows within reach, up to `reach` long, are put in and may be taken out."""
         longest = max(1.0, self._early.reach / self._radius)
         return 1.01 * self.size * _CHUNK_ROWS * relative_error(_CHUNK_ROWS + 16) * (2.0 * longest * longest + 1.0)
+
+
+def _clipped(rows: Array, radius: float) -> Array:
+    """Return rows clipped at a radius, in units of it, each from its own entries wherever it stands; (m, d)."""
+    with np.errstate(all="ignore"):
+        return scaled_dense(rows, radius, row_scales(_own_squares(rows), rows.shape[1], radius))[0]
+
+
+def _own_squares(rows: Array) -> Array:
+    """Return squared lengths; not by BLAS, whose last bits may depend on where a row stands: on others, here."""
+    return np.asarray(np.add.reduce(rows * rows, axis=1))
+
+
+def _without_gaps(rows: Array) -> Array:
+    return np.where(np.isfinite(rows), rows, 0.0)

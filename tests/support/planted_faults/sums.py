@@ -58,7 +58,9 @@ def unclipped(patch):
     scales = scaling.row_scales
     for module in (scaling, unit_rows):
         patch.setattr(
-            module, "row_scales", lambda squares, d, clip: (np.ones(len(squares)), scales(squares, d, clip)[1])
+            module,
+            "row_scales",
+            lambda squares, d, clip, **how: (np.ones(len(squares)), scales(squares, d, clip, **how)[1]),
         )
 
 
