@@ -95,6 +95,7 @@ from privspan.sums import (
     localised,
     looks,
     mean,
+    rounds,
     scales,
     score_map,
     standardise,
@@ -536,7 +537,7 @@ def localised_round(table, rng):
     rows = Rows(table)
     view = local_view(rows, np.array([[1.0], [0.0]]))
     sizes = view.off * np.abs(view.coordinates[:, 0])
-    typical = adaptive.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
+    typical = rounds.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
     found = localised_sums(rows, view, np.ones(1), 0.7 * typical, 0.7 * MU, 0.3 * MU, bits)
     return {"cross": float(found.cross[1, 0]) / found.cross_noise, "cross noise": found.cross_noise}
 
@@ -563,7 +564,7 @@ def bare_weights(patch):
     def exact_mean(values, low, high, mu, bits):
         return float(np.exp(np.log(np.clip(values, low, high)).mean()))
 
-    patch.setattr(adaptive, "geometric_mean", exact_mean)
+    patch.setattr(rounds, "geometric_mean", exact_mean)
 
 
 # ---- Blocks ----------------------------------------------------------------------------------------------------
