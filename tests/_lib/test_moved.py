@@ -1,5 +1,6 @@
 """Names of modules from before they moved into rooms."""
 
+import pickle
 import statistics
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from privspan._lib import moved
+from privspan.planner.setting import Setting
 
 PICKLE = Path(__file__).with_name("before_the_rooms.pickle")  # written by privspan at aed1958
 
@@ -49,6 +51,10 @@ print(found["release"].subspace.relations()[0].describe(), found["release"].para
 assert pickle.loads(pickle.dumps(found["mean"])).cost == found["mean"].cost and found["plan"].error > 0
 """
     assert python(code) == ["x2 = x0 + x1 80"]
+
+
+def test_plans_pickled_when_the_planner_was_one_module_find_their_setting() -> None:
+    assert pickle.loads(b"cprivspan.planner\n_Setting\n.") is Setting
 
 
 def test_an_old_module_does_not_hide_the_function_of_its_name() -> None:

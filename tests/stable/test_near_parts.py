@@ -14,7 +14,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.stable import near as near_course
 from privspan.stable.near import NearCourse, can_be_near, most_off, probe_share
-from privspan.sums import adaptive
+from privspan.sums import adaptive, rounds
 from privspan.sums.centre import Centre
 from privspan.sums.estimate import Estimate
 from privspan.sums.off_constant import OffConstant
@@ -127,7 +127,7 @@ def test_the_error_is_that_of_the_components(people, monkeypatch, spied):
 
 
 def test_the_constant_is_light_in_the_last_round_only_and_slopes_know_it(people, spied):
-    calls = spied(adaptive, "whitening", "localised_sums", "local_slope")
+    calls = spied(rounds, "whitening", "localised_sums", "local_slope")
     near(people, k=5)
     lights = [arguments[2] for name, arguments, _ in calls if name == "whitening"]
     assert lights == [1.0] * (len(lights) - 1) + [0.1]
@@ -140,9 +140,9 @@ def test_the_constant_is_light_in_the_last_round_only_and_slopes_know_it(people,
 def test_what_is_looked_for_is_planned_without_the_constant(people, spied):
     calls = spied(adaptive.planner, "first_share", "plan_rounds")
     near(people, k=5)
-    (_, first, _), (_, rounds, _), *_ = calls
+    (_, first, _), (_, later, _), *_ = calls
     assert first[2] == 5
-    assert rounds[3] == 6  # one round more for one direction more
+    assert later[3] == 6  # one round more for one direction more
 
 
 def test_what_is_explained_has_the_constant(people, spied):

@@ -17,7 +17,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
-from privspan.sums import adaptive, localised
+from privspan.sums import adaptive, localised, rounds
 from privspan.sums import plan as planner
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.analyze_gauss import analyze_gauss
@@ -269,7 +269,7 @@ def test_weights_from_unreleased_quantiles_are_caught(monkeypatch):
         geometric_mean(values, low, high, mu, bits)
         return float(np.mean(values))
 
-    monkeypatch.setattr(adaptive, "geometric_mean", unreleased)
+    monkeypatch.setattr(rounds, "geometric_mean", unreleased)
     with pytest.raises(AssertionError, match="unreleased"):
         most_spent()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import privspan
-from privspan import planner
+from privspan.planner import METHODS, MOST_STABLE_ROWS, forecasts, plans
 from privspan.privacy import Budget
 from privspan.sums.adaptive import adaptive_subspace
 
@@ -54,15 +54,15 @@ def test_settings_are_refused_with_their_names_before_a_value_is_read(name, monk
 
 
 def test_a_method_that_cannot_be_chosen_is_forecast_only_when_asked_for(monkeypatch):
-    planner._best_plan.cache_clear()
-    planner._forecast.cache_clear()
-    asked, genuine = [], planner._stable
-    monkeypatch.setattr(planner, "_stable", lambda setting: asked.append(setting.n) or genuine(setting))
+    plans._best_plan.cache_clear()
+    forecasts.forecast.cache_clear()
+    asked, genuine = [], forecasts._stable
+    monkeypatch.setattr(forecasts, "_stable", lambda setting: asked.append(setting.n) or genuine(setting))
     numbers = {"epsilon": 1.0, "delta": 1e-6}
-    many = privspan.plan(planner.MOST_STABLE_ROWS + 1, 5_000, 3, **numbers, gamma=1e-5)
+    many = privspan.plan(MOST_STABLE_ROWS + 1, 5_000, 3, **numbers, gamma=1e-5)
     roomy = privspan.plan(5_000, 20, 2, **numbers)
     assert asked == []
-    assert [one.method for plan in (many, roomy) for one in plan.alternatives] == [*planner.METHODS, *planner.METHODS]
+    assert [one.method for plan in (many, roomy) for one in plan.alternatives] == [*METHODS, *METHODS]
     assert asked == [many.n, roomy.n]
     assert privspan.plan(2_000, 5_000, 3, **numbers, gamma=1e-5).method == "auto"
 

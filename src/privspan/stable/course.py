@@ -33,9 +33,10 @@ from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
 from privspan.stable.scales import released_share
 from privspan.subspace import Subspace
-from privspan.sums.adaptive import adaptive_within, localised_rounds
+from privspan.sums.adaptive import adaptive_within
 from privspan.sums.estimate import Estimate
 from privspan.sums.plan import LEAN
+from privspan.sums.rounds import localised_rounds
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]

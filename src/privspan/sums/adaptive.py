@@ -23,55 +23,26 @@ from privspan._lib.entry import entry
 from privspan.privacy import Budget, Release
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, Streams, open_streams
-from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner
-from privspan.sums.estimate import (
-    Estimate,
-    constant_last,
-    first_estimate,
-    joined,
-    local_slope,
-    turned,
-    whitening,
-    widened,
-)
-from privspan.sums.krylov import leading_pairs, separation_errors, spiked_eigenvalues
+from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
+from privspan.sums.first_look import FOUND, FOUND_LATE, FirstLook, count_found, first_look
+from privspan.sums.krylov import separation_errors, spiked_eigenvalues
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
-from privspan.sums.localised import (
-    INNER_CAP,
-    LocalView,
-    geometric_mean,
-    local_view,
-    localised_sums,
-    smallest_clip,
-)
-from privspan.sums.off_constant import OffConstant, beside
+from privspan.sums.off_constant import beside
 from privspan.sums.preconditioned import Look, leading_directions, preconditioned_look
+from privspan.sums.rounds import Rounds
 
 Array = NDArray[np.float64]
 
 _FIRST_PASSES = 6
 _FINISH_PASSES = 14
 _OVERSAMPLING = 7
-_WHITENING = 0.65
-_FOUND = 0.35  # a direction counts as found when its expected error is below this
-_FOUND_LATE = 0.5  # the same, when nothing could be gained by looking again
 _APART = 0.5  # of a weak direction's energy, at most, that the next one may have: rounds turn towards it as slowly
-_CLIP = 0.7  # of the geometric mean of ||r|| ||u||
-_ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are turned down
-# Localise if the squared error is predicted below this share of Analyze Gauss's: less when more than half of the
-# energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
-_WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
 _MOST_LOOKS = 3
-# Energy of a constant in the whitened coordinates, over the mean of the others: residuals fall fastest if it has as
-# much as they have, but after the last round nobody asks how well its direction is known.
-_CONSTANT, _CONSTANT_LAST = 1.0, 0.1
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
-_LEAST_OFF = 0.02
-# Mean over typical squared size ||r||² ||u||²: a constant, which all rows have, makes them more alike.
-_LONGER, _LONGER_BESIDE_CONSTANT = 1.3, 1.0
 
 
 @entry
@@ -175,23 +146,6 @@ def adaptive_within(
     return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
 
 
-def localised_rounds(
-    source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams, *, constant: bool = False
-) -> Estimate:
-    """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
-
-    `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
-
-    Guarantee
-    ---------
-    Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
-    released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
-    """
-    rows, k = open_unit_rows(source), len(start.eigenvalues)
-    habits = planner.Habits(planner.LEAN.probe, most_off=off)
-    return _Run(rows, k, ledger, streams, planner.MOST_ROUNDS, habits, constant=constant).rounds(start)
-
-
 @dataclass(frozen=True)
 class _Outcome:
     """What a run ends with: a basis (d, k), how many directions are sure, the expected error, and how it went."""
@@ -201,38 +155,6 @@ class _Outcome:
     error: float
     course: str
     error_of_found: float | None = None  # the same for those alone
-
-
-@dataclass(frozen=True)
-class _FirstLook:
-    """Leading pairs of the first noisy second moment, everything per row."""
-
-    lazy: LazyGauss
-    vectors: Array  # (d, k)
-    eigenvalues: Array  # (k,)
-    values: Array  # (k + 1,), of the noisy sum as they are, off a constant where there is one
-    found: int
-    no_gap: bool
-    mean: Estimate | None  # the direction of the mean and the constant, where there is one
-
-    @property
-    def explained(self) -> Array:
-        """Mean squares of a unit row along what is found, that direction included."""
-        found = self.eigenvalues[: self.found]
-        return found if self.mean is None else np.append(found, self.mean.eigenvalues)
-
-    def whole(self, basis: Array) -> Array:
-        """Add that direction to a basis."""
-        if self.mean is None:
-            return basis
-        return np.linalg.qr(np.hstack([basis, self.mean.basis]))[0]
-
-
-def _found(errors: Array, eigenvalues: Array) -> int:
-    """Count the directions whose expected errors, which rise, are small; a little more is allowed to all of them."""
-    if errors.max() < _FOUND_LATE and eigenvalues[-1] > 0.4 * eigenvalues[0]:
-        return len(errors)
-    return int((errors < _FOUND).sum())
 
 
 class _Run:
@@ -249,14 +171,11 @@ class _Run:
         *,
         constant: bool = False,
     ) -> None:
-        self._rows, self._k, self._ledger, self._streams = rows, k, ledger, streams
-        # One direction more to be found takes a round more, where residuals are short.
-        self._most_rounds, self._constant = most_rounds + int(constant), constant
+        self._rows, self._k, self._ledger, self._streams, self._constant = rows, k, ledger, streams, constant
         self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
-        self._habits = habits or planner.Habits()
-        self._probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
         self._block = min(k + _OVERSAMPLING, self._d)
+        self._rounds = Rounds(rows, ledger, streams, most_rounds, habits, constant=constant)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
 
@@ -273,7 +192,7 @@ class _Run:
             mu = self._ledger.mu * math.sqrt(left)
             first_share = left * planner.first_share(self._n, self._d, self._wanted, mu)
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
-        off = self._off(look.explained)
+        off = residual_size(look.explained)
         if look.found == 0 or look.no_gap or (look.found < self._wanted and off * off > 0.3):
             return self._finish(look)
         found = slice(0, look.found)
@@ -293,35 +212,23 @@ class _Run:
         most = within_memory(max(columns, 257), self._d)
         return LazyGauss(UnitGram(self._rows), mu, self._streams.noise, most_columns=most, most_passes=passes)
 
-    def _pairs(self, lazy: LazyGauss, passes: int) -> _FirstLook:
+    def _pairs(self, lazy: LazyGauss, passes: int) -> FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""
-        n, d, k = self._n, self._d, self._wanted
-        seen = OffConstant(lazy) if self._constant else lazy
-        values, vectors = leading_pairs(seen, k, self._block, passes, self._streams.public)
-        eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
-        next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
-        found = _found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues)
-        above = values[k] > 1.15 * 2.0 * lazy.noise * math.sqrt(d)
-        no_gap = bool(above and next_value > 0.25 * eigenvalues[-1])
-        mean = seen.mean_direction(n) if isinstance(seen, OffConstant) else None
-        return _FirstLook(lazy, vectors, eigenvalues, values, found, no_gap, mean)
+        public, constant = self._streams.public, self._constant
+        return first_look(lazy, self._n, self._wanted, self._block, passes, public, constant=constant)
 
-    def _finish(self, look: _FirstLook) -> _Outcome:
+    def _finish(self, look: FirstLook) -> _Outcome:
         """Give the rest of the budget to the matrix of the first look."""
         look.lazy.strengthen(self._ledger.spend("finish", self._ledger.left))
         return self._plain_outcome(self._pairs(look.lazy, _FINISH_PASSES))
 
-    def _plain_outcome(self, look: _FirstLook) -> _Outcome:
+    def _plain_outcome(self, look: FirstLook) -> _Outcome:
         """Report what was found: a direction that stands out of the noise must also stand out of the others."""
         errors = separation_errors(look.values, look.lazy.noise, self._n, self._d)  # (k,)
         spread = 1.0 + math.sqrt(self._k / self._d)  # of the largest angle over that of one direction
-        found = _found(errors, look.eigenvalues)
+        found = count_found(errors, look.eigenvalues)
         basis = look.whole(look.vectors)
         return _Outcome(basis, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
-
-    def _off(self, eigenvalues: Array) -> float:
-        """Return the root mean square residual of a unit row, given what is explained."""
-        return math.sqrt(min(max(1.0 - float(eigenvalues.sum()), _LEAST_OFF**2), 1.0))
 
     # ---- Weak directions --------------------------------------------------------------------------------------
 
@@ -329,7 +236,7 @@ class _Run:
         """Look for the missing directions, up to three times, each time with the known ones shrunk."""
         looks: list[Look] = []
         while len(estimate.eigenvalues) < self._k and len(looks) < _MOST_LOOKS:
-            if self._ledger.left <= 5.0 * self._probe:
+            if self._ledger.left <= 5.0 * self._rounds.probe:
                 break
             known = len(estimate.eigenvalues)
             look, estimate = self._look_again(estimate, off, len(looks))
@@ -340,11 +247,11 @@ class _Run:
             start, passes = np.hstack([guesses, others]), _FIRST_PASSES
             values, directions, noise = leading_directions(looks, estimate.basis, missing, start, passes, public)
             eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n  # (missing + 1,)
-            bar = _FOUND if len(looks) < _MOST_LOOKS else _FOUND_LATE
+            bar = FOUND if len(looks) < _MOST_LOOKS else FOUND_LATE
             seen, new = self._told_apart(values, eigenvalues, noise, off, bar)
             if new:
                 estimate = widened(estimate, directions[:, :new], eigenvalues[:new], noise, self._n)
-                off = math.sqrt(min(max(off * off - float(eigenvalues[:new].sum()), _LEAST_OFF**2), 1.0))
+                off = residual_size(eigenvalues[:new], off * off)
             guesses = directions[:, new:]
             if seen > new:  # no noise hides them: they are no more than others, and another look would show the same
                 break
@@ -361,23 +268,23 @@ class _Run:
         """Run one preconditioned round with its share: .3, then .5, then all that is left."""
         left = self._ledger.left
         share = (max(0.3 * left, 0.15), 0.5 * left, left)[earlier]
-        share = min(share, left - self._probe)
-        mu_probe = self._ledger.spend("typical length", self._probe)
+        share = min(share, left - self._rounds.probe)
+        mu_probe = self._ledger.spend("typical length", self._rounds.probe)
         mu_gram = self._ledger.spend("preconditioned look", min(share, self._ledger.left))
         columns = within_memory((_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block, self._d)
         return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._streams.noise, columns=columns)
 
     # ---- Localised rounds -------------------------------------------------------------------------------------
 
-    def _localised(self, estimate: Estimate, guesses: Array, look: _FirstLook | None) -> _Outcome:
+    def _localised(self, estimate: Estimate, guesses: Array, look: FirstLook | None) -> _Outcome:
         """Run localised rounds until the budget is spent; `look` is what a plain finish would build on."""
         if look is None:
-            estimate = self.rounds(estimate)
+            estimate = self._rounds.until_spent(estimate)
         else:
-            first = self._round(estimate, self._most_rounds, look)
+            first = self._rounds.first(estimate)
             if first is None:
                 return self._finish(look)
-            estimate = self.rounds(first, 1)
+            estimate = self._rounds.until_spent(first, 1)
         found = len(estimate.eigenvalues)
         basis, error = estimate.basis, min(1.0, estimate.error_but_last if self._constant else estimate.error)
         found_directions = found - int(self._constant)
@@ -386,85 +293,3 @@ class _Run:
         rest = guesses - basis @ (basis.T @ guesses)
         basis = np.hstack([basis, np.linalg.qr(rest)[0][:, : self._k - found]])
         return _Outcome(basis, found_directions, 1.0, "localised", error)
-
-    def rounds(self, estimate: Estimate, rounds: int = 0) -> Estimate:
-        """Go on with localised rounds until the budget is spent; so many there were before."""
-        while self._ledger.left > 1e-9:
-            improved = self._round(estimate, max(1, self._most_rounds - rounds), None)
-            assert improved is not None  # a plain finish was not offered
-            estimate, rounds = improved, rounds + 1
-        return constant_last(estimate) if self._constant else estimate
-
-    def _round(self, estimate: Estimate, rounds_left: int, look: _FirstLook | None) -> Estimate | None:
-        """Run one localised round, or return None when a plain finish is predicted to do better."""
-        if self._constant:
-            estimate = constant_last(estimate)
-        scale = self._whitening(estimate, last=False)
-        view = local_view(self._rows, estimate.basis)
-        typical = self._typical_size(view, scale, estimate.residual)
-        setting = self._setting(estimate, typical)
-        plan = planner.plan_rounds(setting, self._ledger.left, self._probe, rounds_left)
-        if look is not None and not self._worth_it(estimate, plan.error, setting.off):
-            return None
-        last = len(plan.shares) == 1
-        scale = self._whitening(estimate, last=last)  # the typical size is about the same
-        share = self._ledger.left if last else min(plan.shares[0], self._ledger.left)
-        part = planner.inner_part(share, setting)
-        mu_inner = self._ledger.spend("inner matrix", part * share)
-        rest = self._ledger.left if last else min((1.0 - part) * share, self._ledger.left)
-        mu_cross = self._ledger.spend("residuals", rest)
-        clip = max(_CLIP * typical, smallest_clip())
-        sums = localised_sums(
-            self._rows, view, scale, clip, mu_cross, mu_inner, self._streams.noise, steepness=typical / _ACROSS
-        )
-        slope, precision, moment = local_slope(
-            sums, estimate, scale, self._n, setting.spread, constant=self._constant
-        )
-        return turned(joined(estimate, slope, precision, planner.left_behind(part * share, setting)), moment)
-
-    def _whitening(self, estimate: Estimate, *, last: bool) -> Array:
-        constant = _CONSTANT_LAST if last else _CONSTANT
-        return whitening(estimate.eigenvalues, _WHITENING, constant if self._constant else None)
-
-    def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
-        """Put what is released so far into the planner's terms."""
-        n, d, mu = self._n, self._d, self._ledger.mu
-        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
-        longer = _LONGER_BESIDE_CONSTANT if self._constant else _LONGER
-        off = math.sqrt(max(longer * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
-        off = min(self._habits.off * off, self._habits.most_off)
-        unexplained = self._off(estimate.eigenvalues)
-        return planner.Setting(
-            noise=planner.round_noise(n, d, k, mu, weakest),
-            off=off if unexplained**2 <= _HIDDEN else max(off, unexplained),
-            start=estimate.residual,
-            spread=planner.prior_spread(self._looked_for(estimate)),
-            unit_noise=planner.inner_unit_noise(n, k, mu, INNER_CAP),
-            pull=planner.weight_pull(d, k),
-        )
-
-    def _looked_for(self, estimate: Estimate) -> Array:
-        """Return the mean squares along the directions that are looked for, which a constant's is not."""
-        others = self._constant and len(estimate.eigenvalues) > 1
-        return estimate.eigenvalues[:-1] if others else estimate.eigenvalues
-
-    def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
-        """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
-        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
-        plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
-        sampling_square = off * off / (self._n * weakest)
-        share = _WORTH_IT if self._off(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
-        return predicted**2 + sampling_square <= share * (plain**2 + sampling_square)
-
-    def _typical_size(self, view: LocalView, scale: Array, residual: float) -> float:
-        """Ask for the geometric mean of ||r|| ||u||, within a range that released values suggest."""
-
-        def size(coordinates: Array, off: Array) -> Array:
-            whitened = coordinates * scale
-            return np.asarray(off * np.sqrt(np.einsum("ij,ij->i", whitened, whitened)))
-
-        high = min(max(1.0, 3.0 * residual), 0.5 * float(scale.max()))
-        low = min(0.1 * residual, high / 8.0)
-        share = min(self._probe, 0.5 * self._ledger.left)
-        sizes = per_row(size, view.coordinates, view.off)  # (n,)
-        return geometric_mean(sizes, low, high, self._ledger.spend("typical residual", share), self._streams.noise)

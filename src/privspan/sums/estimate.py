@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 _LOWEST_WEIGHT = 0.05  # mean weights of records are taken to be at least this
 _LOWEST_SLOPE = 0.3  # eigenvalues of M against its prior are taken to be at least this
 _LOWEST_EIGENVALUE = 0.2  # a new eigenvalue may not fall below this share of the least old one
+_LEAST_OFF = 0.02
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,11 @@ def widened(estimate: Estimate, directions: Array, eigenvalues: Array, noise: fl
     precision[k:, k:] = np.diag((eigenvalues * n / noise) ** 2)
     basis = polar(np.hstack([estimate.basis, directions]))
     return Estimate(basis, precision, np.append(estimate.eigenvalues, eigenvalues))
+
+
+def residual_size(explained: Array, square: float = 1.0) -> float:
+    """Return the root mean square residual of a unit row, given what is explained of its mean square so far."""
+    return math.sqrt(min(max(square - float(explained.sum()), _LEAST_OFF**2), 1.0))
 
 
 def polar(columns: Array) -> Array:

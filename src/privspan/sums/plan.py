@@ -1,6 +1,6 @@
 """How the adaptive algorithm divides its budget, and what error it expects: formulas of public and released numbers.
 
-Nothing here sees data.  `algorithms.adaptive` takes its shares from these functions while it runs, with released
+Nothing here sees data.  `adaptive` and `rounds` take their shares from these functions while they run, with released
 values put in; `predicted_error` puts in what is known beforehand.  Errors are medians of the sine of the largest
 angle.  Symbols: mu the whole budget, b a share of mu², g² the mean squared length of a unit row off the subspace,
 lambda_k the k-th eigenvalue of the mean of x xᵀ over unit rows.

@@ -29,7 +29,7 @@ from privspan.privacy.randomness import open_streams
 from privspan.rows import scaling
 from privspan.rows import unit as unit_rows
 from privspan.rows.unit import Rows
-from privspan.sums import adaptive, lazy_gauss, localised, mean, scales, score_map, standardise
+from privspan.sums import lazy_gauss, localised, mean, rounds, scales, score_map, standardise
 from privspan.sums import grid as sums
 from privspan.sums.localised import local_view, localised_sums
 
@@ -200,7 +200,7 @@ def localised_round(table, rng):
     rows = Rows(table)
     view = local_view(rows, np.array([[1.0], [0.0]]))
     sizes = view.off * np.abs(view.coordinates[:, 0])
-    typical = adaptive.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
+    typical = rounds.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
     found = localised_sums(rows, view, np.ones(1), 0.7 * typical, 0.7 * MU, 0.3 * MU, bits)
     return {"cross": float(found.cross[1, 0]) / found.cross_noise, "cross noise": found.cross_noise}
 
@@ -227,4 +227,4 @@ def bare_weights(patch):
     def exact_mean(values, low, high, mu, bits):
         return float(np.exp(np.log(np.clip(values, low, high)).mean()))
 
-    patch.setattr(adaptive, "geometric_mean", exact_mean)
+    patch.setattr(rounds, "geometric_mean", exact_mean)

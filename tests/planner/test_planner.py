@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privspan.datasets import gaussian_subspace
-from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, _mu_beside_test, plan, plan_within
+from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, plan, plan_within
+from privspan.planner.setting import mu_beside_test
 from privspan.privacy import Budget, mu_from_budget
 from privspan.stable.records import stable_subspace
 from privspan.sums.adaptive import adaptive_subspace
@@ -151,7 +152,7 @@ def test_fewer_methods_keep_the_choice_or_make_a_new_one():
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0, 30.0, 1e5])
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.1, 0.9, 0.999999])
 def test_the_mu_beside_the_test_is_that_of_a_search(epsilon, delta):
-    found = _mu_beside_test(mu_from_budget(epsilon, delta), epsilon, delta, 0.2)
+    found = mu_beside_test(mu_from_budget(epsilon, delta), epsilon, delta, 0.2)
     assert found == pytest.approx(mu_from_budget(epsilon, 0.8 * delta), rel=1e-12)
 
 

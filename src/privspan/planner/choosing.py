@@ -1,0 +1,74 @@
+"""Which method ``method="auto"`` comes down to, and why, in words.
+
+It is the course that asks the data, or the adaptive algorithm where public numbers leave nothing to ask; among named
+methods it is the one that promises most.  Why: docs/explanation/planning.md.
+"""
+
+from __future__ import annotations
+
+from privspan.planner.forecasts import METHODS, Forecast, forecast, rows_of
+from privspan.planner.setting import USELESS, Setting
+from privspan.sums.everyday import expected_share
+
+_COURSES = {
+    "pairs": "Too few rows to find the middle of the records in private: one noisy look at differences of pairs.",
+    "public centre": "One noisy look at the records about the public centre, all made equally long.",
+    "one look": "The middle of the records is searched for; then one noisy look, all made equally long.",
+    "two looks": "The middle of the records is searched for; then noisy looks at records of which only the longest "
+    "are shortened and, unless that is clear enough, at records made equally long.",
+}
+
+
+def choose(setting: Setting, methods: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the method to take among those that are asked for or take the input, why, and those to list beside it.
+
+    Where it may be, it is the course that looks and chooses, or the adaptive algorithm where that is all there is to
+    choose.
+    """
+    chosen, listed = "auto" if setting.may_look else "adaptive", METHODS
+    reason = _reason(setting)
+    if chosen not in methods:
+        listed = tuple(method for method in METHODS if method in methods)
+        chosen = min(listed, key=lambda method: _preference(forecast(method, setting)))
+        which = "The only method" if len(methods) == 1 else "The best of the methods"
+        reason = f"{which} that was asked for or takes this input."
+    return chosen, _with_advice(reason, chosen, setting), listed
+
+
+def everyday_reason(setting: Setting) -> str:
+    """Say how the everyday course of a private PCA is expected to go."""
+    course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
+    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of the budget is left for that."
+    return _with_advice(reason, "everyday", setting)
+
+
+def _preference(one: Forecast) -> float:
+    """Return the error; a method that may abstain must promise a tenth less than one that never does."""
+    return one.error if one.abstention == 0.0 else 1.1 * one.error
+
+
+def _reason(setting: Setting) -> str:
+    tail = f"{setting.gamma:.3g} times the spread that they have along it"
+    if not setting.assumed:
+        said = f"Off the subspace, records were said to have {tail}, in every direction"
+        if not setting.may_look:
+            return f"{said}: too much for stable leverage to pay off."
+        then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
+        return f"{said}, so stable leverage looks first{then}, with the adaptive algorithm to fall back on."
+    supposed = f"How far off it they lie is not known beforehand; the errors suppose {tail}, in every direction."
+    if not setting.may_look:
+        return f"Stable leverage could not pay off, however close to a subspace records lie. {supposed}"
+    asked = "A private question tells whether records lie so close to a subspace that stable leverage looks first."
+    return f"{asked} {supposed}"
+
+
+def _with_advice(reason: str, chosen: str, setting: Setting) -> str:
+    error = forecast(chosen, setting).error
+    return reason if error < USELESS else f"{reason} {_advice(error, setting)}"
+
+
+def _advice(error: float, setting: Setting) -> str:
+    need = rows_of("analyze-gauss", setting, USELESS / 2)  # quick to find, and the adaptive method needs no more
+    much = "No number of rows is" if need is None else f"About {need:,} rows are"
+    now = f"With {setting.n:,} rows and this budget the result is predicted to be useless"
+    return f"{now} (error {error:.2f}). {much} predicted to bring the error down to {USELESS / 2}."

@@ -1,0 +1,280 @@
+"""A plan as a value that speaks for itself, and the functions that make one.
+
+`plan` is for everybody; `plan_pca` and `plan_within` are for the algorithms, which know their budget and, partly, how
+it is spent.  A plan can be asked again, with other numbers, and makes the forecasts of other methods when it is asked
+for them.  Why it costs nothing: docs/explanation/planning.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from privspan._lib import card as cards
+from privspan._lib import checks
+from privspan._lib.entry import entry
+from privspan._lib.in_words import angle, number
+from privspan._lib.markup import Html
+from privspan.planner.choosing import choose, everyday_reason
+from privspan.planner.forecasts import METHODS, forecast, rows_of
+from privspan.planner.setting import USELESS, Setting, setting_of
+from privspan.privacy import Budget, mu_from_budget
+from privspan.sums.scales import scale_share
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a method is expected to do with so many rows, or what ``method="auto"`` would do.
+
+    Attributes
+    ----------
+    method : str
+        One of ``METHODS``, "adaptive" where "auto" would be just that; or "everyday" for that of a private PCA.
+    error : float
+        Predicted median of the sine of the largest angle to the true subspace, at most 1.
+    error_90 : float
+        The same for the 90th percentile.
+    abstention : float
+        Predicted probability that the method abstains.
+    reason : str
+        Why this method, in one sentence or two.
+    limited_by : {"privacy", "sampling", "abstention"}
+        The larger part of the error, or that no answer is expected at all.
+    n, d, k : int
+    epsilon, delta : float
+    gamma : float
+        Standard deviation of a tail direction over that of a signal direction that was supposed.
+    assumed : bool
+        Whether `gamma` is the planner's own, because none was given.
+    alternatives : tuple of Plan
+        One per method, this one included; empty for the alternatives themselves.
+    center, scale : bool
+        Whether the mean is taken away, and whether the scales of columns are measured, at a part of the budget.
+
+    Guarantee
+    ---------
+    A plan is a function of public numbers and costs no privacy.  How the predictions are made:
+    docs/explanation/planning.md.
+    """
+
+    method: str
+    error: float
+    error_90: float
+    abstention: float
+    reason: str
+    limited_by: str
+    n: int
+    d: int
+    k: int
+    epsilon: float
+    delta: float
+    gamma: float
+    assumed: bool
+    alternatives: tuple[Plan, ...] = field(default_factory=tuple)
+    center: bool = False
+    scale: bool = False
+
+    if not TYPE_CHECKING:  # to a type checker `alternatives` is a field like the others
+
+        def __getattr__(self, name: str) -> tuple[Plan, ...]:
+            """Make the forecasts of a choice that did not need them, when they are first asked for."""
+            if name != "alternatives" or "_forecasts" not in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            methods, setting = vars(self)["_forecasts"]
+            plans = tuple(_plan_of(method, setting, f"Forecast of {method}.") for method in methods)
+            return vars(self).setdefault(name, plans)
+
+    @property
+    def label(self) -> str:
+        """What the method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+        return "robust" if self.center and self.method == "auto" else self.method
+
+    @property
+    def useful(self) -> bool:
+        """Whether the predicted error is below ``USELESS``."""
+        return self.error < USELESS
+
+    def again(self, **changed: Any) -> Plan | None:
+        """Return the plan with another number of rows, epsilon, …; None where column scales cannot be afforded."""
+        names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
+        try:
+            return plan(**({name: getattr(self, name) for name in names} | changed))
+        except ValueError:
+            return None
+
+    def of(self, method: str) -> Plan:
+        """Return what is expected of that method: one of the alternatives, or this one."""
+        return next((one for one in self.alternatives if one.method == method), self)
+
+    def needed_n(self, error: float) -> int | None:
+        """Return about the smallest number of rows for which the predicted error is at most `error`.
+
+        For the same d, k, budget and gamma: with this method for an alternative, with the best one otherwise.
+        Found by bisection, to half a per cent; None if 10**12 rows would not do.
+        """
+        checks.probability(error=error)
+        methods = [other.method for other in self.alternatives] or [self.method]
+        mu = mu_from_budget(self.epsilon, self.delta)
+        setting = setting_of(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
+        setting = replace(setting, center=self.center, scale=self.scale)
+        needs = [need for method in methods if (need := rows_of(method, setting, error)) is not None]
+        return min(needs, default=None)
+
+    def __repr__(self) -> str:
+        public = f"n={self.n}, d={self.d}, k={self.k}, epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"<Plan {public}: {self.label}, {_in_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return cards.card("Plan", *self._pieces(), about="for ideal data, from public numbers alone")
+
+    def _pieces(self) -> list[Html]:
+        public = [("rows", f"{self.n:,}"), ("columns", f"{self.d:,}"), ("dimensions", f"{self.k:,}")]
+        public.append(("privacy", f"ε = {number(self.epsilon)}, δ = {number(self.delta)}"))
+        typical = f"The directions are expected to be {angle(self.error)} off (error {self.error:.2g})"
+        said = f"{typical}, and in nine runs of ten at most {angle(self.error_90)}. {self.reason}"
+        heads = ("method", "error", "in 9 of 10 below", "abstains")
+        rows = [
+            (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}")
+            for one in self.alternatives
+        ]
+        alarm = [] if self.useful else [cards.alarm("Expected to be useless.")]
+        return [*alarm, cards.sentence(said), cards.facts(public), *([cards.table(heads, rows)] if rows else [])]
+
+    def __str__(self) -> str:
+        rows = [f"  {other.label:<14}{_in_words(other)}" for other in self.alternatives]
+        head = f"{self.method}: {_in_words(self)}. {self.reason}"
+        return "\n".join([head, *rows])
+
+
+@entry
+def plan(
+    n: int,
+    d: int,
+    k: int,
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float | None = None,
+    center: bool = False,
+    scale: bool = False,
+) -> Plan:
+    """Predict what each method would do with n rows of d columns, and say which one to take.
+
+    Parameters
+    ----------
+    n, d, k : int
+        Rows, columns, dimension.
+    epsilon, delta : float
+        Privacy budget.
+    gamma : float, optional
+        Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
+        knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
+    center : bool, default=False
+        Whether to plan for :func:`privspan.private_pca`, which takes the mean away, instead of
+        :func:`privspan.private_subspace`.
+    scale : bool, default=False
+        Whether the scales of the columns are measured too; only with ``center=True``.  Refused where the budget does
+        not allow it.
+
+    Returns
+    -------
+    Plan
+        With one alternative per method.
+
+    See Also
+    --------
+    privspan.private_subspace : the algorithm that follows the plan.
+
+    Guarantee
+    ---------
+    Sees no data and costs no privacy, provided that `gamma` was not read off the data.  How the predictions are
+    made: docs/explanation/planning.md.
+
+    Examples
+    --------
+    >>> plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, gamma=0.01).method
+    'adaptive'
+    >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5).method
+    'auto'
+    """
+    if not center and scale:
+        raise ValueError("`scale` must be planned together with `center=True`.")
+    budget = Budget(epsilon, delta)
+    if not center:
+        return plan_within(n, d, k, budget, gamma)
+    return plan_pca(n, d, k, budget, gamma, scale_share(int(n), int(d), budget.mu) if scale else None)
+
+
+def plan_pca(
+    n: int, d: int, k: int, budget: Budget, gamma: float | None, scales: float | None = None, about: bool = False
+) -> Plan:
+    """Plan the everyday course of a private PCA, with named methods on differences of pairs as alternatives.
+
+    `scales` is the share of mu² that is spent on the scales of columns, None if they are not measured; `about` tells
+    whether there is a public centre to fall back on.
+    """
+    checks.integer_at_least(2, n=n)
+    checks.dimension(k=k, d=d)
+    if gamma is not None:
+        checks.probability(gamma=gamma)
+    setting = setting_of(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma)
+    setting = replace(setting, center=True, scale=scales is not None, scales=scales, about=about)
+    return _chosen("everyday", setting, everyday_reason(setting), ("everyday", *METHODS))
+
+
+def plan_within(
+    n: int, d: int, k: int, budget: Budget, gamma: float | None, methods: tuple[str, ...] = METHODS
+) -> Plan:
+    """Plan for a budget, which knows its mu, among methods that are asked for or take the input; else like `plan`."""
+    checks.integer_at_least(1, n=n)
+    checks.dimension(k=k, d=d)
+    if gamma is not None:
+        checks.probability(gamma=gamma)
+        gamma = float(gamma)
+    return _best_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, methods)
+
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _best_plan(
+    n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None, methods: tuple[str, ...]
+) -> Plan:
+    setting = setting_of(n, d, k, epsilon, delta, mu, gamma)
+    method, reason, listed = choose(setting, methods)
+    return _chosen(method, setting, reason, listed)
+
+
+def _chosen(method: str, setting: Setting, reason: str, listed: tuple[str, ...]) -> Plan:
+    """Return the plan of the method that is taken, whose alternatives are those on a list."""
+    final = _plan_of(method, setting, reason)
+    # The other forecasts cost more than the choice, and few callers read them.
+    del vars(final)["alternatives"]
+    vars(final)["_forecasts"] = listed, setting
+    return final
+
+
+def _plan_of(method: str, setting: Setting, reason: str) -> Plan:
+    expected = forecast(method, setting)
+    return Plan(
+        method,
+        expected.error,
+        expected.error_90,
+        expected.abstention,
+        reason,
+        expected.limited_by,
+        setting.n,
+        setting.d,
+        setting.k,
+        setting.epsilon,
+        setting.delta,
+        setting.gamma,
+        setting.assumed,
+        center=setting.center,
+        scale=setting.scale,
+    )
+
+
+def _in_words(one: Plan) -> str:
+    abstains = f", abstains {one.abstention:.0%}" if one.abstention > 0 else ""
+    return f"error {one.error:.2g} (90 %: {one.error_90:.2g}){abstains}, limited by {one.limited_by}"

@@ -1,0 +1,168 @@
+"""Localised rounds: from a subspace that is found, measure what is off it until the budget is spent.
+
+A round asks for the typical size of residuals, plans with it how many rounds are to come and what each may take, and
+moves the basis by noisy sums of residuals that are clipped to that size.  Every decision rests on released values.
+Proofs: docs/explanation/everyday-pca.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import Streams
+from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
+from privspan.sums import plan as planner
+from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
+from privspan.sums.localised import (
+    INNER_CAP,
+    LocalView,
+    geometric_mean,
+    local_view,
+    localised_sums,
+    smallest_clip,
+)
+
+Array = NDArray[np.float64]
+
+_WHITENING = 0.65
+_CLIP = 0.7  # of the geometric mean of ||r|| ||u||
+_ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are turned down
+# Localise if the squared error is predicted below this share of Analyze Gauss's: less when more than half of the
+# energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
+_WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
+# Energy of a constant in the whitened coordinates, over the mean of the others: residuals fall fastest if it has as
+# much as they have, but after the last round nobody asks how well its direction is known.
+_CONSTANT, _CONSTANT_LAST = 1.0, 0.1
+# Mean over typical squared size ||r||² ||u||²: a constant, which all rows have, makes them more alike.
+_LONGER, _LONGER_BESIDE_CONSTANT = 1.3, 1.0
+
+
+def localised_rounds(
+    source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams, *, constant: bool = False
+) -> Estimate:
+    """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
+
+    `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
+
+    Guarantee
+    ---------
+    Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
+    released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
+    """
+    rows, habits = open_unit_rows(source), planner.Habits(planner.LEAN.probe, most_off=off)
+    return Rounds(rows, ledger, streams, planner.MOST_ROUNDS, habits, constant=constant).until_spent(start)
+
+
+class Rounds:
+    """Rounds over the unit rows of a table: the data, what is left of the budget, and how it is planned.
+
+    `probe` is the share of mu² that one question for a typical length gets.
+    """
+
+    def __init__(
+        self,
+        rows: AnyRows,
+        ledger: MuLedger,
+        streams: Streams,
+        most_rounds: int,
+        habits: planner.Habits | None = None,
+        *,
+        constant: bool = False,
+    ) -> None:
+        self._rows, self._ledger, self._streams = rows, ledger, streams
+        # One direction more to be found takes a round more, where residuals are short.
+        self._most_rounds, self._constant = most_rounds + int(constant), constant
+        self._n, self._d = rows.shape
+        self._habits = habits or planner.Habits()
+        self.probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
+
+    def first(self, estimate: Estimate) -> Estimate | None:
+        """Run one round, or return None when a plain finish is predicted to do better."""
+        return self._round(estimate, self._most_rounds, if_worth_it=True)
+
+    def until_spent(self, estimate: Estimate, rounds: int = 0) -> Estimate:
+        """Go on with localised rounds until the budget is spent; so many there were before."""
+        while self._ledger.left > 1e-9:
+            improved = self._round(estimate, max(1, self._most_rounds - rounds), if_worth_it=False)
+            assert improved is not None  # a plain finish was not offered
+            estimate, rounds = improved, rounds + 1
+        return constant_last(estimate) if self._constant else estimate
+
+    def _round(self, estimate: Estimate, rounds_left: int, *, if_worth_it: bool) -> Estimate | None:
+        """Run one localised round, unless only a round that is worth it was asked for and this one would not be."""
+        if self._constant:
+            estimate = constant_last(estimate)
+        scale = self._whitening(estimate, last=False)
+        view = local_view(self._rows, estimate.basis)
+        typical = self._typical_size(view, scale, estimate.residual)
+        setting = self._setting(estimate, typical)
+        plan = planner.plan_rounds(setting, self._ledger.left, self.probe, rounds_left)
+        if if_worth_it and not self._worth_it(estimate, plan.error, setting.off):
+            return None
+        last = len(plan.shares) == 1
+        scale = self._whitening(estimate, last=last)  # the typical size is about the same
+        share = self._ledger.left if last else min(plan.shares[0], self._ledger.left)
+        part = planner.inner_part(share, setting)
+        mu_inner = self._ledger.spend("inner matrix", part * share)
+        rest = self._ledger.left if last else min((1.0 - part) * share, self._ledger.left)
+        mu_cross = self._ledger.spend("residuals", rest)
+        clip = max(_CLIP * typical, smallest_clip())
+        sums = localised_sums(
+            self._rows, view, scale, clip, mu_cross, mu_inner, self._streams.noise, steepness=typical / _ACROSS
+        )
+        slope, precision, moment = local_slope(
+            sums, estimate, scale, self._n, setting.spread, constant=self._constant
+        )
+        return turned(joined(estimate, slope, precision, planner.left_behind(part * share, setting)), moment)
+
+    def _whitening(self, estimate: Estimate, *, last: bool) -> Array:
+        constant = _CONSTANT_LAST if last else _CONSTANT
+        return whitening(estimate.eigenvalues, _WHITENING, constant if self._constant else None)
+
+    def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
+        """Put what is released so far into the planner's terms."""
+        n, d, mu = self._n, self._d, self._ledger.mu
+        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
+        longer = _LONGER_BESIDE_CONSTANT if self._constant else _LONGER
+        off = math.sqrt(max(longer * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
+        off = min(self._habits.off * off, self._habits.most_off)
+        unexplained = residual_size(estimate.eigenvalues)
+        return planner.Setting(
+            noise=planner.round_noise(n, d, k, mu, weakest),
+            off=off if unexplained**2 <= _HIDDEN else max(off, unexplained),
+            start=estimate.residual,
+            spread=planner.prior_spread(self._looked_for(estimate)),
+            unit_noise=planner.inner_unit_noise(n, k, mu, INNER_CAP),
+            pull=planner.weight_pull(d, k),
+        )
+
+    def _looked_for(self, estimate: Estimate) -> Array:
+        """Return the mean squares along the directions that are looked for, which a constant's is not."""
+        others = self._constant and len(estimate.eigenvalues) > 1
+        return estimate.eigenvalues[:-1] if others else estimate.eigenvalues
+
+    def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
+        """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
+        k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
+        plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
+        sampling_square = off * off / (self._n * weakest)
+        share = _WORTH_IT if residual_size(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
+        return predicted**2 + sampling_square <= share * (plain**2 + sampling_square)
+
+    def _typical_size(self, view: LocalView, scale: Array, residual: float) -> float:
+        """Ask for the geometric mean of ||r|| ||u||, within a range that released values suggest."""
+
+        def size(coordinates: Array, off: Array) -> Array:
+            whitened = coordinates * scale
+            return np.asarray(off * np.sqrt(np.einsum("ij,ij->i", whitened, whitened)))
+
+        high = min(max(1.0, 3.0 * residual), 0.5 * float(scale.max()))
+        low = min(0.1 * residual, high / 8.0)
+        share = min(self.probe, 0.5 * self._ledger.left)
+        sizes = per_row(size, view.coordinates, view.off)  # (n,)
+        return geometric_mean(sizes, low, high, self._ledger.spend("typical residual", share), self._streams.noise)
