@@ -29,8 +29,8 @@ from privspan.privacy.randomness import open_streams
 from privspan.rows import scaling
 from privspan.rows import unit as unit_rows
 from privspan.rows.unit import Rows
-from privspan.sums import lazy_gauss, localised, mean, rounds, scales, score_map, standardise
 from privspan.sums import grid as sums
+from privspan.sums import lazy_gauss, localised, mean, rounds, scales, score_map, standardise
 from privspan.sums.localised import local_view, localised_sums
 
 # ---- Sums and their noise --------------------------------------------------------------------------------------
