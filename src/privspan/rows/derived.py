@@ -90,10 +90,19 @@ class ShiftedRows(Buffered):
 
     def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
         super().__init__(source, np.dtype(np.float64))
-        self._shift = shift
+        self._shift, self._repeated = shift, shift[None, :]
 
     def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
-        return less(rows, self._shift, out)
+        return less(rows, self._shift if out is None else self._in_every_row(len(rows)), out)
+
+    def _in_every_row(self, count: int) -> NDArray[np.float64]:
+        """Return the vector as often as there are rows, if these are short: NumPy is slow to begin each of them."""
+        if len(self._shift) >= _LONG_ROW:
+            return self._shift
+        repeated = self._repeated
+        if len(repeated) < count:
+            self._repeated = repeated = np.tile(self._shift, (count, 1))
+        return repeated[:count]
 
 
 class SingleShiftedRows(Buffered):

@@ -177,8 +177,7 @@ def lazy_looks(
     """
     d, public = rows.shape[1], streams.public
     block, passes = min(_block_size(k), d), _EARLY + _PASSES + _FINISH_PASSES + 2
-    # About a centre, where directions stand out sooner, a wider first pass saves others; the mean is a part of it.
-    start = min(2 * block - 1, d) if constant else block
+    start = min(block + _TOGETHER - 1, d) if constant else block  # the mean is one more direction of the first pass
     columns, first = max(within_memory(start + (passes - 1) * block, d), start), public.standard_normal((d, start))
     # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
     both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
