@@ -88,12 +88,24 @@ def filled(rows: Any, centre: Array) -> Any:
     return whole
 
 
+def without_gaps(rows: NDArray[Any]) -> Array:
+    """Return dense rows as fresh ones of float64 in which gaps are zeros."""
+    numbers = rows.astype(np.float64)
+    if not _surely_whole(numbers):
+        numbers[~np.isfinite(numbers)] = 0.0
+    return numbers
+
+
+def _surely_whole(rows: NDArray[Any]) -> bool:
+    """Tell whether there is no gap, by a sum of squares: faster than to ask every cell, and an overflow says no."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.vdot(rows, rows)))
+
+
 def gap_counts(rows: Any) -> Array:
     """Count the gaps of every column; (d,)."""
     if not sparse.issparse(rows):
-        with np.errstate(over="ignore", invalid="ignore"):
-            whole_sum = rows.sum()
-        if np.isfinite(whole_sum):  # which it is not as soon as one cell is not
+        if _surely_whole(rows):
             return np.zeros(rows.shape[1])
         return np.asarray((~np.isfinite(rows)).sum(axis=0), dtype=np.float64)
     whole = summed_rows(rows)

@@ -440,12 +440,14 @@ def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Arr
 
 
 def _added(parts: list[Array], out: Array | None) -> Array:
-    """Return the sum of arrays of float32, added in float64."""
-    total = np.empty(parts[0].shape) if out is None else out
-    total[...] = parts[0]
+    """Return the sum of arrays of float32, added in float64; not in `out`, whose rows may lie apart: that is slow."""
+    total = parts[0].astype(np.float64)
     for part in parts[1:]:
         total += part
-    return total
+    if out is None:
+        return total
+    out[...] = total
+    return out
 
 
 def piece_rows(d: int) -> int:

@@ -27,6 +27,7 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.persons import people
 from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
 from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.gaps import without_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import plan as stable_plan
 from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_eigenvalue
@@ -280,7 +281,7 @@ class _ScaledRows:
         self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
-        rows = _without_gaps(self._table[part])  # (step, d)
+        rows = without_gaps(self._table[part])  # (step, d)
         np.abs(rows, out=rows)
         rows_seen(len(rows))
         largest = rows.max(axis=1)
@@ -312,7 +313,7 @@ class _ScaledRows:
     def column_slices(self) -> Iterator[Array]:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
         for stored in self._stored_slices():
-            part = _without_gaps(stored)
+            part = without_gaps(stored)
             for start in range(0, len(part), step := max(1, _SLAB_BYTES // (8 * part.shape[1]))):
                 slab = slice(start, start + step)
                 rows = _shifted(part[slab], -self.exponent[slab], self._factor[slab] / GRID)
@@ -343,15 +344,6 @@ def _shifted(rows: Array, exponents: NDArray[np.int64], factors: Array | float =
         rows *= np.ldexp(1.0, before)[:, None]
     rows *= np.ldexp(factors, exponents - before)[:, None]
     return rows
-
-
-def _without_gaps(cells: NDArray[np.generic]) -> Array:
-    numbers = cells.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        whole_sum = numbers.sum()
-    if not np.isfinite(whole_sum):  # which it is if all cells are, but for an overflow
-        numbers[~np.isfinite(numbers)] = 0.0
-    return numbers
 
 
 def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan._lib.watch import rows_seen
+from privspan.rows.gaps import without_gaps
 from privspan.rows.scaling import clip_scale, delicate_lengths, row_scales, scaled_dense
 from privspan.rows.unit import Rows, piece_rows
 from privspan.sums.lengths import LONGEST
@@ -57,7 +58,7 @@ class EarlyGram:
             unsure = delicate_lengths(squares, self.reach * self.reach)
             if unsure.any():
                 numbers = np.flatnonzero(unsure)
-                some = _without_gaps(piece[numbers])
+                some = without_gaps(piece[numbers])
                 left_out = delicate_lengths(_own_squares(some), self.reach * self.reach)
                 beyond.append(start + numbers[left_out])
                 piece = piece.copy()
@@ -102,7 +103,7 @@ class ClippedGram:
             for start in range(cuts[at], cuts[at + 1], step):
                 mine = slice(start, min(start + step, cuts[at + 1]))
                 rows = early.rows.stored(changed[mine])
-                before, after = scale * _without_gaps(rows[summed[mine]]), _clipped(rows, radius)
+                before, after = scale * without_gaps(rows[summed[mine]]), _clipped(rows, radius)
                 moment += after.T @ after - before.T @ before
                 total += after.sum(axis=0) - before.sum(axis=0)
             rows_seen(count)  # whatever was read again: how much that was nobody may know
@@ -130,7 +131,3 @@ def _clipped(rows: Array, radius: float) -> Array:
 def _own_squares(rows: Array) -> Array:
     """Return squared lengths; not by BLAS, whose last bits may depend on where a row stands: on others, here."""
     return np.asarray(np.add.reduce(rows * rows, axis=1))
-
-
-def _without_gaps(rows: Array) -> Array:
-    return np.where(np.isfinite(rows), rows, 0.0)

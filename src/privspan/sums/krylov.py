@@ -16,6 +16,7 @@ from privspan.sums.lazy_gauss import WIDEST_DENSE
 Array = NDArray[np.float64]
 
 _SMALL_RESIDUAL = 0.1
+_STANDING_OUT = 0.5  # spreads of the noise that a residual may have where its value is far beyond all others
 
 
 class Revealed(Protocol):
@@ -78,12 +79,11 @@ def leading_pairs(
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
         residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
-        sizes = np.linalg.norm(residual[:, :k], axis=0)
+        sizes, enough = np.linalg.norm(residual[:, :k], axis=0), _enough(values, k, spread, small)
         if trace is not None:
-            sizes *= _left_by_turning(values, k, block_size, spread, trace, d)
-        gap = values[k - 1] - values[k] if len(values) > k else 0.0
-        enough = _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread
-        if sizes.max() <= enough or not lazy.extend(residual):
+            left = _left_by_turning(values, k, block_size, spread, trace, d)
+            sizes, enough = sizes * left, np.maximum(enough, _STANDING_OUT * spread * (1.0 - left))
+        if (sizes <= enough).all() or not lazy.extend(residual):
             break
         values, inner, within = _ritz(lazy, within)
     vectors = lazy.basis @ inner[:, :k]
@@ -92,6 +92,12 @@ def leading_pairs(
         turned = lazy.image @ inner[:, :k] - vectors * (values[:k] - above)
         vectors = np.where(above > spread, turned, vectors)
     return np.append(values, np.nan)[: k + 1], np.linalg.qr(vectors)[0]
+
+
+def _enough(values: Array, k: int, spread: float, small: float | None) -> Array:
+    """Return the size of a residual that ends the iteration; (k,)."""
+    gap = values[k - 1] - values[k] if len(values) > k else 0.0
+    return np.full(k, _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread)
 
 
 def _left_by_turning(values: Array, k: int, block: int, spread: float, trace: float, d: int) -> Array:
