@@ -170,7 +170,7 @@ def recorded_passes() -> list[Pass]:
     passes: list[Pass] = []
     gap_counts = gaps.gap_counts
     asked = [0]  # columns of the last block that was asked for
-    seen, lengths, map_rows = Asked._seen, Rows.lengths, Rows.map_rows
+    seen, lengths, map_rows, coordinates = Asked._seen, Rows.lengths, Rows.map_rows, Rows.coordinates
 
     def noted_block(self: Any, block: Any, grid: float) -> Any:
         asked[0] = block.shape[1]
@@ -197,6 +197,12 @@ def recorded_passes() -> list[Pass]:
         passes.append(Pass(result.shape[-1] if result.ndim == 2 else 0, 0, self.shape[0], False))
         return result
 
+    def noted_coordinates(self: Any, basis: Any) -> Any:
+        before, result = len(passes), coordinates(self, basis)
+        if len(passes) == before:  # not by way of `map_rows`
+            passes.append(Pass(basis.shape[1], 0, self.shape[0], False))
+        return result
+
     def noted_lengths(self: Any) -> Any:
         passes.append(Pass(0, 0, self.shape[0], self.single))
         return lengths(self)
@@ -209,6 +215,7 @@ def recorded_passes() -> list[Pass]:
 
     gaps.gap_counts = noted_gaps
     Asked._seen, Rows.lengths, Rows.map_rows = noted_block, noted_lengths, noted_rows  # type: ignore[method-assign]
+    Rows.coordinates = noted_coordinates  # type: ignore[method-assign]
     Rows.map_chunks, Rows.map_folded = noting(Rows.map_chunks), noting(Rows.map_folded)  # type: ignore[method-assign]
     return passes
 

@@ -27,7 +27,8 @@ from scipy.stats import chi2_contingency
 from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
-from privspan.rows.unit import SINGLE_SUM_ROWS, Rows, combined
+from privspan.rows.unit import Rows
+from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums import about
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle

@@ -7,10 +7,11 @@ import numpy as np
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
+from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
-from privspan.sums.mean import mean_bounds, row_sums, single_sum_error
+from privspan.sums.mean import mean_bounds, row_sums
 
 OVER_HALF = 0.5 + 2.0**-11  # by more than the lengths of rows are rounded up
 

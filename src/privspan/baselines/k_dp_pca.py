@@ -23,7 +23,8 @@ from privspan.privacy.randomness import BitSource, RandomLike
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, open_unit_rows, per_row
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, combined
+from privspan.rows.unit import CHUNK_ROWS
+from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.localised import residual_slack

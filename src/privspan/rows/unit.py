@@ -56,9 +56,6 @@ Finish: TypeAlias = Callable[[Array], Any]
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-SINGLE_SUM_ROWS = 128
-"""Rows that float32 adds up, at most, so that what it may be off by stays small; their sums are added in float64."""
-
 _PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
 _LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
 _FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
@@ -143,7 +140,7 @@ class Rows:
     Attributes
     ----------
     single : bool
-        Whether `map_folded` may hand out rows of float32, which `combined` adds up with care: by declared types.
+        Whether `map_folded` may hand out rows of float32, by declared types: `weighted_sums` adds them up with care.
 
     Examples
     --------
@@ -419,35 +416,6 @@ class Rows:
         if self._squares is None:
             self._squares = self.results(squared_lengths_of)  # (n,)
         return self._squares
-
-
-def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:
-    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b); perhaps in `out`.
-
-    Coefficients of float32 are for rows of float32.
-    """
-    if not isinstance(piece, np.ndarray):
-        sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
-    elif coefficients.dtype == np.float32:
-        runs = [slice(start, start + SINGLE_SUM_ROWS) for start in range(0, len(piece), SINGLE_SUM_ROWS)]
-        return _added([coefficients[run].T @ piece[run] for run in runs], None if out is None else out.T).T
-    else:
-        sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
-    if out is None:
-        return sums
-    out[...] = sums
-    return out
-
-
-def _added(parts: list[Array], out: Array | None) -> Array:
-    """Return the sum of arrays of float32, added in float64; not in `out`, whose rows may lie apart: that is slow."""
-    total = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        total += part
-    if out is None:
-        return total
-    out[...] = total
-    return out
 
 
 def piece_rows(d: int) -> int:

@@ -26,7 +26,8 @@ from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import squared_lengths_of
-from privspan.rows.unit import SINGLE_SUM_ROWS, Rows, combined, is_sparse
+from privspan.rows.unit import Rows, is_sparse
+from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lengths import lengths_of
 from privspan.sums.mean import less_mean

@@ -21,11 +21,12 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.rows.unit import Rows
+from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.early_gram import EarlyGram
 from privspan.sums.grid import gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
-from privspan.sums.mean import is_single, mean_bounds, row_sums, single_sum_error
+from privspan.sums.mean import is_single, mean_bounds, row_sums
 
 Array = NDArray[np.float64]
 

@@ -29,7 +29,8 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, Finish, combined
+from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.weighted_sums import combined
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
 from privspan.sums.lifts import Lift
 

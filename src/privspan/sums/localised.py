@@ -22,7 +22,8 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, combined
+from privspan.rows.unit import CHUNK_ROWS
+from privspan.rows.weighted_sums import combined
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 
 Array = NDArray[np.float64]

@@ -19,7 +19,8 @@ from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Finish, combined
+from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.weighted_sums import combined, single_sum_error
 from privspan.sums.about import CentredPiece, spread_of
 from privspan.sums.early_gram import ClippedGram
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -104,7 +105,7 @@ class AugmentedGram:
         error = CHUNK_ROWS * spread * (inner + spread * relative_error(CHUNK_ROWS + 8))
         if self._single:
             error += np.sqrt(columns) * relative_error(self.shape[1] + 8, SINGLE_ROUNDOFF)
-            error += SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
+            error += single_sum_error()
         return float(1.01 * self.size * error)
 
 

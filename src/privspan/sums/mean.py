@@ -21,7 +21,7 @@ from privspan._lib import checks
 from privspan._lib.card import card, facts
 from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
-from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
+from privspan._lib.rounding import relative_error
 from privspan.privacy import Budget, PrivacyCost
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
@@ -33,7 +33,8 @@ from privspan.rows.derived import less
 from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, SINGLE_SUM_ROWS, Rows, as_rows_input, combined, is_sparse, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, is_sparse, piece_rows
+from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.variance import typical_length
@@ -275,11 +276,6 @@ def row_sums(rows: AnyRows) -> ChunkSums:
 def is_single(rows: AnyRows) -> bool:
     """Tell whether sums of rows are in part those of float32, which `single_sum_error` bounds."""
     return isinstance(rows, Rows) and rows.single
-
-
-def single_sum_error() -> float:
-    """Bound what float32 adds to the error of a sum of rows: a replacement changes one run, of 128 rows at most."""
-    return 1.01 * SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
 
 
 def check_columns(source: Any, subspace: Subspace | None) -> None:

@@ -19,7 +19,8 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import BitSource
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, Finish, combined
+from privspan.rows.unit import CHUNK_ROWS, Finish
+from privspan.rows.weighted_sums import combined
 from privspan.sums.estimate import Estimate, joined, whitening
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss

@@ -20,9 +20,10 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
+from privspan.rows import weighted_sums
 from privspan.rows.unit import Rows
 from privspan.stable import near
-from privspan.sums import about, centre, centred_gauss, early_gram, everyday, gaps, looks, mean
+from privspan.sums import about, centre, centred_gauss, early_gram, everyday, gaps, looks
 from privspan.sums import grid as sums
 
 # ---- Everyday PCA ----------------------------------------------------------------------------------------------
@@ -69,7 +70,8 @@ def single_rounding_refuted() -> bool:
 
 @fault("products in float32 charged as if in float64", single_rounding_refuted)
 def free_single_rounding(patch):
-    patch.setattr(looks, "SINGLE_ROUNDOFF", 2.0**-53)
+    for module in (looks, weighted_sums):
+        patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
 
 
 def single_means_refuted() -> bool:
@@ -79,7 +81,7 @@ def single_means_refuted() -> bool:
 
 @fault("sums in float32 charged as if in float64", single_means_refuted)
 def free_single_means(patch):
-    patch.setattr(mean, "SINGLE_ROUNDOFF", 2.0**-53)
+    patch.setattr(weighted_sums, "SINGLE_ROUNDOFF", 2.0**-53)
 
 
 def single_piece_refuted() -> bool:
@@ -89,7 +91,7 @@ def single_piece_refuted() -> bool:
 
 @fault("float32 charged for the replaced row alone", single_piece_refuted)
 def free_single_piece(patch):
-    patch.setattr(looks, "SINGLE_SUM_ROWS", 1)
+    patch.setattr(looks, "single_sum_error", lambda: 2.0**-20)
 
 
 @fault("length counts about an unreleased centre", everyday_refuted)

@@ -1,0 +1,52 @@
+"""Sums of rows with coefficients: the second half of a product with rows and their transpose.
+
+Rows of float32 are added up in float32 a few at a time, and these sums in float64: what rounding may change of a sum
+when one row is replaced is then bounded by a small constant, which looks and means add to their sensitivity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
+from privspan.rows.scaling import Piece
+
+Array = NDArray[np.float64]
+
+SINGLE_SUM_ROWS = 128
+"""Rows that float32 adds up, at most, so that what it may be off by stays small; their sums are added in float64."""
+
+
+def single_sum_error() -> float:
+    """Bound what float32 may be off by in a sum of terms of length at most 1, of which a replacement changes one."""
+    return 1.01 * SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
+
+
+def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:
+    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b); perhaps in `out`.
+
+    Coefficients of float32 are for rows of float32.
+    """
+    if not isinstance(piece, np.ndarray):
+        sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
+    elif coefficients.dtype == np.float32:
+        runs = [slice(start, start + SINGLE_SUM_ROWS) for start in range(0, len(piece), SINGLE_SUM_ROWS)]
+        return _added([coefficients[run].T @ piece[run] for run in runs], None if out is None else out.T).T
+    else:
+        sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
+    if out is None:
+        return sums
+    out[...] = sums
+    return out
+
+
+def _added(parts: list[Array], out: Array | None) -> Array:
+    """Return the sum of arrays of float32, added in float64; not in `out`, whose rows may lie apart: that is slow."""
+    total = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        total += part
+    if out is None:
+        return total
+    out[...] = total
+    return out
