@@ -23,7 +23,7 @@ from privspan.stable import scales as stable_scales
 from privspan.sums import grid, mean
 
 REPLAYS = registered("replayed")
-SLOW = "approximate_subspace (histogram, side chosen)"
+SLOW = ("approximate_subspace (histogram, side chosen)", "private_subspace (look)")
 QUICK = [pytest.param(name, marks=pytest.mark.slow) if name.startswith(SLOW) else name for name in REPLAYS]
 
 

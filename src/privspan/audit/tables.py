@@ -217,10 +217,10 @@ def partners_pair(table: Array, partner: tuple[float, ...], *records: tuple[floa
 
 @dataclass(frozen=True)
 class Levels:
-    """A plan of stable leverage for n items on the first axis, but for one that may be off it.
+    """A plan of stable leverage for n items on the first axis, but for one that may be off it, and some on the ramp.
 
-    The bar of the signal is so high that a single item which is not among those of the highest levels costs a step of
-    the margin, in every order of the items and whichever part they are dealt into.
+    The bars are so high that the one item costs a step of the margin, in every order of the items and whichever part
+    they are dealt into: it is not among those of the highest levels, or is one more on the ramp.
     """
 
     n: int
@@ -228,24 +228,30 @@ class Levels:
     empty: int
     margin: int  # of the table whose margin is larger
     ridge: float = 1e-5
+    ramp: int = 0  # items halfway up, as far off the axis as the last; these rise by a level when it joins them
 
     def off(self, level: float) -> float:
-        """Return how far off the axis an item lies that stays up to this level."""
-        share = 1.0 / level - 1.0 / self.n  # of the leverage, the rest is along the axis
-        return float(np.sqrt(self.ridge * share / (1.0 - share)))
+        """Return how far off the axis an item lies that stays up to this level, and all on the ramp with it."""
+        share = 1.0 / level - 1.0 / (self.n - self.ramp)  # of the leverage, the rest is along the axis
+        return float(np.sqrt(self.ridge * share / (1.0 - (self.ramp + 1) * share)))
 
     @property
     def sides(self) -> tuple[float, float]:
-        """Distances from the axis: as far as the larger margin allows, and as far as weight 1 does."""
-        return self.off(self.full + self.margin + 0.6), self.off(self.full + 0.6)
+        """Distances from the axis: as far as the larger margin allows (or the ramp), and as far as weight 1 does."""
+        near = (self.full + self.empty) / 2 if self.ramp else self.full + self.margin
+        return self.off(near + 0.6), self.off(self.full + 0.6)
 
     @property
     def options(self) -> dict[str, Any]:
         """Expert settings whose bars the table just clears."""
-        room, near = self.empty - self.margin, self.sides[0]
-        spread = 1.001 * (self.ridge + near**2) / room + 1.5e-4 * self.margin * self.ridge  # what rounding may cost
-        bars = {"signal": self.n - self.margin - 0.1, "spread": spread, "ridge": self.ridge}
-        return {"full_level": self.full, "ramp": self.full - self.empty, "movers": self.margin, **bars}
+        off = self.ridge + (self.ramp + 1) * self.sides[0] ** 2
+        spread = (
+            1.001 * off / (self.empty - self.margin) + 1.5e-4 * self.margin * self.ridge
+        )  # what rounding may cost
+        high = self.n - (self.ramp + 1 if self.ramp else 0)  # items of the highest levels
+        bars = {"signal": high - self.margin - 0.1, "spread": spread, "ridge": self.ridge}
+        levels = {"full_level": self.full, "ramp": self.full - self.empty, "movers": self.ramp + self.margin}
+        return {**levels, **bars}
 
 
 def levels_between_bins(n: int, full: int, empty: int, margin: int, third: int = 36) -> Levels:
@@ -260,8 +266,9 @@ def short_row_pair(levels: Levels) -> Pair:
     That moves the norms, the tails, how many of them are long, the signal, the margin and the weighted top space.
     The others are a little shorter than the edge of a bin of norms, which becomes their unit.
     """
-    table = np.tile([[1.0 - 1e-6, 0.0, 0.0]], (levels.n, 1))
-    return last_replaced(table, (1e-9, 0.0, 0.0), (8.0, 8.0 * levels.sides[0], 0.0))
+    table, off = np.tile([[1.0 - 1e-6, 0.0, 0.0]], (levels.n, 1)), levels.sides[0]
+    table[: levels.ramp, 1] = off
+    return last_replaced(table, (1e-9, 0.0, 0.0), (8.0, 8.0 * off, 0.0))
 
 
 def sides_pair(levels: Levels, copies: int = 1) -> Pair:
@@ -290,11 +297,11 @@ def ballot_pair(levels: Levels) -> Pair:
     return last_replaced(table, (1.0, near, 0.0, 0.0), (1.0, -far, 0.0, 0.0))
 
 
-def ramp_pair(length: float = 1.0, far: float = 1.0, copies: int = 1) -> Pair:
-    """Return a pair (60 copies, 3) like `slope_pairs`, whose last record lies on the axis at `far` or on the ramp."""
+def ramp_pair(length: float, far: float) -> Pair:
+    """Return a pair (60, 3) like `slope_pairs`, whose last record lies on the axis at `far` or on the ramp."""
     table, _ = slope_pairs()["tilted either way"]
     on_ramp = (length, length * _SLOPE_TAIL, 0.0)
-    return last_replaced(np.tile(table, (copies, 1)), (far, 0.0, 0.0), on_ramp)
+    return last_replaced(table, (far, 0.0, 0.0), on_ramp)
 
 
 def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
@@ -304,6 +311,12 @@ def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
     table[:, 0] = rng.standard_normal(n)
     rest = (0.0,) * (d - 2)
     return last_replaced(table, (1.0, residual, *rest), (1.0, -residual, *rest))
+
+
+def looked_at_pair(n: int, d: int, tail: float, residual: float) -> Pair:
+    """Return a pair (n, d) near the first axis, one record of which has its residual turned round and its length."""
+    rest = (0.0,) * (d - 2)
+    return last_replaced(near_axis(n, d, tail), (8.0, 8.0 * residual, *rest), (1.0, -residual, *rest))
 
 
 def sketch_pair(directions: Array) -> Pair:
