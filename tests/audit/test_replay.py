@@ -140,6 +140,18 @@ def test_a_replay_uses_up_nine_tenths_of_its_claim_or_says_why_not(name):
     assert bites(result.to_dict()) or REPLAYS[name].reason
 
 
+@pytest.mark.filterwarnings("ignore")  # of seeds
+@pytest.mark.parametrize("cases", [registered(), REPLAYS])
+def test_audits_named_after_a_course_take_it(cases):
+    taken = {}
+    for name in ("look", "fall-back"):
+        case = cases[f"private_subspace ({name})"]
+        table, _ = next(iter(case.pairs.values()))
+        taken[name] = {case.run(table, seed).method for seed in range(4)}
+    assert all(method.startswith("auto (stable look") for method in taken["look"])
+    assert "auto (adaptive)" in taken["fall-back"]
+
+
 # ---- Planted faults: more than the whole claim -------------------------------------------------------------------
 
 
