@@ -128,8 +128,8 @@ _ON_SCALES: dict[str, Any] = {"split": {"scale": 0.48, "tail": 0.48, "long": 0.0
 _ON_TAIL: dict[str, Any] = {"split": {"tail": 0.98, **_LITTLE}}  # the one scale that blocks release
 
 # A coin tells as much at (epsilon, delta) as the Gaussian step that the proof counts it as if it is about as rare as
-# the event in which that step gives most away: at a small delta, far from one half. At delta = 0.1 these replays would
-# use up 80 % at most with the budget on the test, by the same laws.
+# the event in which that step gives most away: at a small delta, far from one half. At delta = 0.1 replays with the
+# budget on the test would use up 80 % at most, by the same laws.
 _BLOCKS: dict[str, Any] = {"block_size": 1}
 _BOOST: dict[str, Any] = {"alpha": 0.9, "beta": 0.3, **_BLOCKS}
 _SHORT, _SHORT_TEST = Levels(120, 50, 31, 8), Levels(700, 40, 20, 4)
