@@ -23,7 +23,7 @@ from privspan.stable import scales as stable_scales
 from privspan.sums import grid, mean
 
 REPLAYS = registered("replayed")
-SLOW = ("boosted_subspace", "approximate_subspace (histogram, side chosen)")
+SLOW = ("approximate_subspace (histogram, side chosen)", "private_subspace (look)")
 QUICK = [pytest.param(name, marks=pytest.mark.slow) if name.startswith(SLOW) else name for name in REPLAYS]
 
 
@@ -138,6 +138,18 @@ def test_a_replay_uses_up_nine_tenths_of_its_claim_or_says_why_not(name):
     assert not result.refuted
     assert 0.0 < result.certified <= 1.0 + 1e-6
     assert bites(result.to_dict()) or REPLAYS[name].reason
+
+
+@pytest.mark.filterwarnings("ignore")  # of seeds
+@pytest.mark.parametrize("cases", [registered(), REPLAYS])
+def test_audits_named_after_a_course_take_it(cases):
+    taken = {}
+    for name in ("look", "fall-back"):
+        case = cases[f"private_subspace ({name})"]
+        table, _ = next(iter(case.pairs.values()))
+        taken[name] = {case.run(table, seed).method for seed in range(4)}
+    assert all(method.startswith("auto (stable look") for method in taken["look"])
+    assert "auto (adaptive)" in taken["fall-back"]
 
 
 # ---- Planted faults: more than the whole claim -------------------------------------------------------------------

@@ -120,9 +120,10 @@ add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", sha
 add("adaptive_subspace", adaptive_subspace, moment_pairs(), 1, share=0.5)
 add("adaptive_subspace (localised)", adaptive_subspace, near_axis_pairs(40), 1, share=0.25)
 add("private_subspace", private_subspace, moment_pairs(), 1, share=0.25)
-add("private_subspace (look)", private_subspace, near_axis_pairs(60), 1, share=0.25)
+# With fewer columns there is no look by stable leverage.
+add("private_subspace (look)", private_subspace, near_axis_pairs(80, 60), 1, share=0.05)
 # So few records that the test of stable leverage says yes in some of the runs only.
-add("private_subspace (fall-back)", private_subspace, near_axis_pairs(44), 1, share=0.25)
+add("private_subspace (fall-back)", private_subspace, near_axis_pairs(44, 60), 1, share=0.05)
 add("explained_variance", explained_variance, moment_pairs(), FIRST_AXIS, norm_bound=1.0)
 add("explained_variance (bound chosen)", explained_variance, moment_pairs(), FIRST_AXIS)
 add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)

@@ -42,8 +42,8 @@ def flipped_law(scores: Sequence[int], epsilon: float) -> Array:
     [0.81606, 0.18394]
     """
     taken = np.exp(-0.5 * epsilon * (max(scores) - np.asarray(scores, dtype=np.float64)))  # f, (m,)
-    times = 0.5 + 0.5 * _NODES[:, None]
-    alone = [0.5 * float(_WEIGHTS @ np.prod(1.0 - times * np.delete(taken, i), axis=1)) for i in range(len(taken))]
+    left = 1.0 - (0.5 + 0.5 * _NODES[:, None]) * taken  # (nodes, m), positive
+    alone = 0.5 * (_WEIGHTS * np.prod(left, axis=1)) @ (1.0 / left)  # the product over all others, (m,)
     return np.asarray(taken * alone)
 
 

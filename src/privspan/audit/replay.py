@@ -62,7 +62,7 @@ class ReplayError(AssertionError):
 
 @dataclass(frozen=True)
 class Coin:
-    """A test that says yes with different chances on the two tables."""
+    """A test that says yes with these chances on the two tables."""
 
     chance: float
     other: float
@@ -85,7 +85,8 @@ class Path:
     results : tuple
         What the runs returned. If both tables can come this way, they must say the same: all that was released is.
     coin : Coin or None
-        The test of stable leverage, where the tables differ in its chance; `spent` has it as the proof counts it.
+        The test of stable leverage, where the tables differ in its chance or in the basis that is seen after *yes*;
+        `spent` has it as the proof counts it.
     """
 
     chance: float
@@ -118,6 +119,7 @@ class Transcript(AbstractContextManager["Transcript"]):
         self._spent, self._laws = 0.0, list[Cells]()
         self._heard, self._said = 0.0, False  # chance of the last coin, and what it says
         self._coin_seen: Coin | None = None
+        self._last_coin: Coin | None = None
 
     def _hooks(self) -> list[tuple[Any, str, Callable[..., Any]]]:
         return [
@@ -160,7 +162,7 @@ class Transcript(AbstractContextManager["Transcript"]):
 
     def _path(self, run: Run, table: Any, neighbour: Any, choices: tuple[int, ...]) -> Path:
         self._steps, self._position, self._choices, self._selected = [], None, choices, []
-        self._spent, self._laws, self._coin_seen = 0.0, [], None
+        self._spent, self._laws, self._coin_seen, self._last_coin = 0.0, [], None, None
         first = run(table)
         selected, self._selected, self._position = self._selected, [], 0
         self.results = [first, run(neighbour)]
@@ -198,7 +200,11 @@ class Transcript(AbstractContextManager["Transcript"]):
         before = self._kept("basis", basis)
         if before is not None:  # the gauge is drawn at random, so the nearest is as likely as any
             basis = basis @ orthogonal_procrustes(basis, before[0])[0]
-        return self._genuine["_with_noise"](basis, shift, mu, bits)
+        spent = self._spent
+        released = self._genuine["_with_noise"](basis, shift, mu, bits)
+        if self._spent > spent:  # which is seen after *yes* only, whatever the coin tells by itself
+            self._coin_seen = self._coin_seen or self._last_coin
+        return released
 
     def _coin(self, margin: int, mu: float, delta: float, bits: Any) -> bool:
         """Hear with which chance the test of stable leverage goes on, and go on where it may, whatever it says."""
@@ -219,7 +225,8 @@ class Transcript(AbstractContextManager["Transcript"]):
             known, answer = before
             if min(known, self._heard) > 0.0:
                 cost = float(ndtri(known) - ndtri(self._heard)) ** 2
-                self._coin_seen = self._coin_seen or (Coin(known, self._heard, self._spent, cost) if cost else None)
+                self._last_coin = Coin(known, self._heard, self._spent, cost)
+                self._coin_seen = self._coin_seen or (self._last_coin if cost else None)
                 self._spent += cost
             elif answer or max(known, self._heard) > delta:
                 self._spent = math.inf  # *yes* gives one of the tables away, more often than delta allows

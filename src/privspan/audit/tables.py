@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -173,11 +174,134 @@ def vote_pair(votes: int, others: int) -> Pair:
     )
 
 
-def ramp_pair(length: float = 1.0, far: float = 1.0, copies: int = 1) -> Pair:
-    """Return a pair (60 copies, 3) like `slope_pairs`, whose last record lies on the axis at `far` or on the ramp."""
+def side_pair(pairs: int = 47, close: int = 9, votes: int = 4) -> Pair:
+    """Return a pair (2 pairs, 2) of lines that are compared two by two, in their order, and then vote.
+
+    One in two pairs lies within any side that is not tiny, but for `close` of them that are not quite alike. The last
+    record joins its partner on the first axis, which `votes` other pairs vote for, or the runner-up: all large sides
+    then score less and all tiny ones more, and the lead moves by two ballots.
+    """
+    half, angles = pairs // 2, np.linspace(0.3, 2.8, pairs)
+    lines = np.column_stack([angles, angles])  # (pairs, 2), angles of the two records of each
+    lines[:votes] = 0.0
+    lines[half - close : half, 1] += 1e-10
+    lines[half:, 1] += 0.15
+    lines[-3:-1, 0] = 1.5  # the runner-up
+    lines[-1] = 0.0
+    table = np.stack([np.cos(lines), np.sin(lines)], axis=-1).reshape(-1, 2)
+    return last_replaced(table, (float(np.cos(1.5)), float(np.sin(1.5))), (1.0, 0.0))
+
+
+def ballots_and_votes_pair(blocks: int = 16, votes: int = 6) -> Pair:
+    """Return a pair (6 blocks, 3) of lines, two rows for each, whose blocks of three lines vote for k.
+
+    Half of these lie on one line and half on several, and the last record decides which half the last one joins; it
+    also votes for the first axis, which `votes` of the others have once and the last block twice, or the runner-up.
+    """
+    lines = np.linspace(0.3, 2.8, 3 * blocks).reshape(blocks, 3)
+    lines[blocks // 2 :] = lines[blocks // 2 :, :1]
+    lines[:votes, 0], lines[:3, 1], lines[-1] = 0.0, 1.5, 0.0
+    angles = np.repeat(lines.ravel(), 2)
+    table = np.column_stack([np.cos(angles), np.sin(angles), np.zeros_like(angles)])
+    runner_up = (float(np.cos(1.5)), float(np.sin(1.5)), 0.0)
+    return partners_pair(table, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), runner_up)
+
+
+def partners_pair(table: Array, partner: tuple[float, ...], *records: tuple[float, ...]) -> Pair:
+    """Return the table with its last two records replaced, by that partner and by the one and the other record."""
+    return last_replaced(np.vstack([table[:-2], [partner], table[-1:]]), *records)
+
+
+# ---- Records at the levels of stable leverage ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A plan of stable leverage for n items on the first axis, but for one that may be off it, and some on the ramp.
+
+    The bars are so high that the one item costs a step of the margin, in every order of the items and whichever part
+    they are dealt into: it is not among those of the highest levels, or is one more on the ramp.
+    """
+
+    n: int
+    full: int
+    empty: int
+    margin: int  # of the table whose margin is larger
+    ridge: float = 1e-5
+    ramp: int = 0  # items halfway up, as far off the axis as the last; these rise by a level when it joins them
+
+    def off(self, level: float) -> float:
+        """Return how far off the axis an item lies that stays up to this level, and all on the ramp with it."""
+        share = 1.0 / level - 1.0 / (self.n - self.ramp)  # of the leverage, the rest is along the axis
+        return float(np.sqrt(self.ridge * share / (1.0 - (self.ramp + 1) * share)))
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """Distances from the axis: as far as the larger margin allows (or the ramp), and as far as weight 1 does."""
+        near = (self.full + self.empty) / 2 if self.ramp else self.full + self.margin
+        return self.off(near + 0.6), self.off(self.full + 0.6)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Expert settings whose bars the table just clears."""
+        off = self.ridge + (self.ramp + 1) * self.sides[0] ** 2
+        spread = (
+            1.001 * off / (self.empty - self.margin) + 1.5e-4 * self.margin * self.ridge
+        )  # what rounding may cost
+        high = self.n - (self.ramp + 1 if self.ramp else 0)  # items of the highest levels
+        bars = {"signal": high - self.margin - 0.1, "spread": spread, "ridge": self.ridge}
+        levels = {"full_level": self.full, "ramp": self.full - self.empty, "movers": self.ramp + self.margin}
+        return {**levels, **bars}
+
+
+def levels_between_bins(n: int, full: int, empty: int, margin: int, third: int = 36) -> Levels:
+    """Return levels whose two sides fall into different bins of the tails, which end at 2 to the power -third/3."""
+    near, far = Levels(n, full, empty, margin, 1.0).sides
+    return Levels(n, full, empty, margin, 2.0 ** (1.0 - 2.0 * third / 3.0) / (near * far))
+
+
+def short_row_pair(levels: Levels) -> Pair:
+    """Return a pair (n, 3) whose last record is next to nothing, or long and off the axis.
+
+    That moves the norms, the tails, how many of them are long, the signal, the margin and the weighted top space.
+    The others are a little shorter than the edge of a bin of norms, which becomes their unit.
+    """
+    table, off = np.tile([[1.0 - 1e-6, 0.0, 0.0]], (levels.n, 1)), levels.sides[0]
+    table[: levels.ramp, 1] = off
+    return last_replaced(table, (1e-9, 0.0, 0.0), (8.0, 8.0 * off, 0.0))
+
+
+def sides_pair(levels: Levels, copies: int = 1) -> Pair:
+    """Return a pair (n copies, 3) whose last record is off the axis on either side.
+
+    That moves the tails, the margin, and the weighted top space about as far as the levels let any record move it.
+    """
+    near, far = levels.sides
+    return last_replaced(np.tile([[1.0, 0.0, 0.0]], (levels.n * copies, 1)), (1.0, near, 0.0), (1.0, -far, 0.0))
+
+
+def ballot_pair(levels: Levels) -> Pair:
+    """Return a pair (2 n, 4) whose items are blocks of two, and whose ballots for k are those of blocks of six.
+
+    The last record has a row of zeros beside it, so the item of both is its own line, on either side of the axis as
+    in `sides_pair`.  Half of the ballots are for 1; in the last block the gap before the second singular value is
+    about as wide as the one after it, and which is wider depends on the side.
+    """
+    near, far = levels.sides
+    table = np.tile([[1.0, 0.0, 0.0, 0.0]], (2 * levels.n, 1))
+    either = np.tile([1.0, -1.0], levels.n)  # in every item both, so that its line is the axis
+    half = len(table) // 12 * 6
+    table[:half, 2] = 2e-3 * either[:half]  # enough for a ballot for 2
+    table[-2] = 0.0
+    table[-6:-4, 2] = 0.8 / 10.0**0.5 * near * far * either[:2]  # singular values: root 5, root .8 times the side
+    return last_replaced(table, (1.0, near, 0.0, 0.0), (1.0, -far, 0.0, 0.0))
+
+
+def ramp_pair(length: float, far: float) -> Pair:
+    """Return a pair (60, 3) like `slope_pairs`, whose last record lies on the axis at `far` or on the ramp."""
     table, _ = slope_pairs()["tilted either way"]
     on_ramp = (length, length * _SLOPE_TAIL, 0.0)
-    return last_replaced(np.tile(table, (copies, 1)), (far, 0.0, 0.0), on_ramp)
+    return last_replaced(table, (far, 0.0, 0.0), on_ramp)
 
 
 def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
@@ -187,6 +311,12 @@ def turned_pair(n: int = 2_000, d: int = 10, residual: float = 0.12) -> Pair:
     table[:, 0] = rng.standard_normal(n)
     rest = (0.0,) * (d - 2)
     return last_replaced(table, (1.0, residual, *rest), (1.0, -residual, *rest))
+
+
+def looked_at_pair(n: int, d: int, tail: float, residual: float) -> Pair:
+    """Return a pair (n, d) near the first axis, one record of which has its residual turned round and its length."""
+    rest = (0.0,) * (d - 2)
+    return last_replaced(near_axis(n, d, tail), (8.0, 8.0 * residual, *rest), (1.0, -residual, *rest))
 
 
 def sketch_pair(directions: Array) -> Pair:
