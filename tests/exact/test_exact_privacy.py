@@ -225,9 +225,13 @@ def test_ours_passes_the_same_audit(rule):
     assert not audit.refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["majority", "gap"])
 def test_audit_at_inflated_delta_on_the_threshold(rule):
-    """Margin 0 against margin 1, where delta is spent, and in the middle, where epsilon is."""
+    """Margin 0 against margin 1, where delta is spent, and in the middle, where epsilon is.
+
+    By sampling what `test_all_neighbours_of_a_small_domain` reckons exactly.
+    """
     epsilon, delta = 1.0, 0.2
     seeds = itertools.count()
 

@@ -210,7 +210,7 @@ def test_wide_looks_are_the_matrices_they_stand_for(then):
     assert looks.passes == {"both at once": 3, "unit rows": 4, "once more": 3}[then]
 
 
-@pytest.mark.parametrize("second", [0.5, 2.0])
+@pytest.mark.parametrize("second", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
 def test_a_second_release_of_the_same_moment_averages_the_noise(second):
     """In all directions, those that follow included, and of the mean, by as much as is told."""
     X, errors, means = np.zeros((5, 3)), [], []

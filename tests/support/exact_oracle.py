@@ -9,12 +9,18 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 
 def rref(rows):
     """Reduced row echelon form over the rationals, as a hashable tuple of rows."""
+    return _rref(tuple(map(tuple, rows)))
+
+
+@lru_cache(maxsize=2**15)  # definitions ask for the same few forms over and over
+def _rref(rows):
     table = [[Fraction(entry) for entry in row] for row in rows]
     lead, width = 0, len(table[0]) if table else 0
     for column in range(width):

@@ -256,7 +256,7 @@ def test_collision_charge_covers_all_pairs():
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize(("d", "k"), [(10, 1), (50, 3), (200, 3)])
+@pytest.mark.parametrize(("d", "k"), [(10, 1), (50, 3), pytest.param(200, 3, marks=pytest.mark.slow)])
 def test_histogram_succeeds_as_promised(d, k, known):
     success_at_stated_error(8000, d, k, known=known, runs=12, least=0.7)
 

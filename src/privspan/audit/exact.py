@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from privspan.privacy.selection import exp_bounds
@@ -32,12 +33,17 @@ def exact_delta(first: Distribution, second: Distribution, epsilon: float) -> Fr
     fractions.Fraction
         The larger of the two hockey-stick divergences, rounded up by less than 1e-60.
     """
-    grow, _ = exp_bounds(Fraction(epsilon))
-    zero = Fraction(0)
+    grow, zero = _growth(epsilon), Fraction(0)
     return max(
         sum((max(zero, chance - grow * q.get(outcome, zero)) for outcome, chance in p.items()), zero)
         for p, q in ((first, second), (second, first))
     )
+
+
+@lru_cache(maxsize=32)
+def _growth(epsilon: float) -> Fraction:
+    """Return e^epsilon from below; an enumeration asks for the same one thousands of times."""
+    return exp_bounds(Fraction(epsilon))[0]
 
 
 @dataclass(frozen=True)

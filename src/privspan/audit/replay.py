@@ -112,6 +112,7 @@ class Transcript(AbstractContextManager["Transcript"]):
         self.margins: list[int] = []  # that the coins have seen
         self._answer = answer
         self._genuine: dict[str, Callable[..., Any]] = {}
+        self._swapped: list[tuple[Callable[..., Any], Callable[..., Any]]] = []  # genuine, and what stands for it
         self._steps: list[tuple[Any, ...]] = []
         self._position: int | None = None  # in the replay; None while a run is recorded
         self._choices: tuple[int, ...] = ()  # outcomes of the first selections, by number
@@ -135,14 +136,14 @@ class Transcript(AbstractContextManager["Transcript"]):
         ]
 
     def __enter__(self) -> Transcript:
-        for module, name, instead in self._hooks():
-            self._genuine[name] = getattr(module, name)
-            _swap(self._genuine[name], instead)
+        hooks = self._hooks()
+        self._genuine = {name: getattr(module, name) for module, name, _ in hooks}
+        self._swapped = [(self._genuine[name], instead) for _, name, instead in hooks]
+        _swap(self._swapped)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, name, instead in self._hooks():
-            _swap(instead, self._genuine[name])  # also in modules that were loaded meanwhile
+        _swap([(instead, genuine) for genuine, instead in self._swapped])  # also in modules loaded meanwhile
 
     def spent_by(self, run: Run, table: Any, neighbour: Any) -> float:
         """Return the sum of squares along one run, whose selections go the likeliest way."""
@@ -327,12 +328,13 @@ def is_gaussian(paths: Sequence[Path]) -> bool:
     return not others and path.chance == path.other == 1.0 and not path.laws and path.coin is None
 
 
-def _swap(old: Callable[..., Any], new: Callable[..., Any]) -> None:
-    """Put one function in the place of another wherever the package holds it by name."""
+def _swap(pairs: Sequence[tuple[Callable[..., Any], Callable[..., Any]]]) -> None:
+    """Put the second of each pair in the place of the first wherever the package holds it by name, in one sweep."""
+    instead = {id(old): new for old, new in pairs}
     for module in _modules():
         for name, value in list(vars(module).items()):
-            if callable(value) and value == old:  # bound methods are equal, not the same
-                setattr(module, name, new)
+            if id(value) in instead:
+                setattr(module, name, instead[id(value)])
 
 
 def _modules() -> Iterator[Any]:
