@@ -259,6 +259,10 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
         rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
         out = None if out is None else out.reshape(rows.shape)
     with np.errstate(all="ignore"):
+        if rows.dtype != np.float64:  # converted at once: by the way NumPy takes twice as long
+            made = np.empty(rows.shape) if out is None else out
+            np.copyto(made, rows, casting="unsafe")
+            rows = out = made
         made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe")
     return np.asarray(made.reshape(shape))
 
