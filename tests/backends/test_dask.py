@@ -155,7 +155,13 @@ def test_blocks_and_the_choice_of_k(client, aggregate, shuffle):
 
 @pytest.mark.parametrize(
     ("k", "options"),
-    [("auto", {}), (2, {"robust": True}), (2, {"scale": True}), (2, {"center": False}), ("auto", {"center": False})],
+    [
+        ("auto", {}),
+        (2, {"robust": True}),
+        pytest.param(2, {"scale": True}, marks=pytest.mark.slow),  # pairs and sums, as the others have them
+        (2, {"center": False}),
+        pytest.param("auto", {"center": False}, marks=pytest.mark.slow),
+    ],
 )
 def test_private_pca(client, data, k, options):
     X, truth = data

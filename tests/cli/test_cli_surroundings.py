@@ -226,9 +226,9 @@ def test_an_interruption_waits_until_the_paid_result_is_written(ending: signal.S
 @pytest.mark.parametrize(
     ("streams", "code"),
     [
-        (">&-", ExitCode.FAILED),
+        pytest.param(">&-", ExitCode.FAILED, marks=pytest.mark.slow),  # as are all three below
         (">/dev/full", ExitCode.FAILED),
-        ("2>&-", ExitCode.OK),
+        pytest.param("2>&-", ExitCode.OK, marks=pytest.mark.slow),
         ("2>/dev/full", ExitCode.OK),
         (">&- 2>&- <&-", ExitCode.FAILED),
     ],

@@ -215,7 +215,14 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
     assert 0.0 <= model.captured_variance_ <= 1.0
 
 
-@pytest.mark.parametrize("options", [{"robust": True}, {"center": False}, {"robust": True, "center": np.zeros(80)}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"center": False},
+        {"robust": True, "center": np.zeros(80)},
+        pytest.param({"robust": True}, marks=pytest.mark.slow),  # pairs, and then as above
+    ],
+)
 def test_private_scales_go_with_every_course(options):
     """Where a test of stable leverage may be made, its delta is listed once."""
     rng = np.random.default_rng(0)

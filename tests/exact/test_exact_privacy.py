@@ -111,7 +111,7 @@ def test_planted_fault_counts_instead_of_scores():
     assert worst_delta(by_count, PLANES, 2, 7) > Fraction(2 * DELTA)
 
 
-@pytest.mark.parametrize("prime", [2, 5, 13])
+@pytest.mark.parametrize("prime", [2, *(pytest.param(prime, marks=pytest.mark.slow) for prime in (5, 13))])
 def test_the_gap_rule_survives_unlucky_primes(prime, monkeypatch):
     """Modulo a tiny prime most subspaces look alike; margins and winners must not change."""
     rng = np.random.default_rng(prime)

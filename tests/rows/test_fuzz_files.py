@@ -342,8 +342,8 @@ def fuzz_long_commands(cases: int) -> None:
 
 
 def test_a_sample_of_commands() -> None:
-    fuzz_commands(25)
-    fuzz_other_commands(10)
+    fuzz_commands(12)
+    fuzz_other_commands(6)
 
 
 def test_a_sample_of_long_commands() -> None:

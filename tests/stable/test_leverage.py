@@ -230,7 +230,10 @@ def sine(first: Array, second: Array) -> float:
     return float(np.linalg.norm(second - first @ (first.T @ second)))
 
 
-@pytest.mark.parametrize(("width", "low_rank"), [(1, False), (2, False), (1, True), (2, True)])
+@pytest.mark.parametrize(
+    ("width", "low_rank"),
+    [(1, True), (2, False), *(pytest.param(*other, marks=pytest.mark.slow) for other in ((1, False), (2, True)))],
+)
 def test_margins_of_neighbours_differ_by_at_most_one_and_bound_the_distance(width: int, low_rank: bool) -> None:
     certified = straddling = 0
     worst = 0.0

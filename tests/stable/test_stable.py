@@ -122,7 +122,9 @@ def test_the_split_of_the_budget_can_be_overridden() -> None:
     assert max(groups, key=lambda part: part.mu or 0.0).name == "tail length"
 
 
-@pytest.mark.parametrize("kind", ["huge", "equal", "aligned"])
+@pytest.mark.parametrize(
+    "kind", ["aligned", *(pytest.param(one, marks=pytest.mark.slow) for one in ("huge", "equal"))]
+)
 def test_outliers_are_weighed_down_or_lead_to_an_abstention(kind: str) -> None:
     rng = np.random.default_rng(7)
     X, truth = near_a_subspace(rng, 1500, 100)

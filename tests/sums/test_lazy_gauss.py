@@ -177,7 +177,7 @@ def short_of_best(eigenvalues, spread, k, passes, **options):
 
 
 @pytest.mark.parametrize("strength", [3.0, 4.0, 6.0, 10.0, 30.0, 100.0])  # spreads of the noise
-@pytest.mark.parametrize("rest", [0.0, 400.0])
+@pytest.mark.parametrize("rest", [0.0, pytest.param(400.0, marks=pytest.mark.slow)])
 def test_a_last_step_that_asks_for_nothing_turns_vectors_to_where_passes_would(strength, rest, monkeypatch):
     eigenvalues = np.full(400, rest)
     eigenvalues[:3] += 20.0 * strength
