@@ -296,6 +296,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a third of the rows of the small tables")
     parser.add_argument("--methods", nargs="*", help="only these")
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--files", nargs="*", choices=("npy", "parquet"), help="only these")
     parser.add_argument("--folder", type=Path, help="where files are written and removed again")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -309,7 +310,7 @@ def main() -> None:
         full, small, k, formats, methods = SHAPES[name]
         n, d = full if arguments.full else small
         n = n // 3 if arguments.quick else n
-        for suffix in formats:
+        for suffix in [one for one in formats if one in (arguments.files or formats)]:
             with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
                 path = Path(folder) / f"people.{suffix}"
                 write(path, n, d, k)

@@ -62,7 +62,8 @@ def leading_pairs(
     given, that small against the spread of the noise alone: a gap that noise hides is not worth a pass.
 
     With the `trace` of A, a last step that takes no pass turns the vectors further: towards their images, less what
-    lies in all other directions alike.  Residuals may then be larger by as much as that step makes of them.
+    lies in all other directions alike.  Residuals may then be larger by as much as that step makes of them, and up to
+    half of the spread the further a value stands out: only close to the others is a residual worth a pass.
 
     Returns k + 1 values, largest first, the last NaN where only k directions exist, and the vectors (d, k),
     orthonormal to working precision.
