@@ -144,12 +144,37 @@ def test_a_replay_uses_up_nine_tenths_of_its_claim_or_says_why_not(name):
 @pytest.mark.parametrize("cases", [registered(), REPLAYS])
 def test_audits_named_after_a_course_take_it(cases):
     taken = {}
-    for name in ("look", "fall-back"):
+    other = "tails too long" if cases is REPLAYS else "fall-back"
+    for name in ("look", other):
         case = cases[f"private_subspace ({name})"]
         table, _ = next(iter(case.pairs.values()))
         taken[name] = {case.run(table, seed).method for seed in range(4)}
     assert all(method.startswith("auto (stable look") for method in taken["look"])
-    assert "auto (adaptive)" in taken["fall-back"]
+    assert "auto (adaptive)" in taken[other]
+
+
+def test_what_follows_a_coin_counts_as_often_as_it_says_yes(monkeypatch):
+    """Also where the coin tells nothing by itself: the basis after *yes* may."""
+
+    def items(gram, width, k, plan, mu, delta, bits):
+        return stable_release.goes_on(3, mu, delta, bits) or None
+
+    def run(table):
+        bits = open_streams(0).noise
+        assert stable_release.certified_items(None, 1, 1, None, 0.5, 0.01, bits)
+        return stable_release._with_noise(np.array([[1.0], [table[0]]]), 0.5, 1.0, bits).basis
+
+    monkeypatch.setattr(stable_release, "certified_items", items)
+    with Transcript(answer=True) as transcript:
+        (path,) = transcript.paths(run, [0.0], [0.5])
+        (still,) = transcript.paths(run, [0.5], [0.5])
+    assert path.coin.cost == 0.0
+    assert 0.0 < path.coin.chance == path.coin.other < 0.5
+    assert not is_gaussian([path])
+    assert path.spent == pytest.approx(1.0, rel=1e-3)
+    assert 0.0 < replayed_epsilon([path], 1e-3) < 0.9 * epsilon_at(1e-3, (product([]), 1.0))
+    assert still.spent == 0.0
+    assert is_gaussian([still])
 
 
 # ---- Planted faults: more than the whole claim -------------------------------------------------------------------

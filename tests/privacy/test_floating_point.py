@@ -30,9 +30,11 @@ from privspan.privacy.randomness import open_streams
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums import about
+from privspan.sums import centre as search
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
+from privspan.sums.mean import mean_bounds
 
 DRAWS = 4000
 
@@ -216,10 +218,31 @@ def test_float32_adds_up_no_more_rows_than_are_charged(d):
     assert max(terms) == SINGLE_SUM_ROWS
 
 
-def test_sums_of_float32_are_added_in_float64():
-    X = np.ones((2 * SINGLE_SUM_ROWS, 1), dtype=np.float32)
-    X[: SINGLE_SUM_ROWS - 1], X[SINGLE_SUM_ROWS - 1] = 0.0, 2.0**24
-    assert combined(X, np.ones_like(X)) == 2.0**24 + SINGLE_SUM_ROWS
+@pytest.mark.parametrize("runs", [2, 3])
+def test_sums_of_float32_are_added_in_float64(runs):
+    X = np.zeros((runs * SINGLE_SUM_ROWS, 1), dtype=np.float32)
+    X[0], X[SINGLE_SUM_ROWS::SINGLE_SUM_ROWS] = 2.0**24, 1.0  # the first of each run; float32 would drop all but one
+    out = np.empty((1, 3))
+    for found in (combined(X, np.ones_like(X)), combined(X, np.ones_like(X), out=out[:, 1:2])):
+        assert found.dtype == np.float64
+        assert found[0, 0] == 2.0**24 + runs - 1
+    assert out[0, 1] == 2.0**24 + runs - 1
+
+
+def test_the_step_of_a_search_in_float32_is_charged_for_it(monkeypatch):
+    charged, sums = [], search.gaussian_sum
+    monkeypatch.setattr(
+        search,
+        "gaussian_sum",
+        lambda parts, shape, bounds, *rest: charged.append(bounds) or sums(parts, shape, bounds, *rest),
+    )
+    X = np.random.default_rng(0).standard_normal((600, 300))
+    for table in (X, X.astype(np.float32)):
+        now = search.Centre(None, 1.0, 20.0, 20.0, None, found=False)
+        search.mean_step(table, now, 1.0, open_streams(0).noise)
+    double, single = (bounds.chunk_error for bounds in charged)
+    assert double == mean_bounds(*X.shape).chunk_error
+    assert single >= double + SINGLE_SUM_ROWS**2 * 2.0**-24
 
 
 @settings(max_examples=40)

@@ -17,7 +17,7 @@ from scipy import sparse
 from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
 from privspan.rows import source as source_module
 from privspan.rows.arrays import HeldRows, mapped_rows
-from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows
+from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows, less
 from privspan.rows.files.columns import looks_like_identifier
 
 N, D = 103, 6
@@ -451,6 +451,26 @@ def test_memory_maps_are_read_without_keeping_their_pages(tmp_path, values):
     np.testing.assert_array_equal(rows[1:2], np.full((1, D), 3.0))
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy")[11], np.full(D, 3.0))
     assert mapped_rows(values) is values
+
+
+@pytest.mark.parametrize("dtype", ["?", "i2", "i4", "i8", "u8", "f2", "f4", "f8", ">f4", ">i8"])
+@pytest.mark.parametrize("laid", [np.ascontiguousarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2]])
+@pytest.mark.parametrize("width", [3, 700])
+def test_rows_less_a_vector_are_differences_of_numbers_whatever_their_type(dtype, laid, width):
+    numbers = np.arange(4 * width) % 5
+    if np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize >= 4:  # more digits than float32 has, and float64
+        numbers = numbers + (2**24 if np.dtype(dtype).itemsize == 4 else 2**53)
+    X, vector = laid(numbers.reshape(4, width).astype(dtype)), np.linspace(-1.0, 1.0, width)
+    wanted = X.astype(np.float64) - vector
+    for found in (
+        less(X, vector),
+        less(X, vector, np.empty((4, width))),
+        less(X, vector, np.empty((4, width + 1))[:, :-1]),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, wanted)
+    assert less(X, vector).flags.c_contiguous  # sums along rows then add in one order
+    np.testing.assert_array_equal(less(X, X[::-1]), X.astype(np.float64) - X[::-1].astype(np.float64))
 
 
 def test_derived_sources_compute_row_by_row(written, values):

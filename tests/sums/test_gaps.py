@@ -14,7 +14,7 @@ from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
-from privspan.rows.gaps import gap_counts, with_gaps
+from privspan.rows.gaps import gap_counts, with_gaps, without_gaps
 from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums.about import rows_about
 from privspan.sums.gaps import Gaps, count_sensitivity, gap_share, released_gaps
@@ -116,6 +116,20 @@ def test_one_record_moves_the_counts_by_no_more_than_claimed(X, row):
 
 def counted(table):
     return released_gaps(table, np.ones(4, bool), MuLedger(Budget(1.0, 1e-6)), open_streams(0).noise)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "g"])
+@pytest.mark.parametrize("gap", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("laid", [np.ascontiguousarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2]])
+def test_gaps_are_seen_in_every_type_and_layout(dtype, gap, laid):
+    X = laid(np.linspace(1.0, 250.0, 12, dtype=np.float64).reshape(4, 3).astype(dtype))
+    np.testing.assert_array_equal(gap_counts(X), np.zeros(3))
+    np.testing.assert_array_equal(without_gaps(X), X.astype(np.float64))
+    X[1, 2] = X[3, 2] = gap
+    np.testing.assert_array_equal(gap_counts(X), [0.0, 0.0, 2.0])
+    found = without_gaps(X)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, np.where(np.isfinite(X), X, 0.0).astype(np.float64))
 
 
 def test_counts_cost_what_they_say_and_only_where_they_are_worth_it():

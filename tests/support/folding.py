@@ -7,11 +7,11 @@ import numpy as np
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
-from privspan.rows.weighted_sums import single_sum_error
+from privspan.sums.centre import step_bounds
 from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
-from privspan.sums.mean import mean_bounds, row_sums
+from privspan.sums.mean import row_sums
 
 OVER_HALF = 0.5 + 2.0**-11  # by more than the lengths of rows are rounded up
 
@@ -143,7 +143,7 @@ def mean_change_over_charge(X, other, number, centre, clip):
         sums.append(exactly(chunk[None])[0])
         own.append(np.array(folded_rows(rows)[number]))
     off = sums[0] - sums[1] - (own[0] - own[1])
-    charge = mean_bounds(*X.shape).chunk_error + single_sum_error()
+    charge = step_bounds(rows).chunk_error
     return float((off**2).sum()) ** 0.5 / (2.0 * charge)
 
 

@@ -311,7 +311,11 @@ def replayed_epsilon(paths: Sequence[Path], delta: float) -> float:
 
 
 def _parts(path: Path) -> Iterator[tuple[Cells, float]]:
-    """Yield the laws and the mu of a way through a run: once, or after *yes* and after *no*, which ends it early."""
+    """Yield the laws and the mu of a way through a run: once, or after *yes* and after *no*.
+
+    A run that goes on after *no* tells more than is counted here, so that what is found is too low; that all of it
+    costs no more than is claimed is seen by a replay in which the answer is *no*.
+    """
     cells = product(path.laws)
     cells = path.chance * cells[0], path.other * cells[1]
     if path.coin is None:

@@ -128,8 +128,8 @@ _ON_SCALES: dict[str, Any] = {"split": {"scale": 0.48, "tail": 0.48, "long": 0.0
 _ON_TAIL: dict[str, Any] = {"split": {"tail": 0.98, **_LITTLE}}  # the one scale that blocks release
 
 # A coin tells as much at (epsilon, delta) as the Gaussian step that the proof counts it as if it is about as rare as
-# the event in which that step gives most away: at a small delta, far from one half. At delta = 0.1 replays with the
-# budget on the test would use up 80 % at most, by the same laws.
+# the event in which that step gives most away: at a small delta, far from one half. Figures in reasons are those of
+# benchmarks/scripts/replay_room.py.
 _BLOCKS: dict[str, Any] = {"block_size": 1}
 _BOOST: dict[str, Any] = {"alpha": 0.9, "beta": 0.3, **_BLOCKS}
 _SHORT, _SHORT_TEST = Levels(120, 50, 31, 8), Levels(700, 40, 20, 4)
@@ -141,16 +141,16 @@ _ROW_TEST = {"short row, row off the axis": short_row_pair(_SHORT_TEST)}
 _EITHER, _EITHER_TEST = ({"either side of the axis": sides_pair(levels)} for levels in (_SIDES, _SIDES_TEST))
 _PARTS, _PARTS_TEST = ({"either side of the axis": sides_pair(levels, 3)} for levels in (_SIDES, _SIDES_TEST))
 _SCALES = (
-    "a record that moves every scale moves the basis by a fifth of its bound, and the whole would be 93 %; all steps "
-    "together reach 94 % at most with the coin's own law, which the proof counts as Gaussian"
+    "a record that moves every scale moves the basis by a fifth of its bound; the whole would be 93 %, and 97 % with "
+    "a coin as Gaussian as the proof counts it"
 )
 _replay("stable_subspace", stable_subspace, _ROW, 1, reason=_SCALES, **_SHORT.options)
 _replay("stable_subspace (slope)", stable_subspace, _RAMP_ROW, 1, reason=_SCALES, **_SLOPE.options)
 _replay("stable_subspace (budget on the test)", stable_subspace, _ROW_TEST, 1, split=ON_TEST, **_SHORT_TEST.options)
 _replay("stable_subspace (budget on the scales)", stable_subspace, _ROW_TEST, 1, **_ON_SCALES, **_SHORT_TEST.options)
 _BASIS = (
-    "the basis moves by 57 % of its bound (by 87 % with 2,000 items, but then less is spent on the test, which is "
-    "used up); the whole would be 92 %, and 98 % with a coin as Gaussian as the proof counts it"
+    "the basis moves by 57 % of its bound; the whole would be 92 %, and 98 % with a coin as Gaussian as the proof "
+    "counts it"
 )
 _replay("approximate_subspace (stable)", approximate_subspace, _EITHER, 1, reason=_BASIS, **_BLOCKS, **_SIDES.options)
 _replay(
@@ -184,8 +184,8 @@ _BALLOTS = levels_between_bins(120, 49, 30, 7, 15)
 _replay(
     "approximate_subspace (k chosen)", approximate_subspace, {"either side, either ballot": ballot_pair(_BALLOTS)},
     "auto", block_size=2, max_components=2, shuffle=False, **_BALLOTS.options,
-    reason="the vote is used up; the basis moves by 46 % of its bound, and the whole would be 92 %; with a coin as "
-    "Gaussian as the proof counts it 96 %, and 99 % where the vote is so one-sided that its outcome is sure",
+    reason="the vote is used up; the basis moves by 45 % of its bound; the whole would be 92 %, and 96 % with a coin "
+    "as Gaussian as the proof counts it",
 )  # fmt: skip
 _replay(
     "approximate_subspace (histogram, k chosen)", approximate_subspace,
@@ -204,7 +204,7 @@ _replay("private_subspace", private_subspace, _TURNED, 1)
 _SHORT_TAILS = {"residual and length changed": looked_at_pair(1_700, 100, 1e-5, 1.42e-4)}
 _LONG_TAILS = {"residual and length changed": looked_at_pair(1_500, 60, 1e-3, 1e-2)}
 _replay("private_subspace (look)", private_subspace, _SHORT_TAILS, 1)
-_replay("private_subspace (fall-back)", private_subspace, _LONG_TAILS, 1)
+_replay("private_subspace (tails too long)", private_subspace, _LONG_TAILS, 1)
 _replay("explained_variance", explained_variance, _TIE, FIRST_AXIS, norm_bound=1.0)
 _ACROSS = {"far row, row across": last_replaced(_UNIT, (1e3, 0.0), (0.0, 16.0))}
 _replay("explained_variance (bound chosen)", explained_variance, _ACROSS, FIRST_AXIS)

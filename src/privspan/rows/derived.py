@@ -263,7 +263,7 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
             made = np.empty(rows.shape) if out is None else out
             np.copyto(made, rows, casting="unsafe")
             rows = out = made
-        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe")
+        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe", order="C")
     return np.asarray(made.reshape(shape))
 
 

@@ -90,7 +90,8 @@ def filled(rows: Any, centre: Array) -> Any:
 
 def without_gaps(rows: NDArray[Any]) -> Array:
     """Return dense rows as fresh ones of float64 in which gaps are zeros."""
-    numbers = rows.astype(np.float64)
+    with np.errstate(all="ignore"):
+        numbers = rows.astype(np.float64)
     if not _surely_whole(numbers):
         numbers[~np.isfinite(numbers)] = 0.0
     return numbers

@@ -24,7 +24,7 @@ from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.early_gram import EarlyGram
-from privspan.sums.grid import gaussian_sum
+from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.mean import is_single, mean_bounds, row_sums
 
@@ -273,11 +273,15 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
     """
     rows = (rows_about(source, now.centre, keep=False) if now.rows is None else now.rows).clipped(now.clip)
     n, d = rows.shape
-    bounds = mean_bounds(n, d)
-    error = bounds.chunk_error * spread_of(rows) + (single_sum_error() if is_single(rows) else 0.0)
-    bounds = replace(bounds, chunk_error=error)
-    total, sigma = gaussian_sum(row_sums(rows), (d,), bounds, mu, bits)
+    total, sigma = gaussian_sum(row_sums(rows), (d,), step_bounds(rows), mu, bits)
     return total * (now.clip / n), sigma * now.clip / n
+
+
+def step_bounds(rows: AnyRows) -> SumBounds:
+    """Return what one record can do to the sum of rows about a centre, of length at most 1, added by `row_sums`."""
+    bounds = mean_bounds(*rows.shape)
+    error = bounds.chunk_error * spread_of(rows) + (single_sum_error() if is_single(rows) else 0.0)
+    return replace(bounds, chunk_error=error)
 
 
 def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float) -> float:

@@ -98,7 +98,7 @@ def leading_pairs(
 def _enough(values: Array, k: int, spread: float, small: float | None) -> Array:
     """Return the size of a residual that ends the iteration; (k,)."""
     gap = values[k - 1] - values[k] if len(values) > k else 0.0
-    return np.full(k, _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread)
+    return np.full(min(k, len(values)), _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread)
 
 
 def _left_by_turning(values: Array, k: int, block: int, spread: float, trace: float, d: int) -> Array:
