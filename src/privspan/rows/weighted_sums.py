@@ -20,7 +20,7 @@ SINGLE_SUM_ROWS = 128
 
 def single_sum_error() -> float:
     """Bound what float32 may be off by in a sum of terms of length at most 1, of which a replacement changes one."""
-    return 1.01 * SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
+    return SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
 
 
 def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:

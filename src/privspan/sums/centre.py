@@ -280,7 +280,7 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
 def step_bounds(rows: AnyRows) -> SumBounds:
     """Return what one record can do to the sum of rows about a centre, of length at most 1, added by `row_sums`."""
     bounds = mean_bounds(*rows.shape)
-    error = bounds.chunk_error * spread_of(rows) + (single_sum_error() if is_single(rows) else 0.0)
+    error = bounds.chunk_error * spread_of(rows) + (1.01 * single_sum_error() if is_single(rows) else 0.0)
     return replace(bounds, chunk_error=error)
 
 
