@@ -39,7 +39,8 @@ from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
-from privspan.sums.mean import less_mean, mean_within, pair_differences
+from privspan.sums.mean import less_mean, mean_within
+from privspan.sums.pairs import pair_differences
 from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.share import cut_to_share
 from privspan.sums.variance import variance_within

@@ -45,6 +45,8 @@ class PublicColumns:
         As it was given: the bounds have no say in it.
     complete : (d,) array of bool
         Where the declared type has no gaps.
+    whole : (d,) array of bool
+        Where the declared type holds whole numbers only.
     """
 
     low: Array
@@ -53,6 +55,7 @@ class PublicColumns:
     scale: Array
     centre: Array
     complete: Bools
+    whole: Bools
 
     @property
     def bounded(self) -> Bools:
@@ -128,6 +131,7 @@ def public_columns(
         columns.numbers("scale", scale, least=1.0 / _LARGEST),
         columns.numbers("center", center, least=-_LARGEST),
         _declared_complete(X, d),
+        _by_kind(X, d, lambda kind: str(kind).lower().startswith(("int", "uint"))),
     )
 
 

@@ -218,18 +218,20 @@ class DealtRows(WindowedSource):
         return self._source[self._numbers(window)]
 
 
-class RowDifferences(RowSource):
-    """Differences of pairs of rows, in float64.
+class RowPairs(RowSource):
+    """What is made of pairs of rows, in float64: their differences, say.
 
     Parameters
     ----------
     source : RowSource
     pairs : (m, 2) int array
         Row numbers; no row in two pairs.
+    make : callable
+        Turns the first rows of some pairs and the second ones, (m, d) each, dense or CSR, into rows of float64.
     """
 
-    def __init__(self, source: RowSource, pairs: NDArray[np.intp]) -> None:
-        self._source, self._pairs = source, pairs
+    def __init__(self, source: RowSource, pairs: NDArray[np.intp], make: Callable[[Any, Any], Any]) -> None:
+        self._source, self._pairs, self._make = source, pairs, make
         self.shape = (len(pairs), source.shape[1])
         self.dtype, self.is_sparse, self.names = np.dtype(np.float64), source.is_sparse, source.names
         if source.edges is not None:  # a pair is read when its later row is
@@ -240,7 +242,7 @@ class RowDifferences(RowSource):
         m = len(numbers)
         # One request for both ends, so that the file is read once, forwards.
         both = self._source[self._pairs[numbers].T.ravel()]
-        return less(both[:m], both[m:])
+        return self._make(both[:m], both[m:])
 
 
 def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> Any:

@@ -92,12 +92,12 @@ def without_gaps(rows: NDArray[Any]) -> Array:
     """Return dense rows as fresh ones of float64 in which gaps are zeros."""
     with np.errstate(all="ignore"):
         numbers = rows.astype(np.float64)
-    if not _surely_whole(numbers):
+    if not surely_whole(numbers):
         numbers[~np.isfinite(numbers)] = 0.0
     return numbers
 
 
-def _surely_whole(rows: NDArray[Any]) -> bool:
+def surely_whole(rows: NDArray[Any]) -> bool:
     """Tell whether there is no gap, by a sum of squares: faster than to ask every cell, and an overflow says no."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(np.vdot(rows, rows)))
@@ -106,7 +106,7 @@ def _surely_whole(rows: NDArray[Any]) -> bool:
 def gap_counts(rows: Any) -> Array:
     """Count the gaps of every column; (d,)."""
     if not sparse.issparse(rows):
-        if _surely_whole(rows):
+        if surely_whole(rows):
             return np.zeros(rows.shape[1])
         return np.asarray((~np.isfinite(rows)).sum(axis=0), dtype=np.float64)
     whole = summed_rows(rows)

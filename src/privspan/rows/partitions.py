@@ -29,6 +29,9 @@ Part: TypeAlias = Any
 _OPENERS = {"dask": "dask", "dask_expr": "dask"}  # by the package of a class: who opens it, and the extra that needs
 
 
+_MOST_PIECES = 16  # of a partition, where rows of several are to meet: more would be many small tasks
+
+
 class Place(ABC):
     """Where partitions live, and how functions are sent there."""
 
@@ -211,6 +214,44 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
 
 def _rows_between(table: Any, dtype: np.dtype[Any], start: int, stop: int) -> Any:
     return table[start:stop].astype(dtype, copy=False)
+
+
+def mixed_partitions(table: PartitionedTable, public: np.random.Generator) -> PartitionedTable:
+    """Return a table of the same rows in as many partitions, each made of pieces of several others.
+
+    However the table is sorted, rows that meet in a partition then come from all over it.  Which piece a row belongs
+    to and where the piece goes follow from row numbers and a public generator.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    public : numpy.random.Generator
+    """
+    count = len(table.parts)
+    pieces = min(count, _MOST_PIECES)
+    if pieces == 1:
+        return table
+    seeds = table.place.send(public.integers(2**63, size=count).tolist())
+    # Piece i of the partition at place p goes to place p + i: no two pieces of one go to the same.
+    places = public.permutation(count)  # (partitions,)
+    sources = [places[(np.arange(count) - i) % count] for i in range(pieces)]  # (pieces, partitions)
+    made = [table.place.map(partial(_piece_of, i, pieces), table.parts, seeds) for i in range(pieces)]
+    parts = table.place.map(_joined, *([made[i][at] for at in sources[i]] for i in range(pieces)))
+    lengths = [sum(_piece_length(table.lengths[sources[i][j]], i, pieces) for i in range(pieces)) for j in range(count)]
+    return replace(table, parts=parts, lengths=tuple(lengths))
+
+
+def _piece_of(index: int, pieces: int, part: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Return every so many rows of a public order of a partition, from the one with this index on."""
+    return part[np.random.default_rng(seed).permutation(len(part))[index::pieces]]
+
+
+def _piece_length(length: int, index: int, pieces: int) -> int:
+    return len(range(index, length, pieces))
+
+
+def _joined(*pieces: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(pieces)
 
 
 def partitioned(X: object) -> object:

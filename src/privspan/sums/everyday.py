@@ -51,7 +51,7 @@ from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]

@@ -3,7 +3,7 @@
 One record moves the sum of rows no longer than R by at most 2R, so the noise has standard deviation 2R/(mu n) in
 every coordinate that is released.  All d coordinates together are then off by about 2R √d/(mu n); the k coordinates
 in a released subspace by 2R √k/(mu n) only, plus what the mean has outside the subspace.  Where the mean is needed
-only to be taken away, `pair_differences` does that without knowing it.
+only to be taken away, `privspan.sums.pairs.pair_differences` does that without knowing it.
 Proofs: docs/explanation/private-mean.md.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,13 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import MOST_ROWS, people
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
-from privspan.rows import PartitionedTable, RowDifferences, RowSource, ShiftedRows
+from privspan.rows import PartitionedTable, ShiftedRows
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import less
 from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, is_sparse, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -168,86 +167,6 @@ def mean_within(
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
     mean.flags.writeable = False
     return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
-
-
-@entry
-def pair_differences(X: object, rng: RandomLike = None) -> Any:
-    """Return the differences of rows that a public random order pairs; one record reaches one difference.
-
-    Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
-
-    Parameters
-    ----------
-    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
-        At least two rows; the last one of an odd number is left out, of every partition if there are partitions.
-    rng : None, int, SeedSequence, Generator or RandomState
-        Of the order, which is public.
-
-    Returns
-    -------
-    (n // 2, d) array, CSR array, RowSource or PartitionedTable
-        float64, whatever the dtype of `X`: what a difference is must not depend on the type that another row needs.
-        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a source
-        is read by windows, or a table is in partitions, pairs are drawn within these.
-
-    Guarantee
-    ---------
-    Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
-    private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
-    """
-    source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
-    public = open_streams(rng).public
-    if isinstance(source, PersonTable):
-        pairs = public.permutation(len(source))[: len(source) // 2 * 2].reshape(-1, 2)  # of persons
-        first, second = (source.slots(pairs[:, side]) for side in (0, 1))
-        return source.then(lambda rows: RowDifferences(as_source(rows), np.column_stack([first, second])))
-    if isinstance(source, PartitionedTable):
-        halves = [length // 2 for length in source.lengths]
-        seeds = public.integers(2**63, size=len(halves)).tolist()
-        return source.then(_differences_within, seeds, lengths=halves, dtype=np.dtype(np.float64))
-    source = source.dealt(public) if isinstance(source, RowSource) else source
-    pairs = _public_pairs(source, public)  # (n // 2, 2)
-    if isinstance(source, RowSource):
-        return RowDifferences(source, pairs)
-    if is_sparse(source):
-        return less(source[pairs[:, 0]], source[pairs[:, 1]])
-    return _paired(source, pairs)
-
-
-def _paired(rows: NDArray[Any], pairs: NDArray[np.intp]) -> Array:
-    """Return the differences of pairs of rows of an array, a few at a time."""
-    differences = np.empty((len(pairs), int(rows.shape[1])))
-    step = piece_rows(int(rows.shape[1]))
-    for start in range(0, len(pairs), step):
-        part = slice(start, start + step)
-        less(rows[pairs[part, 0]], rows[pairs[part, 1]], out=differences[part])
-    return differences
-
-
-def _differences_within(part: NDArray[Any], seed: int) -> Array:
-    """Return the differences of pairs within one partition, drawn by a public seed.
-
-    Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
-    draw the same pairs.
-    """
-    public = open_streams(seed).public
-    return _paired(part, _public_pairs(part, public))
-
-
-def _public_pairs(source: Any, public: np.random.Generator) -> NDArray[np.intp]:
-    """Draw disjoint pairs of row numbers, in windows of a file where it has any; (n // 2, 2).
-
-    Within a window the first half of a random order is paired with the second.  A row left over by an odd window
-    is paired with the first of the next.
-    """
-    n = int(source.shape[0])
-    edges = source.edges if isinstance(source, RowSource) else None
-    edges = np.array([0, n]) if edges is None else edges
-    in_turn = []
-    for start, stop in pairwise(edges.tolist()):
-        half, order = (stop - start) // 2, start + public.permutation(stop - start)
-        in_turn += [order[: 2 * half].reshape(2, half).T.ravel(), order[2 * half :]]
-    return np.concatenate(in_turn)[: n // 2 * 2].reshape(-1, 2)
 
 
 def less_mean(X: object, mean: Array) -> Any:

@@ -35,7 +35,7 @@ from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 from privspan.sums.table_sums import table_sums
 
 Array: TypeAlias = NDArray[np.float64]

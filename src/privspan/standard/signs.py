@@ -1,0 +1,90 @@
+"""Rank correlations by signs of pairs: which columns are larger in one row of a pair than in the other?
+
+A pair of rows becomes the vector of the signs of its differences, scaled to unit length.  That needs no unit, no
+centre, no bound and no clip: any increasing change of a column leaves it as it is, and one extreme cell counts as
+any other.  The sum of outer products, divided by its own diagonal, is Kendall's tau (tau-b, pairs weighted by how many
+columns differ).  Averaging over several pairings costs no privacy, as a replacement changes one pair of each.
+Proof: docs/explanation/standardised.md, lemma 1.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan.privacy.randomness import Streams
+from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.standard.correlations import NoisyMoment
+from privspan.sums.grid import GridSum, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.lifts import person_lift
+from privspan.sums.looks import AugmentedGram
+from privspan.sums.pairs import pair_count, pair_signs
+
+Array = NDArray[np.float64]
+
+MOST_PAIRINGS = 16  # sampling variance is then within 5 % of that of all pairs
+_ROWS_PAIRED = 64_000  # rows in all pairings together: more take time and tell next to nothing new
+
+
+def pairings(n: int) -> int:
+    """Return how many pairings a table of n rows gets: a power of two, so that averaging them is exact."""
+    return int(2 ** np.clip(math.floor(math.log2(_ROWS_PAIRED / n)), 0, math.log2(MOST_PAIRINGS)))
+
+
+def sampling_variance(n: int) -> float:
+    """Return the variance of a rank correlation of unrelated columns, over tables of n rows.
+
+    4/9 for all pairs of rows; one pairing has 2, and several come between the two.
+    """
+    return (4.0 / 9.0 + 14.0 / 9.0 / pairings(n)) / n
+
+
+def sign_moment(source: Any, mu: float, streams: Streams, present: Array) -> NoisyMoment:
+    """Release the second moment of the sign vectors of pairs, averaged over pairings.
+
+    Parameters
+    ----------
+    source : as `privspan.rows.unit.as_rows_input` returns it
+        At least two rows.  A gap makes no difference in its column.
+    mu : float
+    streams : Streams
+        Public for the pairs, private for the noise.
+    present : (d,) array
+        Which share of the cells of each column is there, as far as it was released.
+
+    Guarantee
+    ---------
+    mu-GDP for replace-one neighbours and every data set; n, d and lengths of partitions are public.
+    Proof: docs/explanation/standardised.md, lemma 1.
+    """
+    n, d = (int(size) for size in source.shape)
+    m = pairings(n)
+    grams = [_sign_gram(source, streams.public) for _ in range(m)]
+    bounds = sign_bounds(grams[0], pair_count(source), m)
+    level = noise_level(bounds, mu)
+    total = GridSum((d + 1, d + 1), level.grid)
+    for gram in grams:
+        average = partial(np.multiply, 1.0 / m)  # exact: a power of two
+        total.add(grid_total(gram.products(None, average), (d + 1, d + 1), level.grid))
+    noisy = gaussian_symmetric(total.total()[:d, :d], level, streams.noise)
+    return NoisyMoment(noisy, level.sigma, sampling_variance(n), present**2)  # a pair needs both cells
+
+
+def sign_bounds(gram: AugmentedGram, pairs: int, m: int) -> SumBounds:
+    """Return what one record can do to the average over m pairings of sums of outer products of sign vectors.
+
+    It is in one pair of each pairing, so it moves m sums of weight 1/m by one term each, and touches m chunks, whose
+    errors have that weight too.  Each of these is rounded to the grid by itself: m times the square root of the
+    entries, as m² times the entries say.
+    """
+    entries = upper_triangle(gram.shape[1])
+    return SumBounds(gram.size, gram.chunk_error(0), m * m * entries, 1.02 * pairs * gram.largest)
+
+
+def _sign_gram(source: Any, public: np.random.Generator) -> AugmentedGram:
+    rows = open_unit_rows(pair_signs(source, public), keep=False)
+    return AugmentedGram(rows, constant=0.0, lift=person_lift(rows, 0.0))
