@@ -42,7 +42,7 @@ from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.subspace import Subspace
 from privspan.sums.centre import Centre, found_centre, polished_centre
 from privspan.sums.everyday import balancing_clip, expected_share, searches
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 
 Array = NDArray[np.float64]
 

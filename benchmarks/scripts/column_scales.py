@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from privspan.sums.scales import scales_within
 from scipy.special import ndtri
 
 from privspan.privacy import Budget
@@ -26,7 +27,6 @@ from privspan.rows.columns import public_columns
 from privspan.sums import scales
 from privspan.sums.about import in_units
 from privspan.sums.everyday import everyday_pca
-from privspan.sums.scales import scales_within
 
 BUDGET = Budget(1.0, 1e-6)
 K = 3

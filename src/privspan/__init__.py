@@ -43,13 +43,12 @@ if TYPE_CHECKING:
     )
     from privspan.private import UselessPlanWarning, private_subspace
     from privspan.stable.records import stable_subspace
+    from privspan.standard.column_scales import NoSpreadWarning, PrivateScales, private_scales
     from privspan.subspace import Subspace
     from privspan.subspace.relations import ExactForm, Relation
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
-    from privspan.sums.scales import NoSpreadWarning
     from privspan.sums.score_map import ScoreMap, private_score_map
-    from privspan.sums.standardise import PrivateScales, private_scales
 
 _HOMES = {
     "AbstentionWarning": "privspan.privacy",
@@ -58,7 +57,7 @@ _HOMES = {
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
     "ExactSubspace": "privspan.estimators",
-    "NoSpreadWarning": "privspan.sums.scales",
+    "NoSpreadWarning": "privspan.standard.column_scales",
     "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",
@@ -66,7 +65,7 @@ _HOMES = {
     "PrivateMean": "privspan.sums.mean",
     "PrivatePCA": "privspan.estimators",
     "PrivateRegression": "privspan.sums.regression",
-    "PrivateScales": "privspan.sums.standardise",
+    "PrivateScales": "privspan.standard.column_scales",
     "PrivateStandardScaler": "privspan.estimators",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
@@ -82,7 +81,7 @@ _HOMES = {
     "private_mean": "privspan.sums.mean",
     "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
-    "private_scales": "privspan.sums.standardise",
+    "private_scales": "privspan.standard.column_scales",
     "private_score_map": "privspan.sums.score_map",
     "private_subspace": "privspan.private",
     "stable_subspace": "privspan.stable.records",

@@ -38,12 +38,12 @@ from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
+from privspan.standard.column_scales import PrivateScales, private_scales
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
 from privspan.sums.score_map import private_score_map
-from privspan.sums.standardise import PrivateScales, private_scales
 from privspan.sums.variance import explained_variance
 
 _EXACT_DELTA = 0.2

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from privspan.privacy import Release
+from privspan.standard.column_scales import PrivateScales
 from privspan.subspace import Subspace
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
 from privspan.sums.score_map import ScoreMap
-from privspan.sums.standardise import PrivateScales
 
 Released: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | ScoreMap | int
 """Whatever a private function may return."""

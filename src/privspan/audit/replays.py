@@ -53,10 +53,10 @@ from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import private_subspace
 from privspan.rows import partition_rows
 from privspan.stable.records import stable_subspace
+from privspan.standard.column_scales import private_scales
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import private_mean
 from privspan.sums.score_map import private_score_map
-from privspan.sums.standardise import private_scales
 from privspan.sums.variance import explained_variance
 
 _SMALL, _LARGE = 1e-6, 0.1

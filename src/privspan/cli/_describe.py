@@ -15,7 +15,7 @@ from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
 from privspan.privacy.reading import stands_out
 from privspan.report.appendix import by_column
-from privspan.report.released import unmeasured
+from privspan.report.released import standardised, unmeasured
 from privspan.report.subject import Subject
 from privspan.report.words import gaps, shortened_rows
 from privspan.subspace import Subspace
@@ -68,6 +68,7 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     quality, shortened = subject.captured, shortened_rows(release)
     if quality is not None:
         best = f"of the variance that the best {subject.k} would"
+        best += f" (of {subject.estimates})" if subject.estimates else ""
         facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
     if subject.found is not None and subject.k is not None:
         facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))
@@ -76,8 +77,8 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     missing_cells = gaps(release, subject.names)
     if missing_cells is not None:
         facts.append(("gaps", missing_cells))
-    if subject.left_out:
-        facts.append(("left out", f"{', '.join(subject.left_out)} (no spread could be measured)"))
+    if subject.estimates:
+        facts += [("standardised", sentence) for sentence in standardised(subject)]
     missing = unmeasured(subject)
     if missing:
         facts.append(("not measured", f"{'; '.join(missing)} (too few rows at this budget)"))

@@ -23,7 +23,7 @@ Columns = Annotated[str | None, option("--columns", "Columns to use; by default 
 Center = Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)]
 Scale = Annotated[
     bool,
-    option("--scale", "Divide columns by their standard deviations, measured at a part of the budget.", panel=_WHAT),
+    option("--scale", "Standardise columns, so that all weigh the same whatever their units.", panel=_WHAT),
 ]
 LimitEpsilon = Annotated[
     Decimal | None,

@@ -64,7 +64,7 @@ class Task(Learning):
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
         if self.scale and self.units is not None:
-            raise Complaint("--scale measures what --units declares; leave one out.")
+            raise Complaint("--scale standardises columns, and --units declares other units; leave one out.")
         if self.around is not None and not self.center:
             raise Complaint("--around is a centre, and --no-center wants none; leave one out.")
         spendable(**self._budget())
@@ -94,7 +94,7 @@ class Task(Learning):
         if self.exact:
             plan_exact(n, int(self.k) + self.affine, **self._budget(), method=self.method)  # type: ignore[arg-type]
             return
-        if self.k == "auto":
+        if self.k == "auto" and not self.scale:
             self._check_auto(usable, d)
         self._settings(source).check(source)
         if self.k != "auto":
@@ -103,8 +103,7 @@ class Task(Learning):
     def _planned(self, n: int, d: int, k: int) -> Plan:
         """Return what is predicted for the course that this fit takes."""
         numbers: dict[str, Any] = {**self._budget(), "gamma": self.gamma, "center": self.center}
-        # Scales cost less within bounds than the planner, which knows of none, would think.
-        found = predict(n, d, k, **numbers, scale=self.center and self.scale and self.bounds is None)
+        found = predict(n, d, k, **numbers, scale=self.center and self.scale)
         if self.method == "auto" and not self.robust:
             return found
         return next((one for one in found.alternatives if one.method == self.method), found)
@@ -122,7 +121,8 @@ class Task(Learning):
             return None
         # A look at some rows takes its own time, which nobody knows beforehand; then "auto" passes like "adaptive".
         named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
-        passes = (EVERYDAY if self._settings(source).everyday else named).passes
+        settings = self._settings(source)
+        passes = (EVERYDAY if settings.everyday or settings.standardised else named).passes
         width = source.width if isinstance(source, PersonTable) else 1
         return None if passes is None else passes * source.shape[0] * width
 
@@ -161,6 +161,9 @@ class Task(Learning):
 
 def _warn_if_useless(plan: Plan) -> None:
     if plan.useful:
+        return
+    if plan.captured is not None:
+        _console.warn(plan.reason)
         return
     need = plan.needed_n(0.25)
     would = "no number of rows would do" if need is None else f"about {need:,} rows would be needed"

@@ -30,7 +30,7 @@ def plan(
     ] = None,
     gamma: Gamma = None,
     center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
-    scale: Annotated[bool, option("--scale", "As in `fit`: columns are divided by private deviations.")] = False,
+    scale: Annotated[bool, option("--scale", "As in `fit`: columns are standardised.")] = False,
     error: Annotated[
         float | None,
         fraction("--error", "0.1", "How many rows does this error take? Answers without --n too.", make=float),
@@ -91,12 +91,17 @@ def plan(
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
 
-    _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}; for ideal data")
+    _console.print_lines(
+        f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}{'' if found.scale else '; for ideal data'}"
+    )
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
         (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])
         for one in found.alternatives
     ]
+    if found.captured is not None:
+        _print_standardised(found)
+        return
     heads = ("method", ">error", ">9 of 10 below", ">abstains", f">rows for {wanted:g}")
     chosen = [one.method for one in found.alternatives].index(found.method)
     errors = [one.error for one in found.alternatives]
@@ -104,6 +109,17 @@ def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
     _console.print_lines(*_sentences(found, wanted, needed))
     if _console.draws():
         _print_more_rows(found)
+
+
+def _print_standardised(found: Plan) -> None:
+    """Say what standardised columns are expected to capture, with fewer and with more rows."""
+    sizes = [size for size in (round(found.n * factor) for factor in _ROWS) if size > 1]
+    captured = [at.captured for size in sizes if (at := found.again(n=size)) is not None and at.captured is not None]
+    rows = [(f"{size:,}", f"{share:.0%}") for size, share in zip(sizes, captured, strict=True)]
+    here = {sizes.index(found.n): "bold"} if found.n in sizes else {}
+    _console.print_bars((">rows", ">captured"), rows, captured, "share of the best: 0 to 1", styles=here)
+    expected = f"The components are predicted to capture {found.captured:.0%} of the variance that the best would"
+    _console.print_lines(f"{expected}, as on real tables; yours may be easier or harder.", found.reason)
 
 
 def _print_more_rows(found: Plan) -> None:

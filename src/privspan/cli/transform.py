@@ -93,7 +93,13 @@ def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.
     from privspan.rows.gaps import filled
 
     subspace, released = saved.subspace, {} if saved.release is None else saved.release.extras
+    if saved.release is not None and saved.release.parameters.get("without_units"):
+        raise Complaint(
+            "Scores need a centre and a unit for every column, and this release lacks some. Fit again with --bounds, "
+            "more rows or a larger epsilon."
+        )
     units: Any = released.get("scale", 1.0)  # what columns were divided by before the subspace was learnt
+    ends: Any = (released["low"], released["high"]) if "low" in released else (-np.inf, np.inf)
     centre: Any = released.get("mean")
     n, d = source.shape
     shift = 0.0 if subspace.offset is None else subspace.offset @ subspace.basis  # (k,)
@@ -102,7 +108,8 @@ def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.
     for start in range(0, n, step):
         with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
             rows = source[start : start + step].astype(np.float64)
-            yield np.asarray((rows if centre is None else filled(rows, centre)) @ basis - shift)
+            rows = rows if centre is None else filled(rows, centre)
+            yield np.asarray(np.clip(rows, *ends) @ basis - shift)
 
 
 @contextmanager

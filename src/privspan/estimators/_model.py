@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
 
 Array = NDArray[np.float64]
+
+
+_MOST_NAMED = 10  # columns in a message
 
 
 class PCAModel:
@@ -33,6 +36,8 @@ class PCAModel:
     noise_variance_: float
     mean_: Array
     scale_: Array
+    low_: Array
+    high_: Array
     whiten: bool
     release_: Any
 
@@ -40,7 +45,7 @@ class PCAModel:
         """Covariance of the columns by the released variances, in the units of the table.
 
         Variance that no component has is spread evenly over the other directions, as in scikit-learn.
-        Post-processing.
+        With ``scale=True`` it is the correlation matrix, of what `estimates_` says. Post-processing.
 
         Returns
         -------
@@ -49,6 +54,9 @@ class PCAModel:
         along, off = self._measured_variances()
         more = self.components_ * np.sqrt(along - off)[:, None]
         inside = off * np.eye(self.n_features_in_) + more.T @ more
+        if self._standardised:
+            units = 1.0 / np.sqrt(np.diagonal(inside))  # the model makes some columns vary a little more than others
+            return np.asarray(inside * np.outer(units, units))
         return np.asarray(inside * np.outer(self.scale_, self.scale_))
 
     def get_precision(self) -> Array:
@@ -61,6 +69,8 @@ class PCAModel:
         along, off = self._measured_variances()
         inverse, rest = (np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0) for size in (along, off))
         inside = rest * np.eye(self.n_features_in_) + (self.components_.T * (inverse - rest)) @ self.components_
+        if self._standardised:
+            return np.asarray(np.linalg.pinv(self.get_covariance(), hermitian=True))
         return np.asarray(inside / np.outer(self.scale_, self.scale_))
 
     def sample(self, n_samples: int = 1, rng: int | np.random.Generator | None = None) -> Array:
@@ -81,6 +91,7 @@ class PCAModel:
             In the units of the table.
         """
         checks.integer_at_least(1, n_samples=n_samples)
+        self._check_units()
         along, off = self._measured_variances()
         normal = np.random.default_rng(rng).standard_normal((int(n_samples), self.n_features_in_))
         scores = normal @ self.components_.T  # (n, k), independent of what is left
@@ -96,9 +107,11 @@ class PCAModel:
         Returns
         -------
         PCA, or Pipeline of StandardScaler and PCA
-            The latter where columns have units (`scale_`), which a PCA of scikit-learn does not know.
+            The latter where columns have units (`scale_`), which a PCA of scikit-learn does not know; before it, with
+            ``scale=True``, a step that cuts cells off at `low_` and `high_`.
         """
         check_is_fitted(self)
+        self._check_units()
         with_units = bool((self.scale_ != 1.0).any())
         n, centre = int(self.release_.parameters["n"]), self.mean_.copy()
         pca = PCA(self.n_components_, whiten=bool(self.whiten))
@@ -123,7 +136,29 @@ class PCAModel:
             vars(first).update(n_features_in_=self.n_features_in_, n_samples_seen_=n)
         if hasattr(self, "feature_names_in_"):
             vars(first)["feature_names_in_"] = self.feature_names_in_.copy()
-        return Pipeline([("scale", first), ("pca", pca)]) if with_units else pca
+        steps = [("scale", first), ("pca", pca)]
+        if np.isfinite(self.high_).any():
+            cut = FunctionTransformer(np.clip, kw_args={"a_min": self.low_.copy(), "a_max": self.high_.copy()})
+            steps = [("cut", cut.fit(np.zeros((1, self.n_features_in_)))), *steps]
+        return Pipeline(steps) if with_units else pca
+
+    @property
+    def _standardised(self) -> bool:
+        return self.release_.parameters["scale"] is True
+
+    def _check_units(self) -> None:
+        """Refuse where centre or unit of a column is not known: only standardised columns can lack them."""
+        lacking = ~(np.isfinite(self.mean_) & np.isfinite(self.scale_))
+        if not lacking.any():
+            return
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        shown = ", ".join(str(name) for name in names[lacking][:_MOST_NAMED])
+        more = f" and {int(lacking.sum()) - _MOST_NAMED} more" if lacking.sum() > _MOST_NAMED else ""
+        raise ValueError(
+            f"Scores need a centre and a unit for every column; none are known for {shown}{more}: too few rows at "
+            "this epsilon to measure them. Fit again with public `bounds=` for these columns, with more rows, or "
+            "with a larger epsilon. Components, variances and plots do not need them."
+        )
 
     def _spreads(self) -> Any:
         """Return what scores are divided by: if they are to be whitened, the standard deviations that are known."""

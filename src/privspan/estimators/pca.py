@@ -7,6 +7,8 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib.entry import entry, outside
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
@@ -19,7 +21,8 @@ from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.gaps import Missing, filled
-from privspan.sums.scales import NoSpreadWarning
+from privspan.standard.column_scales import NoSpreadWarning
+from privspan.standard.course import Standard
 
 
 @dataclass(eq=False, repr=False)
@@ -73,7 +76,13 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         Private mean and the standard deviation of its noise, in the units of the table; the public centre or zeros,
         and infinite, where the table is too small to measure it. Zeros when ``center=False``.
     scale_, scale_std_ : (n_features,) array
-        What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise.
+        What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise. With
+        ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and `mean_` are the means
+        of the same; NaN for columns of which no unit is known. Components and variances do not depend on them.
+    low_, high_ : (n_features,) array
+        Where ``transform`` cuts cells off: infinite without ``scale=True``.
+    estimates_ : str
+        What the components are of: "covariances", "rank correlations" or "correlations of winsorised columns".
     rows_shortened_ : float
         About how many rows were shortened, with noise; NaN if none had to be.
     gaps_, gaps_std_ : (n_features,) array, float
@@ -123,7 +132,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     n_components: int | float | Literal["auto"]
     _: KW_ONLY
     center: bool | PublicNumbers = True
-    scale: bool | PublicNumbers = False
+    scale: bool | Standard | PublicNumbers = False
     bounds: PublicBounds | None = None
     robust: bool = False
     method: PrivateMethod = "auto"
@@ -165,12 +174,20 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             "explained_variance": np.full(k, np.nan),
             "explained_variance_std": np.full(k, np.nan),
             "mean_std": np.full(d, np.inf if centred else 0.0),
-            "scale": np.ones(d),
+            "mean": np.full(d, np.nan),
+            "scale": np.full(d, np.nan if release.parameters["scale"] else 1.0),
             "scale_std": np.zeros(d),
+            "low": np.full(d, -np.inf),
+            "high": np.full(d, np.inf),
             "gaps": np.full(d, np.nan),
         }
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
+        self.estimates_ = str(release.parameters.get("estimates", "covariances"))
+        without = Reading(release, names).without_units
+        if len(without):
+            self.mean_, self.scale_ = self.mean_.copy(), self.scale_.copy()
+            self.mean_[without] = self.scale_[without] = np.nan
         left = self.total_variance_ - self.explained_variance_.sum()
         self.noise_variance_ = max(0.0, float(left)) / (d - k) if d > k else 0.0
         noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
@@ -186,13 +203,30 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def _coordinates(self, X: Any) -> Any:
-        return super()._coordinates(filled(X, self.mean_))  # a gap counts as the centre, as it does in `fit`
+        self._check_units()
+        rows = filled(X, self.mean_)  # a gap counts as the centre, as it does in `fit`
+        return super()._coordinates(np.clip(rows, self.low_, self.high_) if np.isfinite(self.high_).any() else rows)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """Rows of the original space with these coordinates.
+
+        Parameters
+        ----------
+        X : (n_samples, n_components) array-like
+
+        Returns
+        -------
+        (n_samples, n_features) array
+        """
+        check_is_fitted(self)
+        self._check_units()
+        return super().inverse_transform(X)
 
     def _centre(self) -> Any:
         return self.mean_
 
     def _units(self) -> Any:
-        return getattr(self, "scale_", 1.0)  # models that were stored before there were units have none
+        return self.scale_
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # the parameter is scikit-learn's
         said = "" if not hasattr(self, "release_") else self.release_.headline
@@ -211,6 +245,8 @@ _RELEASED = (
     "mean_std",
     "scale",
     "scale_std",
+    "low",
+    "high",
     "rows_shortened",
     "gaps",
     "gaps_std",

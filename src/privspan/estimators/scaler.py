@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,17 +17,14 @@ from privspan.privacy import Budget
 from privspan.privacy.persons import MOST_ROWS
 from privspan.rows import RowSource
 from privspan.rows.categories import Categories
-from privspan.rows.columns import PublicBounds, PublicNumbers, public_columns
-from privspan.rows.compressed import compressed_rows
-from privspan.rows.derived import times
+from privspan.rows.columns import PublicBounds, public_columns
 from privspan.rows.gaps import Missing, filled
-from privspan.sums.scales import NoSpreadWarning
-from privspan.sums.standardise import standardised_within
+from privspan.standard.column_scales import NoSpreadWarning, scales_within
 
 
 @dataclass(eq=False, repr=False)
 class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ignore[misc]
-    """Standardise columns by private means and private standard deviations.
+    """Standardise columns by private means and standard deviations, extreme cells cut off.
 
     Put it before :class:`privspan.PrivatePCA` where columns have different units. The two budgets add up.
 
@@ -37,13 +33,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
     with_mean : bool, default=True
-        Whether to release means, for half of mu², and to take them away. False for sparse tables.
+        Whether ``transform`` takes the means away.
     bounds : mapping, (2,) or (2, n_features) array, optional
         Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
-        alike; or low ends and high ends, NaN where nothing is known. With few rows they are the way to do it at all.
+        alike; or low ends and high ends, NaN where nothing is known.
         Columns of booleans have them by themselves.
-    scale : mapping or (n_features,) array, optional
-        Public standard deviations, as in ``{"age": 15.0}``: these columns are not measured, and cost nothing.
     categories : mapping or "declared", optional
         Columns of words and the words they may hold, as for :func:`privspan.private_scales`.
     missing : {"fill", "zero-row"}, default="fill"
@@ -59,22 +53,20 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     Attributes
     ----------
     mean_ : (n_features,) array
-        Private means; zeros with ``with_mean=False``, and for columns that are left as they are (or the middle of
-        their bounds).
+        Private means of the columns, cut off at `low_` and `high_`; 0 for columns that are left as they are.
     scale_ : (n_features,) array
-        Private standard deviations; 1 for columns that are left as they are.
+        Private standard deviations of the same; 1 for columns that are left as they are.
     var_ : (n_features,) array
         Their squares; 0 for columns that are left as they are.
-    mean_std_ : (n_features,) array
-        Standard deviation of the noise in `mean_`.
-    scale_std_ : (n_features,) array
-        Standard error of `scale_`, relative to it: noise, and 6 % for what the ladder of clips does not see; infinite
-        for columns that are left as they are.
+    mean_std_, scale_std_ : (n_features,) array
+        Standard errors due to noise; infinite for columns that are left as they are.
+    low_, high_ : (n_features,) array
+        Where cells are cut off, by ``transform`` too; infinite for columns that are left as they are.
     gaps_ : (n_features,) array
         About how many gaps each column has; means and deviations are those of the other cells. NaN where they were
         not counted.
     left_as_they_are_ : list
-        Names, or positions, of columns without measurable spread: constant ones, and those too rarely different.
+        Names, or positions, of columns in which no range could be found at this budget.
     release_ : PrivateScales
         What was released; its ``cost`` is that of all fitted attributes together.
     n_features_in_ : int
@@ -88,7 +80,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns, declared types and
     all parameters are public. With `groups`, for replacing one person; their number is public, that of rows is not.
-    ``transform`` of private rows is not private. Proof: ``docs/explanation/column-scales.md``,
+    ``transform`` of private rows is not private. Proof: ``docs/explanation/standardised.md``,
     ``docs/explanation/several-rows.md``.
 
     Examples
@@ -107,7 +99,6 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     _: KW_ONLY
     with_mean: bool = True
     bounds: PublicBounds | None = None
-    scale: PublicNumbers | None = None
     categories: Categories | None = None
     missing: Missing = "fill"
     max_rows: int = MOST_ROWS
@@ -115,20 +106,17 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     def _rows_of_a_person(self) -> int:
         return self.max_rows
 
-    def _takes_sparse(self) -> bool:
-        return not self.with_mean
-
     def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
         if not isinstance(self.with_mean, bool | np.bool_):
             raise TypeError("`with_mean` must be True or False.")
-        public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds, scale=self.scale)
-        budget = Budget(self.epsilon, self.delta)
-        release = standardised_within(budget, X, public, bool(self.with_mean), self.random_state, self.missing)
-        self.release_ = release
-        self.mean_, self.mean_std_, self.scale_std_ = release.mean, release.mean_std, release.scale_std
-        self.scale_ = np.where(release.found, release.scale, 1.0)
-        self.gaps_ = np.full(len(release.scale), np.nan) if release.gaps is None else release.gaps
-        self.var_ = np.where(release.found, self.scale_**2, 0.0)
+        public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds)
+        release = scales_within(Budget(self.epsilon, self.delta), X, public, self.random_state, self.missing)
+        self.release_, found = release, release.found
+        self.mean_, self.scale_ = np.where(found, release.mean, 0.0), np.where(found, release.scale, 1.0)
+        self.mean_std_, self.scale_std_ = (np.where(found, x, np.inf) for x in (release.mean_std, release.scale_std))
+        self.low_, self.high_ = np.where(found, release.low, -np.inf), np.where(found, release.high, np.inf)
+        self.gaps_ = np.full(len(found), np.nan) if release.gaps is None else release.gaps
+        self.var_ = np.where(found, self.scale_**2, 0.0)
         left = np.flatnonzero(~release.found).tolist()
         self.left_as_they_are_ = left if names is None else [names[column] for column in left]
 
@@ -138,11 +126,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             shown = ", ".join(repr(column) for column in self.left_as_they_are_[:10])
             more = len(self.left_as_they_are_) - 10
             what = f"{shown} and {more} more" if more > 0 else shown
-            message = f"No spread could be measured in these columns, which are left as they are: {what}."
+            message = f"No range could be found at this budget in these columns, which are left as they are: {what}."
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def transform(self, X: Any) -> Any:
-        """Subtract the means and divide by the standard deviations; a gap counts as the mean.
+        """Cut off extreme cells, subtract the means and divide by the standard deviations; a gap counts as the mean.
 
         Not private when the rows are.
 
@@ -152,7 +140,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
 
         Returns
         -------
-        (n_samples, n_features) array, or CSR array for a sparse table
+        (n_samples, n_features) array
         """
         check_is_fitted(self)
         X = self._encoded(X, fitted=True)
@@ -162,11 +150,12 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
-        rows = filled(rows, self.mean_)
         with np.errstate(all="ignore"):
-            if issparse(rows):
-                return times(rows, 1.0 / self.scale_)
-            return np.asarray((rows - self.mean_) / self.scale_)
+            cells = np.clip(filled(rows, self.mean_), self.low_, self.high_)
+            return np.asarray((cells - self._centre()) / self.scale_)
+
+    def _centre(self) -> Any:
+        return self.mean_ if self.with_mean else 0.0
 
     def inverse_transform(self, X: Any) -> Any:
         """Multiply by the standard deviations and add the means.
@@ -177,13 +166,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
 
         Returns
         -------
-        (n_samples, n_features) array, or CSR array for a sparse table
+        (n_samples, n_features) array
         """
         check_is_fitted(self)
-        rows: Any = X if issparse(X) else checks.matrix(X)
+        rows = checks.matrix(X)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
         with np.errstate(all="ignore"):
-            if issparse(rows):
-                return times(compressed_rows(rows), self.scale_)
-            return np.asarray(rows * self.scale_ + self.mean_)
+            return np.asarray(rows * self.scale_ + self._centre())

@@ -69,22 +69,27 @@ _PARAMETERS: dict[str, Kind] = {
     "d": whole(1),
     "k": whole(1),
     "max_rows": whole(1),
-    "centring": one_of(("none", "pair differences", "private mean", "public centre", "localised rounds")),
+    "centring": one_of(
+        ("none", "pair differences", "private mean", "public centre", "localised rounds", "standardised columns")
+    ),
     "course": text,
     "rounds": whole(0),
     "typical_length": optional(number(0)),
     "share": number(0, 1),
     "considered": whole(1),
-    "left_out": listed(_column),
+    "estimates": text,
+    "without_units": listed(_column),
+    "not_seen": listed(_column),
+    "mostly_one_value": listed(_column),
     "robust": flag,
     "affine": flag,
     "decimals": optional(whole(0)),
     "alpha": number(),
     "beta": number(),
 }
-_EARLIER_PLAN = {"center": False, "scale": False}  # what plans are that were saved before they could tell
+_EARLIER_PLAN = {"center": False, "scale": False, "captured": None}  # of plans saved before they could tell
 _PLAN: dict[str, Kind] = {
-    "method": one_of(("everyday", *METHODS)),
+    "method": one_of(("everyday", "ranks", "deviations", *METHODS)),
     "error": number(0),
     "error_90": number(0),
     "abstention": number(0, 1),
@@ -100,6 +105,7 @@ _PLAN: dict[str, Kind] = {
     "alternatives": listed(mapping),
     "center": flag,
     "scale": flag,
+    "captured": optional(number(0, 1)),
 }
 
 
@@ -219,6 +225,8 @@ def _release(subspace: Subspace, values: object) -> Release:
         "mean_std": by_column,
         "scale": listed(positive, d),
         "scale_std": by_column,
+        "low": listed(number(), d),
+        "high": listed(number(), d),
         "clip": positive,
         "rows_shortened": number(),
         "rows_shortened_std": noise,

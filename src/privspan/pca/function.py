@@ -7,7 +7,7 @@ from typing import Literal
 
 from privspan._lib.charge import LedgerLike
 from privspan._lib.entry import entry
-from privspan.pca.outcome import LABEL, label
+from privspan.pca.outcome import LABEL, STANDARDISED, label
 from privspan.pca.settings import PCA_METHODS, PCASettings
 from privspan.privacy import Release
 from privspan.privacy.persons import MOST_ROWS, people
@@ -16,6 +16,7 @@ from privspan.private import ALGORITHMS, Method, PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.gaps import Missing
+from privspan.standard.course import Standard
 
 
 @entry
@@ -27,7 +28,7 @@ def private_pca(
     epsilon: float,
     delta: float,
     center: bool | PublicNumbers = True,
-    scale: bool | PublicNumbers = False,
+    scale: bool | Standard | PublicNumbers = False,
     bounds: PublicBounds | None = None,
     robust: bool = False,
     method: PrivateMethod = "auto",
@@ -53,20 +54,24 @@ def private_pca(
     k : int, float or "auto"
         Number of components.  A share of the variance, as in .9, keeps as many as are needed for it, of
         `max_components` that are looked for: chosen from what is released, at no price but that more components are
-        looked for.  "auto" chooses the number privately, at a part of epsilon.
+        looked for.  "auto" chooses the number privately, at a part of epsilon; with ``scale=True`` it is the number
+        of components that stand out of the noise, which costs nothing.
     epsilon, delta : float
         The guarantee for everything that is released, together.
     center : bool, mapping or (d,) array, default=True
         Whether to take the mean away.  A public centre, as in ``{"age": 40}`` or one number per column, is where the
         search for the mean starts, and all there is where the table is too small for a search.
-    scale : bool, mapping or (d,) array, default=False
-        True divides every column by its standard deviation, which is measured privately at a part of the budget;
-        numbers are public units, as in ``{"income": 20_000}``, which cost nothing.  Components and variances are then
-        those of the columns in these units.
+    scale : bool, "ranks", "deviations", mapping or (d,) array, default=False
+        True standardises the columns, so that all weigh the same whatever their units: PCA of correlations.  "ranks"
+        compares pairs of rows (rank correlations, from a few dozen rows on, whatever the skewness or outliers);
+        "deviations" divides columns by private standard deviations, extreme cells cut off (correlations of winsorised
+        columns), and becomes PCA of the standardised table as data grow.  True takes the latter where there are data
+        enough, n mu / sqrt(d) >= 700.  Numbers are public units, as in ``{"income": 20_000}``, which cost nothing;
+        components and variances are then those of the columns in these units.
     bounds : mapping, (2,) or (2, d) array, optional
         Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
-        of a column that has no other, or bounds what its private scale may be; the search for the centre starts in
-        the middle.
+        of a column that has no other, and the search for the centre starts in the middle.  With ``scale=True`` they
+        tell where to look for means and units, and stand for them where there are too few rows to measure these.
     robust : bool, default=False
         Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
         people lie near instead of the one of the largest variance.
@@ -109,7 +114,10 @@ def private_pca(
         best components these hold, as estimated from this very release), ``found`` (how many components stand out of
         the noise) and, where rows were shortened, ``clip``, ``rows_shortened`` and ``rows_shortened_std``.
         With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
-        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  Where gaps
+        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  With
+        ``scale=True`` variances are those of the correlations that ``parameters["estimates"]`` names, and sum to d;
+        ``mean``, ``scale``, ``low`` and ``high`` (d,) are those of the columns cut off at the last two, for scores
+        only, and ``parameters["without_units"]`` lists the columns of which they are not known.  Where gaps
         were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
         (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
 
@@ -117,8 +125,6 @@ def private_pca(
     -----
     UselessPlanWarning
         If the planner predicts no better than an error of .5, for ideal data.
-    NoSpreadWarning
-        If columns were left out because no spread could be measured.
     WeakPrivacyWarning
         If the budget promises little for so many rows, as every private function warns.
 
@@ -138,7 +144,7 @@ def private_pca(
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
     parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
     person; their number is public, that of rows is not (docs/explanation/several-rows.md).
-    Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md.
+    Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md, docs/explanation/standardised.md.
 
     Examples
     --------
@@ -173,8 +179,22 @@ EVERYDAY = Method(
 """The course that ``PrivatePCA`` takes by itself."""
 
 
+STANDARD = replace(
+    EVERYDAY,
+    title="principal components of standardised columns",
+    how="Columns are made to weigh the same, whatever their units: by comparing pairs of records column by column, "
+    "or, where there are many, by private means and standard deviations. One noisy look gives their correlations.",
+    accuracy="The more rows per column, the closer to PCA of the correlations. Of a column that hardly varies little "
+    "is seen.",
+    page="standardised",
+    labels=(STANDARDISED,),
+)
+"""The course of ``scale=True``."""
+
+
 BY_PCA = (
     EVERYDAY,
+    STANDARD,
     *(
         replace(
             method,

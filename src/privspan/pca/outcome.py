@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +16,21 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.private import Method
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
+from privspan.standard.course import StandardisedPCA
 from privspan.subspace import Subspace
 from privspan.sums.everyday_look import EverydayLook
 from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.mean import PrivateMean
-from privspan.sums.scales import ColumnScales
 
 Array = NDArray[np.float64]
+
+STANDARDISED = "private PCA (standardised columns)"
+"""What a release says of how it was made whose columns all weigh the same."""
+
+ESTIMATES = {"ranks": "rank correlations", "deviations": "correlations of winsorised columns"}
+"""What the components are of, by course."""
+
+_FURTHEST = sys.float_info.max
 
 LABEL = "private PCA"
 """What a release of the everyday course says of how it was made."""
@@ -104,7 +113,6 @@ class Found:
     mean: PrivateMean | None
     centre: Array | None  # public
     course: Course
-    before: tuple[Part, ...]  # spent on scales
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -112,7 +120,7 @@ class Found:
         steps = {"subspace": self.subspace, "variances": self.variances, "mean": self.mean}
         costs = {step: made.cost for step, made in steps.items() if made is not None}
         if self.course.method.within is not None:
-            return (*self.before, *(part for cost in costs.values() for part in cost.parts))
+            return tuple(part for cost in costs.values() for part in cost.parts)
         return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in costs.items())
 
     def numbers(self) -> Numbers:
@@ -148,28 +156,83 @@ class Numbers:
     private: bool
     abstained: bool = False
 
-    def release(self, cost: PrivacyCost, units: ColumnScales | None, table: Table) -> Release:
+    def release(self, cost: PrivacyCost, units: Array | None, table: Table) -> Release:
         """Put it together: each component with its largest entry positive, the mean in the units of the table."""
-        (d, k), kept = self.basis.shape, None if units is None else units.found
-        basis, extras, parameters = self.basis, dict(self.extras), dict(self.parameters)
-        if kept is not None and not kept.all() and kept.sum() >= k:  # no noise where a column was left out
-            basis = np.linalg.qr(basis * kept[:, None])[0]
-            if "components_std" in extras:
-                extras["components_std"] = np.where(kept, extras["components_std"], 0.0)
-        largest = np.abs(basis).argmax(axis=0)
-        basis = basis * np.where(basis[largest, np.arange(k)] < 0, -1.0, 1.0)
-        scale = np.ones(d) if units is None else np.where(units.found, units.scale, 1.0)
+        (n, d), extras = table.source.shape, dict(self.extras)
+        basis = _signed(self.basis)
+        scale = np.ones(d) if units is None else units
         mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:
-            extras |= {"scale": scale, "scale_std": np.where(units.found, units.std * scale, 0.0)}
-            parameters["left_out"] = table.named(~units.found)
-        if self.mean is not None:
-            measured = np.full(d, "mean_std" in extras) if units is None else units.found & ("mean_std" in extras)
-            mean = np.where(measured, mean, table.public.start)
-            if "mean_std" in extras:
-                extras["mean_std"] = np.where(measured, extras["mean_std"] * scale, 0.0)
-        offset = None if self.mean is None else mean / scale
+            extras |= {"scale": scale, "scale_std": np.zeros(d)}
+        if self.mean is not None and "mean_std" in extras:
+            extras["mean_std"] = extras["mean_std"] * scale
+        elif self.mean is not None:
+            mean = table.public.start
         extras["mean"] = mean
-        n = int(table.source.shape[0])
+        offset = None if self.mean is None else mean / scale
         found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)
-        return Release(found, cost, self.method, {**parameters, "n": n, "d": d}, self.private, extras)
+        parameters = {**self.parameters, "n": int(n), "d": int(d)}
+        return Release(found, cost, self.method, parameters, self.private, extras)
+
+
+def _signed(basis: Array) -> Array:
+    """Return a basis (d, k) whose columns have their largest entry positive."""
+    largest = np.abs(basis).argmax(axis=0)
+    return np.asarray(basis * np.where(basis[largest, np.arange(basis.shape[1])] < 0, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """What the course of standardised columns released, before it is put together."""
+
+    learnt: StandardisedPCA
+    cost: PrivacyCost
+    private: bool
+
+    def release(self, table: Table) -> Release:
+        """Put it together; columns of which neither unit nor centre is known are named."""
+        made, learnt = self.learnt.components, self.learnt
+        (n, d), k = (int(size) for size in table.source.shape), made.basis.shape[1]
+        extras: dict[str, Any] = {
+            "explained_variance": made.variances,
+            "explained_variance_std": made.variances_std,
+            "explained_variance_ratio": made.variances / d,
+            "total_variance": float(d),
+            "total_variance_std": 0.0,  # known: every column has variance 1
+            "components_std": made.loadings_std,
+            "captured_variance": made.captured.value,
+            "captured_variance_std": made.captured.std,
+            "found": made.found,
+        }
+        if learnt.gaps is not None:
+            extras |= {"gaps": learnt.gaps.counts, "gaps_std": learnt.gaps.std}
+        units = column_units(learnt, table.public)
+        known = np.isfinite(units["mean"]) & np.isfinite(units["scale"])
+        if known.any():
+            neutral = {"mean": 0.0, "scale": 1.0, "low": -_FURTHEST, "high": _FURTHEST}
+            extras |= {name: np.where(known, values, neutral.get(name, 0.0)) for name, values in units.items()}
+        offset = extras["mean"] / extras["scale"] if known.all() else None
+        parameters: dict[str, Any] = {"k": k, "centring": "standardised columns", "course": learnt.course}
+        parameters |= {"estimates": ESTIMATES[learnt.course], "passes": learnt.passes, "n": n, "d": d}
+        parameters |= {"without_units": table.named(~known), "not_seen": table.named(~made.seen)}
+        if learnt.units is not None:
+            parameters["mostly_one_value"] = table.named(learnt.units.ranges.spike)
+        basis = Subspace(_signed(made.basis), offset=offset, names=table.names)
+        return Release(basis, self.cost, STANDARDISED, parameters, self.private, extras)
+
+
+def column_units(learnt: StandardisedPCA, public: PublicColumns) -> dict[str, Array]:
+    """Return centre and unit of every column, measured or public, NaN where neither is known; (d,) each.
+
+    A column with public bounds has their middle, and the standard deviation that it would have if all values between
+    them were as likely; one with a public centre has that.
+    """
+    if learnt.units is not None:
+        moments = learnt.units.moments
+        names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
+        return {name: getattr(moments, name) for name in names}
+    bounded = public.bounded
+    mean = np.where(bounded | np.isfinite(public.centre), public.start, np.nan)
+    scale = np.where(public.boolean, 0.5, np.where(bounded, public.half_range / math.sqrt(3.0), np.nan))
+    low, high = np.where(bounded, public.low, -_FURTHEST), np.where(bounded, public.high, _FURTHEST)
+    return {"mean": mean, "scale": scale, "low": low, "high": high}

@@ -1,10 +1,11 @@
 """Private PCA: how one budget pays for units, components, variances and a mean.
 
-Steps: put the columns into units, public or private (`scale`); choose the dimension (only for ``k="auto"``); then
-either the everyday course (`privspan.sums.everyday`), which finds a centre, looks, and measures mean and variances on
-the way, or, where a method or a robust target is asked for or nothing is to be centred, a subspace by that method,
-with shares for the variances along it and for the mean.  What is done follows from public numbers and released ones.
-Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/explanation/column-scales.md.
+Standardised columns (``scale=True``) have a course of their own (`privspan.standard.course`).  Else: put the columns
+into public units; choose the dimension (only for ``k="auto"``); then either the everyday course
+(`privspan.sums.everyday`), which finds a centre, looks, and measures mean and variances on the way, or, where a
+method or a robust target is asked for or nothing is to be centred, a subspace by that method, with shares for the
+variances along it and for the mean.  What is done follows from public numbers and released ones.
+Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/explanation/standardised.md.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import check_choice, choose_dimension
-from privspan.pca.outcome import Course, Found, Looked, Table
-from privspan.planner import Plan, plan_pca, plan_within
+from privspan.pca.outcome import Course, Found, Looked, Standardised, Table
+from privspan.planner import Plan, plan_pca, plan_standardised, plan_within
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
@@ -35,13 +36,13 @@ from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import near
 from privspan.stable.course import delta_share
+from privspan.standard.course import Standard, chosen_course, standardised_pca
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
 from privspan.sums.mean import less_mean, mean_within
 from privspan.sums.pairs import pair_differences
-from privspan.sums.scales import ColumnScales, NoSpreadWarning, pair_count, scale_shares, scales_within
 from privspan.sums.share import cut_to_share
 from privspan.sums.variance import variance_within
 
@@ -76,7 +77,7 @@ class PCASettings:
     epsilon: float
     delta: float
     center: bool | PublicNumbers = True
-    scale: bool | PublicNumbers = False
+    scale: bool | Standard | PublicNumbers = False
     bounds: PublicBounds | None = None
     robust: bool = False
     method: str = "auto"
@@ -96,11 +97,15 @@ class PCASettings:
             raise TypeError("`robust` must be True or False.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
-        if self.private_scales and self.method != "auto" and ALGORITHMS[self.method].within is None:
+        if isinstance(self.scale, str):
+            checks.one_of(("ranks", "deviations"), scale=self.scale)
+        if self.standardised and (self.method != "auto" or not self.centred):
             raise ValueError(
-                f'`scale` must be public numbers, as in `scale={{"age": 15}}`, with `method="{self.method}"`; '
-                'private scales go with "auto", "adaptive" and "analyze-gauss".'
+                '`scale=True` must be used with `method="auto"` and `center=True`: correlations are about the mean, '
+                'and have a course of their own. Public units, as in `scale={"age": 15}`, go with any method.'
             )
+        if self.scale == "deviations" and self.robust:
+            raise ValueError('`scale` must be True or "ranks" with `robust=True`.')
 
     @property
     def share(self) -> float | None:
@@ -113,14 +118,14 @@ class PCASettings:
         return not _is_false(self.center)
 
     @property
-    def private_scales(self) -> bool:
-        """Whether the standard deviations of columns are to be measured."""
-        return isinstance(self.scale, bool | np.bool_) and bool(self.scale)
+    def standardised(self) -> bool:
+        """Whether columns are to weigh the same, whatever their units."""
+        return isinstance(self.scale, str) or (isinstance(self.scale, bool | np.bool_) and bool(self.scale))
 
     @property
     def everyday(self) -> bool:
         """Whether the everyday course is taken, rather than that of a named or robust method."""
-        return self.method == "auto" and not self.robust and self.centred
+        return self.method == "auto" and not self.robust and self.centred and not self.standardised
 
     @entry
     def learn(
@@ -132,13 +137,15 @@ class PCASettings:
         table as it was `declared`, if that is not `X` itself.
         """
         table, budget = self._checked(X, names, X if declared is None else declared), Budget(self.epsilon, self.delta)
+        if self.standardised:
+            return self._standardised(table, MuLedger(budget), rng)
         seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
         considered, epsilon = self._vote(table, budget)
         k, most = considered[0], considered[-1]
         ledger = self._ledger(table, most, budget.less(epsilon) if epsilon else budget)
         gaps = self._gaps(table, ledger, seeds["gaps"])
-        units = self._units(table, ledger, seeds["scales"], gaps)
-        rows = table.source if units is None else in_units(table.source, units.scale)
+        units = self._units(table)
+        rows = table.source if units is None else in_units(table.source, units)
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
             bits, pairs = open_streams(seeds["dimension"]).noise, self._pairs(rows, seeds["pairing"])
@@ -149,14 +156,45 @@ class PCASettings:
         if gaps is not None and isinstance(found, Looked):
             found = replace(found, look=found.look.of_present_cells(gaps))
         release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
-        told = {**release.parameters, "robust": bool(self.robust), "scale": self.private_scales}
+        return self._told(release, table, gaps, k), plan
+
+    def _standardised(self, table: Table, ledger: MuLedger, rng: RandomLike) -> tuple[Release, Plan]:
+        """Learn the components of the columns, all of which weigh the same."""
+        n, d = (int(size) for size in table.source.shape)
+        course = self._standard_course(table)
+        most = self._considered(table)[-1]
+        plan = plan_standardised(n, d, most, ledger.budget, course)
+        self._warn_if_useless(plan)  # before anything is spent: a warning may be made an error
+        streams = open_streams(rng)
+        gaps = (
+            released_gaps(table.source, ~table.public.complete, ledger, streams.noise) if self._counts_gaps else None
+        )
+        learnt = standardised_pca(table.source, most, ledger, streams, table.public, course=course, gaps=gaps)
+        if self.k == "auto":
+            learnt = learnt.leading(max(1, learnt.components.found), streams.public)
+        made = Standardised(learnt, ledger.cost(), streams.private)
+        return self._told(made.release(table), table, gaps, learnt.components.basis.shape[1]), plan
+
+    def _standard_course(self, table: Table) -> Standard:
+        """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
+        sparse = is_sparse(table.source)
+        if self.scale == "deviations" and sparse:
+            raise TypeError('`scale` must be True or "ranks" for a sparse table, which is never filled.')
+        if self.scale == "ranks" or self.robust:
+            return "ranks"
+        n, d = (int(size) for size in table.source.shape)
+        mu = Budget(self.epsilon, self.delta).mu
+        return "deviations" if self.scale == "deviations" else chosen_course(n, d, mu, sparse)
+
+    def _told(self, release: Release, table: Table, gaps: Gaps | None, k: int) -> Release:
+        """Add what was asked for, and keep the components that hold a share if one was."""
+        told = {**release.parameters, "robust": bool(self.robust), "scale": self.standardised}
         if not table.public.complete.all():
             filled = "not counted" if gaps is None else "counted"
             told["gaps"] = filled if self.missing == "fill" else "rows of zeros"
         chosen = {"n_components": k} if self.k == "auto" else {}
-        self._warn_if_left_out(told.get("left_out"))
         release = replace(release, parameters=told, extras={**release.extras, **chosen})
-        return (release if self.share is None else self._cut(release, self.share)), plan
+        return release if self.share is None else self._cut(release, self.share)
 
     def _cut(self, release: Release, share: float) -> Release:
         """Keep the components that have the share, and warn where even all of them have not."""
@@ -186,15 +224,15 @@ class PCASettings:
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
         table = Table(source, public, tuple(names) if names else None)
         budget = Budget(self.epsilon, self.delta)
-        considered, epsilon = self._vote(table, budget)
+        considered = self._considered(table)
         if self.k != "auto":
             most = min((table.halves if self.centred else source).shape)
             self._check_number(self.k if self.share is None else considered[-1], most)
-        if self.k == "auto":
+        if self.k == "auto" and not self.standardised:  # which needs no vote
             check_choice(table.halves if self.centred else source, considered[-1])
-        if self.private_scales:
-            ledger = self._ledger(table, considered[-1], budget.less(epsilon))
-            scale_shares(pair_count(source), public, ledger.mu)
+        if self.standardised:
+            self._standard_course(table)
+            return table
         if is_sparse(source) and not self.everyday and self._centring(table) == "public centre":
             raise TypeError("`center` must be True or False for a sparse table by a named or robust method.")
         self._check_blocks(table, budget)
@@ -231,37 +269,46 @@ class PCASettings:
 
     def _gaps(self, table: Table, ledger: MuLedger, seed: RandomLike) -> Gaps | None:
         """Count gaps where that is worth it and there can be any, by the course that can make use of the counts."""
-        if self.missing != "fill" or not self.everyday:
+        if not self._counts_gaps or not self.everyday:
             return None
         return released_gaps(table.source, ~table.public.complete, ledger, open_streams(seed).noise)
 
-    def _units(self, table: Table, ledger: MuLedger, seed: RandomLike, gaps: Gaps | None) -> ColumnScales | None:
-        """Return the units of the columns, measured or public; None if they stay in their own."""
+    @property
+    def _counts_gaps(self) -> bool:
+        return self.missing == "fill"
+
+    def _units(self, table: Table) -> Array | None:
+        """Return the public units of the columns; None if they stay in their own."""
         public = table.public
-        if self.private_scales:
-            return scales_within(ledger, table.source, public, open_streams(seed), gaps)
         units = np.where(public.scaled, public.scale, 1.0)
         if self.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
             units = np.where(public.bounded & ~public.scaled, public.half_range, units)
-        if (units == 1.0).all():
-            return None
-        return ColumnScales(units, np.zeros_like(units), np.ones(len(units), bool), np.full(len(units), np.inf))
+        return None if (units == 1.0).all() else units
 
-    def _vote(self, table: Table, budget: Budget) -> tuple[range, float]:
-        """Return the dimensions among which k is chosen privately, and the epsilon of choosing."""
+    def _considered(self, table: Table) -> range:
+        """Return the dimensions among which k is chosen."""
         rows, most = table.halves if self.centred else table.source, self.max_components
         if self.share is not None:
             most = min(_DEFAULT_MOST_COMPONENTS, *rows.shape) if most is None else most
             checks.integer_at_least(1, max_components=most)
-            return range(int(most), int(most) + 1), 0.0
+            return range(int(most), int(most) + 1)
         if self.k != "auto":
             checks.integer_at_least(1, k=self.k)
-            return range(int(self.k), int(self.k) + 1), 0.0
+            return range(int(self.k), int(self.k) + 1)
         if most is None:
             most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
+            most = max(most, 1) if self.standardised else most
         checks.integer_at_least(1, max_components=most)
+        return range(1, int(most) + 1)
+
+    def _vote(self, table: Table, budget: Budget) -> tuple[range, float]:
+        """Return the dimensions among which k is chosen privately, and the epsilon of choosing."""
+        considered = self._considered(table)
+        if self.k != "auto":
+            return considered, 0.0
+        rows, most = table.halves if self.centred else table.source, considered[-1]
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
-        return range(1, int(most) + 1), planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
+        return considered, planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 
     def _pairs(self, rows: Any, seed: RandomLike) -> Any:
         return pair_differences(rows, seed) if self.centred else rows
@@ -269,16 +316,15 @@ class PCASettings:
     # ---- The everyday course ---------------------------------------------------------------------------------------
 
     def _by_looks(
-        self, table: Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+        self, table: Table, rows: Any, units: Array | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
     ) -> tuple[Looked, Plan]:
         """Find the centre and look, with all that is left in the ledger."""
         n, d = (int(size) for size in rows.shape)
         start, search = self._start(table.public, searches(n, d, ledger.mu))
-        scales = 1.0 - ledger.left if self.private_scales and ledger.shares else None
-        plan = plan_pca(n, d, k, ledger.budget, self.gamma, scales, start is not None)
+        plan = plan_pca(n, d, k, ledger.budget, self.gamma, start is not None)
         self._warn_if_useless(plan)
         if start is not None and units is not None:
-            start = np.where(units.found, start / units.scale, 0.0)
+            start = start / units
         streams = open_streams(seeds["subspace"])
         instead = near.NearCourse(rows, k, ledger, streams, seeds["near"])
         look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
@@ -299,17 +345,15 @@ class PCASettings:
     # ---- A subspace by a method ------------------------------------------------------------------------------------
 
     def _by_method(
-        self, table: Table, rows: Any, units: ColumnScales | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+        self, table: Table, rows: Any, units: Array | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
     ) -> tuple[Found, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
-        spent = ledger.steps()  # on scales; what is set aside is listed by the subspace, once
-        mu = ledger.spend("all the rest", ledger.left) if spent else ledger.mu
-        course = self._course(table, k, ledger, mu)
+        course = self._course(table, k, ledger, ledger.mu)
         if self.method == "auto":  # before most is spent: a warning may be made an error
             self._warn_if_useless(course.plan)
         centre = table.public.start
         if units is not None:
-            centre = np.where(units.found, centre / units.scale, 0.0)
+            centre = centre / units
         mean, ledgers = None, course.ledgers
         if course.centring == "public centre":
             rows = less_mean(rows, centre)
@@ -327,7 +371,7 @@ class PCASettings:
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
         variances = variance_within(ledgers["variances"], rows, along, None, seeds["variances"])
         public = centre if course.centring == "public centre" else None
-        return Found(subspace, variances, mean, public, course, spent), course.plan
+        return Found(subspace, variances, mean, public, course), course.plan
 
     def _course(self, table: Table, k: int, ledger: MuLedger, mu: float) -> Course:
         """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
@@ -367,12 +411,6 @@ class PCASettings:
     def _warn_if_useless(self, plan: Plan) -> None:
         if not plan.useful:
             warnings.warn(plan.reason, UselessPlanWarning, stacklevel=outside())
-
-    def _warn_if_left_out(self, columns: object) -> None:
-        if isinstance(columns, tuple) and columns:
-            named = ", ".join(map(str, columns))
-            message = f"No spread could be measured in these columns, which are left out: {named}."
-            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
 
 def takes_sparse(method: str) -> bool:

@@ -7,7 +7,7 @@ optimistic.  Derivations and how far they were checked: docs/explanation/plannin
 """
 
 from privspan.planner.forecasts import METHODS, MOST_STABLE_ROWS
-from privspan.planner.plans import Plan, plan, plan_pca, plan_within
+from privspan.planner.plans import Plan, plan, plan_pca, plan_standardised, plan_within
 from privspan.planner.setting import CROWDED, NOMINAL_CROWDED_TAIL, NOMINAL_TAIL, USELESS
 from privspan.planner.setting import Setting as _Setting  # noqa: F401 (the name in pickled plans of version 0.2)
 
@@ -21,5 +21,6 @@ __all__ = [
     "Plan",
     "plan",
     "plan_pca",
+    "plan_standardised",
     "plan_within",
 ]

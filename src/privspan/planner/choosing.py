@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from privspan.planner.forecasts import METHODS, Forecast, forecast, rows_of
 from privspan.planner.setting import USELESS, Setting
+from privspan.standard.course import Standard, unit_share
+from privspan.standard.forecast import expected_captured, needed_rows
 from privspan.sums.everyday import expected_share
 
 _COURSES = {
@@ -38,8 +40,31 @@ def choose(setting: Setting, methods: tuple[str, ...]) -> tuple[str, str, tuple[
 def everyday_reason(setting: Setting) -> str:
     """Say how the everyday course of a private PCA is expected to go."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
-    reason = f"{_COURSES[course]} About {share * (1.0 - setting.spent):.0%} of the budget is left for that."
+    reason = f"{_COURSES[course]} About {share:.0%} of the budget is left for that."
     return _with_advice(reason, "everyday", setting)
+
+
+_STANDARD = {
+    "ranks": "Columns are standardised by ranks: pairs of rows are compared column by column (rank correlations).",
+    "deviations": "Columns are standardised by private means and standard deviations, extreme cells cut off.",
+}
+
+
+def standardised_reason(n: int, d: int, k: int, mu: float, course: Standard) -> str:
+    """Say how a PCA of standardised columns is expected to go, and whether units are measured for `transform`."""
+    share, captured = unit_share(n, d, mu, course), expected_captured(n, d, k, mu)
+    units = (
+        f"{share:.0%} of the budget measures means and units, for `transform`."
+        if share
+        else "Means and units are not measured: too few rows. `transform` will need public `bounds=`."
+    )
+    reason = f"{_STANDARD[course]} {units}"
+    if captured >= USELESS:
+        return reason
+    need = needed_rows(0.8, d, k, mu)
+    much = "" if need is None else f" About {need:,} rows are predicted to capture 80 %."
+    few = f"With {n:,} rows and this budget only {captured:.0%} of the variance is predicted to be captured"
+    return f"{reason} {few}.{much}"
 
 
 def _preference(one: Forecast) -> float:

@@ -99,7 +99,6 @@ def _everyday(setting: Setting) -> tuple[float, float, float]:
     """Forecast the looks of a private PCA, by what its other steps are expected to leave."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
     rows = setting.n // 2 if course == "pairs" else setting.n
-    share *= max(1.0 - setting.spent, 1e-9)
     return _analyze_gauss(replace(setting, n=rows, mu=setting.mu * math.sqrt(share)))
 
 

@@ -7,6 +7,7 @@ for them.  Why it costs nothing: docs/explanation/planning.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,14 @@ from privspan._lib import checks
 from privspan._lib.entry import entry
 from privspan._lib.in_words import angle, number
 from privspan._lib.markup import Html
-from privspan.planner.choosing import choose, everyday_reason
+from privspan.planner.choosing import choose, everyday_reason, standardised_reason
 from privspan.planner.forecasts import METHODS, forecast, rows_of
-from privspan.planner.setting import USELESS, Setting, setting_of
+from privspan.planner.setting import NOMINAL_TAIL, USELESS, Setting, setting_of
 from privspan.privacy import Budget, mu_from_budget
-from privspan.sums.scales import scale_share
+from privspan.standard.course import Standard, chosen_course
+from privspan.standard.forecast import expected_captured, needed_rows
+
+_WORSE = 1.5  # the error that nine tables of ten stay below, over the typical one: tables differ more than runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +34,8 @@ class Plan:
     Attributes
     ----------
     method : str
-        One of ``METHODS``, "adaptive" where "auto" would be just that; or "everyday" for that of a private PCA.
+        One of ``METHODS``, "adaptive" where "auto" would be just that; or "everyday" for that of a private PCA, and
+        "ranks" or "deviations" where columns are standardised.
     error : float
         Predicted median of the sine of the largest angle to the true subspace, at most 1.
     error_90 : float
@@ -50,7 +55,10 @@ class Plan:
     alternatives : tuple of Plan
         One per method, this one included; empty for the alternatives themselves.
     center, scale : bool
-        Whether the mean is taken away, and whether the scales of columns are measured, at a part of the budget.
+        Whether the mean is taken away, and whether columns are standardised.
+    captured : float or None
+        With `scale`: the predicted share of the best components' variance that is captured, from real tables; `error`
+        is then the square root of what is missing.  None otherwise.
 
     Guarantee
     ---------
@@ -74,6 +82,7 @@ class Plan:
     alternatives: tuple[Plan, ...] = field(default_factory=tuple)
     center: bool = False
     scale: bool = False
+    captured: float | None = None
 
     if not TYPE_CHECKING:  # to a type checker `alternatives` is a field like the others
 
@@ -92,11 +101,11 @@ class Plan:
 
     @property
     def useful(self) -> bool:
-        """Whether the predicted error is below ``USELESS``."""
-        return self.error < USELESS
+        """Whether the predicted error is below ``USELESS``; with `scale`, whether as much is captured."""
+        return self.error < USELESS if self.captured is None else self.captured >= USELESS
 
     def again(self, **changed: Any) -> Plan | None:
-        """Return the plan with another number of rows, epsilon, …; None where column scales cannot be afforded."""
+        """Return the plan with another number of rows, epsilon, …; None where these make no sense."""
         names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
         try:
             return plan(**({name: getattr(self, name) for name in names} | changed))
@@ -116,8 +125,10 @@ class Plan:
         checks.probability(error=error)
         methods = [other.method for other in self.alternatives] or [self.method]
         mu = mu_from_budget(self.epsilon, self.delta)
+        if self.scale:
+            return needed_rows(1.0 - error**2, self.d, self.k, mu)
         setting = setting_of(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
-        setting = replace(setting, center=self.center, scale=self.scale)
+        setting = replace(setting, center=self.center)
         needs = [need for method in methods if (need := rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
@@ -134,6 +145,8 @@ class Plan:
         public.append(("privacy", f"ε = {number(self.epsilon)}, δ = {number(self.delta)}"))
         typical = f"The directions are expected to be {angle(self.error)} off (error {self.error:.2g})"
         said = f"{typical}, and in nine runs of ten at most {angle(self.error_90)}. {self.reason}"
+        if self.captured is not None:
+            said = f"The components are expected to capture {self.captured:.0%} of the best variance. {self.reason}"
         heads = ("method", "error", "in 9 of 10 below", "abstains")
         rows = [
             (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}")
@@ -175,8 +188,8 @@ def plan(
         Whether to plan for :func:`privspan.private_pca`, which takes the mean away, instead of
         :func:`privspan.private_subspace`.
     scale : bool, default=False
-        Whether the scales of the columns are measured too; only with ``center=True``.  Refused where the budget does
-        not allow it.
+        Whether columns are standardised; only with ``center=True``.  What is predicted is then the share of the best
+        components' variance that is captured, ``plan.captured``, by a curve through real tables.
 
     Returns
     -------
@@ -204,23 +217,36 @@ def plan(
     budget = Budget(epsilon, delta)
     if not center:
         return plan_within(n, d, k, budget, gamma)
-    return plan_pca(n, d, k, budget, gamma, scale_share(int(n), int(d), budget.mu) if scale else None)
+    return plan_standardised(n, d, k, budget) if scale else plan_pca(n, d, k, budget, gamma)
 
 
-def plan_pca(
-    n: int, d: int, k: int, budget: Budget, gamma: float | None, scales: float | None = None, about: bool = False
-) -> Plan:
+def plan_standardised(n: int, d: int, k: int, budget: Budget, course: Standard | None = None) -> Plan:
+    """Plan a PCA of standardised columns, by a course that public numbers choose unless it is given."""
+    checks.integer_at_least(2, n=n)
+    checks.dimension(k=k, d=d)
+    n, d, k = int(n), int(d), int(k)
+    course = chosen_course(n, d, budget.mu, False) if course is None else course
+    captured = expected_captured(n, d, k, budget.mu)
+    error = math.sqrt(1.0 - captured)
+    reason = standardised_reason(n, d, k, budget.mu, course)
+    told = {"error": error, "error_90": min(1.0, _WORSE * error), "abstention": 0.0, "captured": captured}
+    numbers = {"n": n, "d": d, "k": k, "epsilon": budget.epsilon, "delta": budget.delta, "gamma": NOMINAL_TAIL}
+    flags = {"assumed": True, "center": True, "scale": True}
+    more: dict[str, Any] = {**told, **numbers, **flags}
+    return Plan(method=course, reason=reason, limited_by="privacy", **more)
+
+
+def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, about: bool = False) -> Plan:
     """Plan the everyday course of a private PCA, with named methods on differences of pairs as alternatives.
 
-    `scales` is the share of mu² that is spent on the scales of columns, None if they are not measured; `about` tells
-    whether there is a public centre to fall back on.
+    `about` tells whether there is a public centre to fall back on.
     """
     checks.integer_at_least(2, n=n)
     checks.dimension(k=k, d=d)
     if gamma is not None:
         checks.probability(gamma=gamma)
     setting = setting_of(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma)
-    setting = replace(setting, center=True, scale=scales is not None, scales=scales, about=about)
+    setting = replace(setting, center=True, about=about)
     return _chosen("everyday", setting, everyday_reason(setting), ("everyday", *METHODS))
 
 
@@ -271,10 +297,11 @@ def _plan_of(method: str, setting: Setting, reason: str) -> Plan:
         setting.gamma,
         setting.assumed,
         center=setting.center,
-        scale=setting.scale,
     )
 
 
 def _in_words(one: Plan) -> str:
+    if one.captured is not None:
+        return f"captures about {one.captured:.0%} of the best components' variance"
     abstains = f", abstains {one.abstention:.0%}" if one.abstention > 0 else ""
     return f"error {one.error:.2g} (90 %: {one.error_90:.2g}){abstains}, limited by {one.limited_by}"

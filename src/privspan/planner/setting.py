@@ -16,7 +16,6 @@ from scipy.special import ndtri
 from privspan.privacy import delta_from_mu, mu_from_budget
 from privspan.stable import choice
 from privspan.sums import plan as planner_adaptive
-from privspan.sums.scales import scale_share
 
 USELESS = 0.5
 """A predicted error from here on is called useless: half of a direction, or more, would be noise."""
@@ -49,25 +48,13 @@ class Setting:
     mu: float
     mu_beside_test: float  # of what the test of the stable methods leaves of delta
     center: bool = False
-    scale: bool = False
     about: bool = False  # whether there is a public centre
-    scales: float | None = None  # the share of mu² that these take, if it is known
-
-    @property
-    def spent(self) -> float:
-        """The share of mu² that the scales of columns take; all of it where they cannot be afforded."""
-        if not self.scale or self.scales is not None:
-            return self.scales or 0.0
-        try:
-            return scale_share(self.n, self.d, self.mu)
-        except ValueError:
-            return 1.0
 
     def on_pairs(self) -> Setting:
         """Return the setting of a named method in a private PCA: half of the rows, a share of the budget."""
-        share = math.sqrt(_BY_PAIRS * max(1.0 - self.spent, 1e-9))
+        share = math.sqrt(_BY_PAIRS)
         mu, beside_test = self.mu * share, self.mu_beside_test * share
-        return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False, scale=False)
+        return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False)
 
     @property
     def tail(self) -> float:

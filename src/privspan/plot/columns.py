@@ -134,11 +134,8 @@ def _along(reading: Reading, component: int) -> tuple[Array, Array | None]:
     deviation = math.sqrt(float(variances[component]))
     if errors is None or noise is None or deviation == 0.0:
         return values * deviation, None
-    # A root is off by half of what its square is off by, over itself; a measured unit by its own share.
-    units, units_std = reading.released("scale"), reading.released("scale_std")
-    unit = 0.0 if units is None or units_std is None else units_std / units
-    parts = errors * deviation, values * float(noise[component]) / (2.0 * deviation), values * deviation * unit
-    return values * deviation, np.sqrt(sum(part**2 for part in parts))
+    # A root is off by half of what its square is off by, over itself.
+    return values * deviation, np.hypot(errors * deviation, values * float(noise[component]) / (2.0 * deviation))
 
 
 def _draw(ax: Any, palette: Colours, reading: Reading, arrows: _Arrows, reach: float) -> None:

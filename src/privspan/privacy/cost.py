@@ -358,7 +358,7 @@ class Release:
             return ""
         digits = 0 if error >= 0.01 else 1
         said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
-        said += " of the variance that the best components would"
+        said += f" of the variance that the best components would{_of_what(self.parameters)}"
         found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
         return said if found == k else f"{said}; {found} of {k} components stand out of the noise, the rest is noise"
 
@@ -440,6 +440,12 @@ class Release:
         lines = [self.headline] if self.headline else []
         lines += [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
         return "\n".join([*lines, "parameters:", *details] if details else lines)
+
+
+def _of_what(parameters: Mapping[str, object]) -> str:
+    """Say what the variance is of where columns are standardised."""
+    told = parameters.get("estimates")
+    return f" (of {told})" if isinstance(told, str) else ""
 
 
 def _files() -> Any:

@@ -164,14 +164,34 @@ class Reading:
             return "absent"
         if self._earlier or self.released("mean_std") is not None:
             return "measured"
-        return "public" if self.release.parameters.get("centring") == "public centre" else "absent"
+        public = self.release.parameters.get("centring") in ("public centre", "standardised columns")
+        return "public" if public else "absent"
 
     @property
-    def left_out(self) -> list[str]:
-        """Names of the columns in which no spread could be measured."""
-        told = self.release.parameters.get("left_out", ())
-        places = told if isinstance(told, tuple) else ()
-        return [self.names[place] if isinstance(place, int) else str(place) for place in places]
+    def without_units(self) -> list[int]:
+        """Columns, by position, whose centre or unit is not known, as standardised columns may be."""
+        return self._places("without_units")
+
+    @property
+    def mostly_one_value(self) -> list[int]:
+        """Columns, by position, that hold one value in most cells."""
+        return self._places("mostly_one_value")
+
+    @property
+    def not_seen(self) -> list[int]:
+        """Columns, by position, in which nothing could be told from noise."""
+        return self._places("not_seen")
+
+    def _places(self, parameter: str) -> list[int]:
+        told = self.release.parameters.get(parameter, ())
+        names = list(self.names)
+        return [one if isinstance(one, int) else names.index(one) for one in told] if isinstance(told, tuple) else []
+
+    @property
+    def estimates(self) -> str:
+        """What the variances are of, where columns are standardised; else an empty string."""
+        told = self.release.parameters.get("estimates")
+        return told if isinstance(told, str) else ""
 
     @property
     def has_measured_units(self) -> bool:
@@ -246,8 +266,9 @@ _IN_PLAIN_WORDS = {
     "length": "typical length of records",
     "mean square": "mean squared length",
     "near a subspace?": "question: near a subspace?",
-    "votes for scales": "rough size of the columns",
-    "second moments of columns": "spread of the columns",
+    "signs of pairs": "comparison of pairs of records",
+    "winsorised look": "look at records, extreme cells cut off",
+    **{f"range {stage}": "ranges of the columns" for stage in range(1, 9)},
 }  # what steps are called for those who read of them in a report or a picture
 
 

@@ -18,7 +18,15 @@ from privspan.report.words import command, program, to_give_again
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
-_BY_COLUMN = ("mean", "mean_std", "scale", "scale_std", "components_std")  # which have a table of their own
+_BY_COLUMN = (
+    "mean",
+    "mean_std",
+    "scale",
+    "scale_std",
+    "low",
+    "high",
+    "components_std",
+)  # which have a table of their own
 
 
 def reproduce(subject: Subject) -> Html:
@@ -98,12 +106,13 @@ def by_column(subject: Subject) -> dict[str, list[str]]:
     """Return what is known of every column, in words, under what it is: a mean or centre, and a unit."""
     shown = {}
     if subject.mean_is != "absent":
-        shown["public centre" if subject.mean_is == "public" else "private mean"] = _noisy(subject, "mean")
+        measured = "private mean of the winsorised column" if subject.estimates else "private mean"
+        shown["public centre" if subject.mean_is == "public" else measured] = _noisy(subject, "mean")
     if subject.released("scale") is not None:
-        shown["unit"] = _noisy(subject, "scale")
-    left_out = set(subject.left_out)
+        shown["standard deviation" if subject.estimates else "unit"] = _noisy(subject, "scale")
+    unknown = set(subject.without_units)
     return {
-        title: ["left out" if name in left_out else cell for name, cell in zip(subject.names, cells, strict=True)]
+        title: ["not known" if place in unknown else cell for place, cell in enumerate(cells)]
         for title, cells in shown.items()
     }
 

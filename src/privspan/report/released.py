@@ -23,6 +23,12 @@ _NOT_PRIVATE = (
     " A seed was given, so the noise can be drawn again and nothing is promised. Good for tests and simulations; if "
     "the rows are real people's, treat this page like the rows themselves."
 )
+STANDARDISED = (
+    "All columns weigh the same. Pairs of rows were compared column by column (larger, equal or smaller), so units, "
+    "skewness and outliers do not matter. Components and shares are those of the rank correlations (Kendall's tau).",
+    "All columns weigh the same: each was centred and divided by its standard deviation, both measured privately, "
+    "with extreme cells cut off (winsorised). Components and shares are those of the correlations of these columns.",
+)
 _ABSTAINED = (
     " The method found nothing that it could release safely. This outcome is part of the promise and cost the full "
     "budget; trying again costs it again."
@@ -67,6 +73,7 @@ def _finding(subject: Subject) -> str:
     ratios, quality = subject.released("explained_variance_ratio"), subject.captured
     if quality is not None:
         share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
+        share_held += f", by {subject.estimates}" if subject.estimates else ""
         lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
         return lead if subject.found is None else f"{lead} {stands_out(subject.found, subspace.dimension)}"
     if ratios is not None:
@@ -314,22 +321,42 @@ def _gaps(subject: Subject) -> Html:
 
 
 def _units(subject: Subject) -> Html:
-    """Say what the columns were divided by, and which were left out."""
+    """Say what the columns were divided by, or how they were standardised."""
+    if subject.estimates:
+        return join(element("h3", "How the columns were standardised"), *map(_paragraph, standardised(subject)))
     if subject.released("scale") is None:
         return join()
-    measured = subject.release.parameters.get("scale") is True
-    by = (
-        "standard deviation, which was measured privately"
-        if measured
-        else "unit, which was given as public knowledge"
-    )
-    words = f"Every column was divided by its {by}. Components and variances are those of columns in these units"
-    words += "; means are in those of the table. The units are listed at the end of this page."
-    said = [element("h3", "Units of the columns"), element("p", words)]
-    if subject.left_out:
-        names = ", ".join(subject.left_out)
-        said.append(element("p", f"Left out, because no spread could be measured in them: {names}."))
-    return join(*said)
+    words = "Every column was divided by its unit, which was given as public knowledge. Components and variances are "
+    words += "those of columns in these units; means are in those of the table. "
+    words += "The units are listed at the end of this page."
+    return join(element("h3", "Units of the columns"), element("p", words))
+
+
+def _paragraph(text: str) -> Html:
+    return element("p", text)
+
+
+def standardised(subject: Subject) -> list[str]:
+    """Say what standardised columns are, and of which ones little is known."""
+
+    def named(places: list[int]) -> str:
+        shown = ", ".join(subject.names[place] for place in places[:_MOST_COMPONENTS])
+        return shown if len(places) <= _MOST_COMPONENTS else f"{shown} and {len(places) - _MOST_COMPONENTS} more"
+
+    said = [STANDARDISED[subject.release.parameters["course"] == "deviations"]]
+    if subject.not_seen:
+        said.append(f"Too rarely different to be told from noise, and so weighed down: {named(subject.not_seen)}.")
+    if subject.mostly_one_value:
+        said.append(
+            "These columns hold one value in most rows; what counts of a cell is whether it lies above or below that "
+            f"value: {named(subject.mostly_one_value)}."
+        )
+    if subject.without_units:
+        said.append(
+            f"No mean and no unit are known for {named(subject.without_units)}. Components and shares do not need "
+            "them; scores do. Public bounds, more rows or a larger epsilon would provide them."
+        )
+    return said
 
 
 def _unmeasured(subject: Subject) -> Html:
@@ -341,7 +368,7 @@ def _unmeasured(subject: Subject) -> Html:
 
 def unmeasured(subject: Subject) -> list[str]:
     """List what a private PCA had too few rows to measure."""
-    if subject.captured is None:
+    if subject.captured is None or subject.estimates:
         return []
     missing = []
     if subject.mean_is == "public":

@@ -170,9 +170,9 @@ def command(release: Release, k: int | None) -> str | None:
 
 def to_give_again(release: Release) -> str | None:
     """Say which public numbers the code above does not repeat, as a release does not hold them."""
-    measured = release.parameters.get("scale") is True
     told = ["the centre"] if release.parameters.get("centring") == "public centre" else []
-    told += ["the units or bounds of columns"] if "scale" in release.extras and not measured else []
+    public_units = "scale" in release.extras and release.parameters.get("scale") is not True
+    told += ["the units or bounds of columns"] if public_units else []
     if not told:
         return None
     return f"Add {' and '.join(told)} that were given as public knowledge: center=, scale= and bounds= take them."

@@ -166,6 +166,23 @@ class ScaledColumns(Derived):
         return times(rows, self._factors)
 
 
+class CutRows(Derived):
+    """Every cell of a dense source cut off at two ends of its column, in float64; gaps stay gaps.
+
+    Parameters
+    ----------
+    source : RowSource
+    low, high : (d,) arrays
+    """
+
+    def __init__(self, source: RowSource, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        super().__init__(source)
+        self._low, self._high, self.dtype = low, high, np.dtype(np.float64)
+
+    def _made(self, rows: Any) -> Any:
+        return cut(rows, self._low, self._high)
+
+
 class SelectedColumns(Derived):
     """Some columns of a source.
 
@@ -277,6 +294,12 @@ def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], cons
     doubtful = np.flatnonzero(~np.isfinite(made[:, 0]))  # all others have a number
     made[doubtful[~np.isfinite(made[doubtful, :-1]).any(axis=1)], -1] = np.nan
     return made
+
+
+def cut(rows: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return dense rows with their cells cut off at two ends of each column, in float64; infinite cells are gaps."""
+    numbers = rows.astype(np.float64)
+    return np.where(np.isfinite(numbers), np.clip(numbers, low, high), np.nan)
 
 
 def times(rows: Any, factors: NDArray[np.float64]) -> Any:

@@ -237,8 +237,10 @@ def mixed_partitions(table: PartitionedTable, public: np.random.Generator) -> Pa
     sources = [places[(np.arange(count) - i) % count] for i in range(pieces)]  # (pieces, partitions)
     made = [table.place.map(partial(_piece_of, i, pieces), table.parts, seeds) for i in range(pieces)]
     parts = table.place.map(_joined, *([made[i][at] for at in sources[i]] for i in range(pieces)))
-    lengths = [sum(_piece_length(table.lengths[sources[i][j]], i, pieces) for i in range(pieces)) for j in range(count)]
-    return replace(table, parts=parts, lengths=tuple(lengths))
+    lengths = np.zeros(count, dtype=np.intp)
+    for i in range(pieces):
+        lengths += [_piece_length(table.lengths[at], i, pieces) for at in sources[i]]
+    return replace(table, parts=parts, lengths=tuple(lengths.tolist()))
 
 
 def _piece_of(index: int, pieces: int, part: NDArray[Any], seed: int) -> NDArray[Any]:

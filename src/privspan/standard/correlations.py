@@ -1,7 +1,7 @@
 """Read components off a noisy second moment whose columns are to weigh the same: post-processing.
 
-A released moment M = S + sigma N has its own diagonal, which tells how much each column varies.  Divided by it, M is a
-correlation matrix with noise.  Two things are known of that matrix beforehand and cost nothing: its diagonal is 1, so
+A released moment M = S + sigma N has its own diagonal, which tells how much each column varies.  Divided by it, M is
+a correlation matrix with noise.  Two things are known of that matrix beforehand and cost nothing: its diagonal is 1, so
 the noise there is thrown away; and its trace is d, so shares of the variance need no noisy total.  A column whose
 diagonal drowns in noise is tamed by a ridge, not dropped.
 Derivations: docs/explanation/standardised.md.
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReadingTuning:
-    """How a moment is read; fitted by benchmarks/scripts/standardised_tables.py, on tables that it does not report."""
+    """How a moment is read: benchmarks/scripts/standardised_tables.py, fitted on other tables than it reports."""
 
-    ridge: float = 8.0  # × sigma² d / level, added to the diagonal: captures what 4 sigma sqrt(d) does, with less bias
+    ridge: float = 8.0  # × sigma² d / level, on the diagonal: captures what 4 sigma sqrt(d) does, with less bias
     split: float = 0.1  # t²: which part of the noise makes the basis that the rest judges
     draws: int = 60  # of split noise; the judge's own error is then 1/13 of the noise
     few_draws: int = 12  # with many columns, whose eigenvectors take long and scatter less
@@ -55,12 +55,15 @@ class NoisyMoment:
         Variance that a correlation of unrelated columns has because other people might have been in the table.
     present : (d,) array
         Which share of the terms of each column is there: below 1 where gaps were counted.
+    cut : float
+        Which share of the variance long rows lost by being cut, about: an error of what is told of variances.
     """
 
     moment: Array
     noise: float
     sampling: float
     present: Array
+    cut: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def read_components(
     return Components(
         basis[:, order],
         np.maximum(told, 0.0)[order],
-        np.sqrt(by_noise + by_weights)[order],
+        np.sqrt(by_noise + by_weights + (released.cut * told) ** 2)[order],
         Captured(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2)[order],
         found,

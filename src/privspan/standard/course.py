@@ -11,7 +11,7 @@ Proofs: docs/explanation/standardised.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from privspan.rows.columns import PublicColumns
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.unit import is_sparse
 from privspan.standard.correlations import Components, NoisyMoment, read_components
-from privspan.standard.ranges import CellMoments, cell_moments, find_ranges, reaches, winsor
+from privspan.standard.ranges import CellMoments, Ranges, RangeTuning, cell_moments, find_ranges, reaches, winsor
 from privspan.standard.signs import pairings, sign_moment
 from privspan.sums.gaps import Gaps
 from privspan.sums.lifts import person_lift, released_weight
@@ -45,8 +45,16 @@ class StandardTuning:
     ranges: float = 0.145  # shares of mu², by deviations
     units: float = 0.10
     weight: float = 0.01  # of mu², for the weight of persons with several rows
-    units_from: float = 150.0  # n mu / sqrt(d) from which ranks measure units too
-    units_share: float = 75.0  # (this / n mu / sqrt(d))² of mu² is what that takes, at most a quarter
+    units_from: float = 400.0  # n mu / sqrt(d) from which ranks measure units too: below, columns would lack one
+
+
+@dataclass(frozen=True)
+class ColumnUnits:
+    """Where columns lie, how far cells are looked at, and the mean and standard deviation of what is seen."""
+
+    ranges: Ranges
+    reach: Array  # (d,)
+    moments: CellMoments
 
 
 @dataclass(frozen=True)
@@ -57,21 +65,25 @@ class StandardisedPCA:
     ----------
     components : Components
     course : Standard
-    units : CellMoments or None
+    units : ColumnUnits or None
         None where they were not measured.
-    cut : float
-        Which share of the variance rows lost by being cut, about; 0 for ranks.
     passes : int
         Over the rows of the table.
     gaps : Gaps or None
+    released : NoisyMoment
+        What the components were read off.
     """
 
     components: Components
     course: Standard
-    units: CellMoments | None
-    cut: float
+    units: ColumnUnits | None
     passes: int
     gaps: Gaps | None
+    released: NoisyMoment
+
+    def leading(self, k: int, public: np.random.Generator) -> StandardisedPCA:
+        """Return the first k components alone, read off the same release."""
+        return replace(self, components=read_components(self.released, k, public))
 
 
 def data_per_column(n: int, d: int, mu: float) -> float:
@@ -88,10 +100,8 @@ def chosen_course(n: int, d: int, mu: float, sparse: bool, tuning: StandardTunin
 def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuning | None = None) -> float:
     """Return the share of mu² that means and units of columns take; 0 where there is too little data for them."""
     tuning = tuning or StandardTuning()
-    if course == "deviations":
-        return tuning.ranges + tuning.units
-    data = data_per_column(n, d, mu)
-    return (tuning.units_share / data) ** 2 if data >= tuning.units_from else 0.0
+    enough = course == "deviations" or data_per_column(n, d, mu) >= tuning.units_from
+    return tuning.ranges + tuning.units if enough else 0.0
 
 
 def standardised_pca(
@@ -146,19 +156,14 @@ def _by_ranks(
     tuning: StandardTuning,
 ) -> StandardisedPCA:
     n, d = (int(size) for size in source.shape)
-    share, units, passes = 0.0 if is_sparse(source) else unit_share(n, d, ledger.mu, "ranks", tuning), None, 0
-    if share:
-        of_ranges = tuning.ranges / (tuning.ranges + tuning.units)
-        ranges = find_ranges(source, public, ledger, share * of_ranges, streams)
-        reach = reaches(ranges, public, tuning.spreads)
-        units = cell_moments(
-            source, ranges, reach, ledger.spend("units", share * (1.0 - of_ranges)), streams.noise, gaps
-        )
-        passes = 9
+    units, passes = None, pairings(n)
+    if unit_share(n, d, ledger.mu, "ranks", tuning) and not is_sparse(source):
+        units = _measured_units(source, ledger, streams, public, gaps, tuning, tuning.spreads)
+        passes += len(RangeTuning().stages) + 1
     mu = ledger.spend("signs of pairs", ledger.left)
     released = sign_moment(source, mu, streams, _present(gaps, d))
     components = read_components(released, k, streams.public)
-    return StandardisedPCA(components, "ranks", units, 0.0, passes + pairings(n), gaps)
+    return StandardisedPCA(components, "ranks", units, passes, gaps, released)
 
 
 def _by_deviations(
@@ -173,9 +178,8 @@ def _by_deviations(
     n, d = (int(size) for size in source.shape)
     more = max(data_per_column(n, d, ledger.mu) / tuning.deviations_from, 1.0) ** 0.25
     spreads = tuning.spreads * more  # ever fewer cells are cut off, and the noise of what is cut grows slower than n
-    ranges = find_ranges(source, public, ledger, tuning.ranges, streams)
-    reach = reaches(ranges, public, spreads)
-    units = cell_moments(source, ranges, reach, ledger.spend("units", tuning.units), streams.noise, gaps)
+    units = _measured_units(source, ledger, streams, public, gaps, tuning, spreads)
+    ranges, reach = units.ranges, units.reach
     # The look is at cells in spreads, so that columns weigh about the same before their diagonal is known.
     clip = tuning.row * spreads * math.sqrt(d)
     rows = open_unit_rows(winsor(ranges, reach, ranges.spread).of(source), clip=clip, keep=False)
@@ -186,10 +190,26 @@ def _by_deviations(
         count = released_weight(lift, n, mu, streams.noise)[0]
     mu = ledger.spend("winsorised look", ledger.left)
     look = next(whole_looks(rows, None, [mu], streams.noise, lift=lift, count=count))
-    components = read_components(NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d)), k, streams.public)
-    variance = float(np.nansum((units.scale / ranges.spread) ** 2))
+    variance = float(np.nansum((units.moments.scale / ranges.spread) ** 2))
     cut = max(0.0, 1.0 - float(np.trace(look.moment)) * clip**2 / (count * variance)) if variance > 0.0 else 0.0
-    return StandardisedPCA(components, "deviations", units, cut, 11, gaps)
+    released = NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d), cut)
+    components = read_components(released, k, streams.public)
+    return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released)
+
+
+def _measured_units(
+    source: Any,
+    ledger: MuLedger,
+    streams: Streams,
+    public: PublicColumns,
+    gaps: Gaps | None,
+    tuning: StandardTuning,
+    spreads: float,
+) -> ColumnUnits:
+    ranges = find_ranges(source, public, ledger, tuning.ranges, streams)
+    reach = reaches(ranges, public, spreads)
+    mu = ledger.spend("means and units", tuning.units)
+    return ColumnUnits(ranges, reach, cell_moments(source, ranges, reach, mu, streams.noise, gaps))
 
 
 def _present(gaps: Gaps | None, d: int) -> Array:

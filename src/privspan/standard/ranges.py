@@ -9,7 +9,7 @@ Shares of mu² are fixed beforehand, whatever is found.  Proof: docs/explanation
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from privspan.rows.columns import PublicColumns
 from privspan.rows.derived import Derived
 from privspan.rows.gaps import surely_whole
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, is_sparse
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.table_sums import table_sums
@@ -40,6 +40,7 @@ BINS = 24
 SQUARES = Fraction(79, 50)
 """Weight of squares beside means: (v, 1.58 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
 
+_SPIKE = 1e-4  # of the first stretch of even bins: a column whose spread is less has one value in most cells
 _FIRST_EDGES = np.concatenate([-(16.0 ** np.arange(12, -9, -1.0)), 16.0 ** np.arange(-8, 13.0)])  # (42,)
 
 
@@ -62,10 +63,14 @@ class Ranges:
     Attributes
     ----------
     centre, spread : (d,) arrays
+    spike : (d,) array of bool
+        Where the search closed on one value, which most cells have: what is seen of a cell is on which side of that
+        value it lies.
     """
 
     centre: Array
     spread: Array
+    spike: Bools
 
     @property
     def found(self) -> Bools:
@@ -123,13 +128,14 @@ def find_ranges(
     centre = np.where(known, public.centre, np.where(public.boolean, 0.5, np.nan))
     spread = np.where(known, public.scale, np.where(public.boolean, 0.5, np.nan))
     low, high = public.low.copy(), public.high.copy()  # of the next histogram; NaN before the first
+    width = high - low  # of the first stretch of even bins
     active = np.flatnonzero(~np.isfinite(spread))
     if not len(active):
-        return Ranges(centre, spread)
+        return Ranges(centre, spread, np.zeros(d, dtype=bool))
     drawn = _drawn(source, ledger.mu, streams.public, tuning)
-    weights = np.array(tuning.stages) / sum(tuning.stages)
-    for stage, weight in enumerate(weights.tolist()):
-        mu = ledger.spend(f"range {stage + 1}", share * weight)  # spent even if there is nothing left to find
+    shares = np.array(tuning.stages) / sum(tuning.stages) * (share * (1.0 - 2.0**-40))  # no more, as they round
+    for stage, part in enumerate(shares.tolist()):
+        mu = ledger.spend(f"range {stage + 1}", part)  # spent even if there is nothing left to find
         if not len(active):
             continue
         counts, sigma = _histograms(drawn, active, low[active], high[active], mu, streams.noise)
@@ -151,10 +157,11 @@ def find_ranges(
             coarse = first or b - a + 1 < tuning.filled
             if coarse and not (public.whole[j] and 0.0 < pad <= 1.0):  # whole numbers have nothing between them
                 low[j], high[j] = edges[a] - pad, edges[b + 1] + pad
+                width[j] = high[j] - low[j] if math.isnan(width[j]) else width[j]
                 if high[j] - low[j] > BINS * np.spacing(max(abs(low[j]), abs(high[j]))):
                     again.append(j)
         active = np.array(again, dtype=np.intp)
-    return Ranges(centre, spread)
+    return Ranges(centre, spread, spread < _SPIKE * width)  # False for NaN
 
 
 def _sure(bins: int, false: float) -> float:
@@ -329,12 +336,12 @@ def cell_moments(
     mean, square = noisy[0] / (n * present), noisy[1] / (weight * n * present)  # in reaches
     mean_std, square_std = sigma / (n * present), sigma / (weight * n * present)
     mean = np.clip(mean, -1.0, 1.0)
-    variance = np.clip(square - mean**2 + mean_std**2, 0.0, 1.0)
     variance_std = np.hypot(square_std, 2.0 * np.abs(mean) * mean_std)
-    seen = variance > variance_std  # a constant column has no unit
-    scale = np.sqrt(np.where(seen, variance, np.nan))
+    variance = np.clip(square - mean**2 + mean_std**2, variance_std, 1.0)  # no less than could be seen
+    scale = np.sqrt(variance)
+    scale_std = np.where(variance > variance_std, variance_std / (2.0 * scale), scale)  # 0 is within an error then
     placed = [nothing.copy() for _ in range(4)]
-    each = (mean, mean_std, scale, variance_std / (2.0 * scale))
+    each = (mean, mean_std, scale, scale_std)
     for values, column in zip(placed, each, strict=True):
         values[found] = column * reach[found]
     return CellMoments(

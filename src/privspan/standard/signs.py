@@ -1,9 +1,9 @@
-"""Rank correlations by signs of pairs: which columns are larger in one row of a pair than in the other?
+"""Rank correlations by signs of pairs: in which columns is one row of a pair larger than the other.
 
 A pair of rows becomes the vector of the signs of its differences, scaled to unit length.  That needs no unit, no
 centre, no bound and no clip: any increasing change of a column leaves it as it is, and one extreme cell counts as
-any other.  The sum of outer products, divided by its own diagonal, is Kendall's tau (tau-b, pairs weighted by how many
-columns differ).  Averaging over several pairings costs no privacy, as a replacement changes one pair of each.
+any other.  The sum of outer products, divided by its own diagonal, is Kendall's tau (tau-b, pairs weighted by how
+many columns differ).  Averaging over several pairings costs no privacy, as a replacement changes one pair of each.
 Proof: docs/explanation/standardised.md, lemma 1.
 """
 
@@ -22,7 +22,7 @@ from privspan.standard.correlations import NoisyMoment
 from privspan.sums.grid import GridSum, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lifts import person_lift
 from privspan.sums.looks import AugmentedGram
-from privspan.sums.pairs import pair_count, pair_signs
+from privspan.sums.pairs import pair_signs
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def sign_moment(source: Any, mu: float, streams: Streams, present: Array) -> Noi
     n, d = (int(size) for size in source.shape)
     m = pairings(n)
     grams = [_sign_gram(source, streams.public) for _ in range(m)]
-    bounds = sign_bounds(grams[0], pair_count(source), m)
+    bounds = sign_bounds(grams[0], n // 2, m)
     level = noise_level(bounds, mu)
     total = GridSum((d + 1, d + 1), level.grid)
     for gram in grams:

@@ -21,7 +21,15 @@ from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
-from privspan.rows.derived import RowsWithConstant, ScaledColumns, SingleShiftedRows, less_with_constant, times
+from privspan.rows.derived import (
+    CutRows,
+    RowsWithConstant,
+    ScaledColumns,
+    SingleShiftedRows,
+    cut,
+    less_with_constant,
+    times,
+)
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
@@ -138,6 +146,15 @@ def in_units(source: Any, units: Array) -> Any:
     if is_sparse(source) and not isinstance(source, RowSource):
         return times(source, factors)
     return ScaledColumns(as_source(source), factors)
+
+
+def cut_off(source: Any, low: Array, high: Array) -> Any:
+    """Return a dense table whose cells are cut off at public or released ends, (d,) each; gaps stay gaps."""
+    if isinstance(source, PersonTable):
+        return source.then(partial(cut_off, low=low, high=high))
+    if isinstance(source, PartitionedTable):
+        return source.then(partial(cut, low=low, high=high), dtype=np.dtype(np.float64))
+    return CutRows(as_source(source), low, high)
 
 
 def with_constant(source: Any, centre: Array, constant: float) -> Any:

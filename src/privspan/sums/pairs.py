@@ -1,7 +1,7 @@
 """Pairs of rows that a public random order puts together, and what is made of each: a difference, or its signs.
 
-No record is in two pairs of one pairing, so neighbouring tables give neighbouring tables of pairs: whatever is private
-for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
+No record is in two pairs of one pairing, so neighbouring tables give neighbouring tables of pairs: whatever is
+private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
 """
 
 from __future__ import annotations
@@ -98,12 +98,6 @@ def row_pairs(source: Any, public: np.random.Generator, make: Make) -> Any:
         return source.then(partial(_within, make), seeds, lengths=halves, dtype=np.dtype(np.float64))
     source = as_source(source.dealt(public) if isinstance(source, RowSource) else source)
     return RowPairs(source, _public_pairs(source, public), make)
-
-
-def pair_count(source: Any) -> int:
-    """Return how many pairs of rows there are in one pairing, from public numbers."""
-    lengths = source.lengths if isinstance(source, PartitionedTable) else (source.shape[0],)
-    return sum(int(length) // 2 for length in lengths)
 
 
 def signs(first: Any, second: Any) -> Any:

@@ -30,7 +30,7 @@ from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
 from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
-from privspan.sums.about import in_units
+from privspan.sums.about import cut_off, in_units
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.mean import check_columns, coordinates_in
 from privspan.sums.variance import typical_length
@@ -291,6 +291,7 @@ class _View:
     subspace: Subspace
     components: tuple[int, int]
     units: Array | None  # (d,)
+    ends: tuple[Array, Array] | None  # (d,) each: where cells are cut off
     spreads: Array | None  # (2,)
     private: bool
 
@@ -306,13 +307,19 @@ def _view(given: Any, components: Any) -> _View:
     first, second = _components(components, whole.dimension)
     two = [first, second]
     extras = made.extras if isinstance(made, Release) else {}
+    if isinstance(made, Release) and made.parameters.get("without_units"):
+        raise ValueError(
+            "`subspace` must know a centre and a unit for every column; this release lacks some. Fit again with "
+            "public `bounds=`, more rows or a larger epsilon."
+        )
     units: Any = extras.get("scale")
+    ends: Any = (extras["low"], extras["high"]) if "low" in extras else None
     variances: Any = extras.get("explained_variance")
     spreads = None if variances is None else np.sqrt(np.asarray(variances, dtype=np.float64)[two])
     if spreads is not None and not (np.isfinite(spreads) & (spreads > 0.0)).all():
         spreads = None  # what was too small to measure there is measured here
     private = made.private if isinstance(made, Release) else True
-    return _View(Subspace(whole.basis[:, two], offset=whole.offset), (first, second), units, spreads, private)
+    return _View(Subspace(whole.basis[:, two], offset=whole.offset), (first, second), units, ends, spreads, private)
 
 
 def _components(components: Any, k: int) -> tuple[int, int]:
@@ -359,7 +366,8 @@ def _ends(ranges: Any) -> list[tuple[float, float]]:
 
 def _scores(source: Any, view: _View) -> PerRow:
     """Return the scores of every record, in its units and from its centre, each from its own row; (n, 2)."""
-    rows = source if view.units is None else in_units(source, view.units)
+    rows = source if view.ends is None else cut_off(source, *view.ends)
+    rows = rows if view.units is None else in_units(rows, view.units)
     scores = coordinates_in(rows, view.subspace)
     if isinstance(scores, PartitionedTable):
         return RowValues(scores.place, scores.lengths, scores.place.hold(scores.parts, scores.lengths))

@@ -1,0 +1,194 @@
+"""Private means and standard deviations of winsorised columns, each in its own units.
+
+Noisy histograms find where each column lies (`privspan.standard.ranges`); then mean and standard deviation of its
+cells are released, those far out cut off at a reach that is told too.  Proofs: docs/explanation/standardised.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privspan._lib.card import card, facts
+from privspan._lib.charge import LedgerLike
+from privspan._lib.entry import entry
+from privspan._lib.markup import Html
+from privspan.privacy import Budget, PrivacyCost
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import MOST_ROWS, people
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.release_card import column_table, cost_fact, warnings_of
+from privspan.rows.categories import Categories
+from privspan.rows.columns import PublicBounds, PublicColumns, column_names, public_columns
+from privspan.rows.gaps import Missing, with_gaps
+from privspan.rows.unit import as_rows_input
+from privspan.standard.ranges import cell_moments, find_ranges, reaches
+from privspan.sums.gaps import released_gaps
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_RANGES = 0.6  # of mu² is for the search; the rest is for means and squares
+_SPREADS = 4.0  # at which cells are cut off
+
+
+class NoSpreadWarning(UserWarning):
+    """Columns whose range or spread could not be told from noise have no unit."""
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateScales:
+    """Released means and standard deviations of winsorised columns, and what they cost.
+
+    Attributes
+    ----------
+    mean, scale : (d,) arrays
+        Of the cells cut off at `low` and `high`; NaN where no range was found.  A long tail beyond these is not seen:
+        the standard deviation of the whole column may be larger.
+    mean_std, scale_std : (d,) arrays
+        Standard errors of both, due to noise.
+    low, high : (d,) arrays
+    found : (d,) array of bool
+        Where a range was found.
+    mostly_one_value : (d,) array of bool
+        Where the search closed on one value: what is seen of a cell is on which side of that value it lies.
+    cost : PrivacyCost
+    private : bool
+        False when a seed was given.
+    gaps : (d,) array or None
+        About how many gaps each column has: the numbers are those of the present cells.  None where they were not
+        counted: the numbers are those of a table whose gaps are filled with the centre of the range.
+    gaps_std : float or None
+        Standard deviation of the noise of each count.
+    """
+
+    mean: Array
+    scale: Array
+    mean_std: Array
+    scale_std: Array
+    low: Array
+    high: Array
+    found: Bools
+    mostly_one_value: Bools
+    cost: PrivacyCost
+    private: bool
+    gaps: Array | None = None
+    gaps_std: float | None = None
+
+    def __repr__(self) -> str:
+        said = f"{int(self.found.sum())} of {len(self.found)} columns measured"
+        return f"PrivateScales({said}, {self.cost}, private={self.private})"
+
+    def _repr_html_(self) -> str:
+        """Show it as a card in a notebook."""
+        return card("PrivateScales", *self.pieces())
+
+    def pieces(self, names: Sequence[str] | None = None) -> list[Html]:
+        """Return what a card says of it, under the names of the columns if they are known."""
+        shown = (
+            ("winsorised mean", self.mean, self.mean_std),
+            ("winsorised standard deviation", self.scale, self.scale_std),
+        )
+        columns = {
+            name: (np.where(self.found, value, 0.0), np.where(self.found, std, np.inf)) for name, value, std in shown
+        }
+        measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
+        known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]
+        return [*warnings_of(self.private), facts(known), *column_table(names, columns)]
+
+
+@entry
+@people
+def private_scales(
+    X: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    bounds: PublicBounds | None = None,
+    categories: Categories | None = None,
+    missing: Missing = "fill",
+    groups: object = None,
+    max_rows: int = MOST_ROWS,
+    rng: RandomLike = None,
+    ledger: LedgerLike = None,
+) -> PrivateScales:
+    """Release the mean and the standard deviation of every column, extreme cells cut off, whatever its units.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory map, data frame, RowSource, or Dask array or dataframe
+        One person per row, at least two.  Dense.
+    epsilon, delta : float
+        Privacy budget.
+    bounds : mapping, (2,) or (2, d) array, optional
+        Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
+        alike; or low ends and high ends, NaN where nothing is known.  They must not be read off the data.  Cells
+        beyond count as the bound.  Columns declared as booleans have bounds by themselves.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
+        makes its whole record count like that.
+    groups : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids of any kind, or the name of the column of `X` that holds
+        them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `groups`: how many rows of a person are looked at, at most.
+    rng : None, int, SeedSequence, Generator or RandomState
+        None for secure noise.  A seed makes the run repeatable and not private.
+    ledger : path, Ledger or Page, optional
+        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+
+    Returns
+    -------
+    PrivateScales
+
+    Guarantee
+    ---------
+    (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
+    data set; n, d, declared types and all parameters are public.  With `groups`, for replacing one person.
+    Proof: docs/explanation/standardised.md, docs/explanation/several-rows.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((20_000, 2)) * [1e-3, 1e6] + [2.0, 0.0]
+    >>> released = private_scales(X, epsilon=1.0, delta=1e-6, rng=1)
+    >>> [f"{scale:.0e}" for scale in released.scale], f"{released.mean[0]:.3f}"
+    (['1e-03', '1e+06'], '2.000')
+    """
+    source = as_rows_input(X, min_rows=2, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    names = column_names(source if column_names(X) is None else X)
+    public = public_columns(X, int(source.shape[1]), names=names, bounds=bounds)
+    return scales_within(Budget(epsilon, delta), source, public, rng, missing)
+
+
+def scales_within(
+    budget: Budget, source: Any, public: PublicColumns, rng: RandomLike, missing: Missing = "fill"
+) -> PrivateScales:
+    """Do what `private_scales` does for a table that has been let in: docs/explanation/standardised.md."""
+    source, ledger, streams = with_gaps(source, missing), MuLedger(budget), open_streams(rng)
+    gaps = released_gaps(source, ~public.complete, ledger, streams.noise) if missing == "fill" else None
+    ranges = find_ranges(source, public, ledger, _RANGES * ledger.left, streams)
+    reach = reaches(ranges, public, _SPREADS)
+    moments = cell_moments(source, ranges, reach, ledger.spend("means and squares", ledger.left), streams.noise, gaps)
+    return PrivateScales(
+        moments.mean,
+        moments.scale,
+        moments.mean_std,
+        moments.scale_std,
+        moments.low,
+        moments.high,
+        np.isfinite(moments.scale),
+        ranges.spike,
+        ledger.cost(),
+        streams.private,
+        None if gaps is None else gaps.counts,
+        None if gaps is None else gaps.std,
+    )

@@ -1,0 +1,39 @@
+"""What a standardised PCA is expected to capture, from public numbers: a curve through real tables.
+
+Fitted on 27 real tables at four budgets (set C of benchmarks/scripts/standardised_tables.py), root mean square error
+.065; on 26 others (set D) .095, a little too careful.  docs/explanation/standardised.md has both.
+"""
+
+from __future__ import annotations
+
+import math
+
+from privspan.standard.course import data_per_column
+
+_HALF, _SLOPE = 22.0, 1.3  # n mu / sqrt(d) at which half of what can be gained is, and how fast it comes
+
+
+def expected_captured(n: int, d: int, k: int, mu: float) -> float:
+    """Return the expected share of the best variance that k components of d standardised columns capture.
+
+    Parameters
+    ----------
+    n, d, k : int
+        Rows, columns and components.
+    mu : float
+        Of the whole budget.
+    """
+    by_chance = math.sqrt(k / d)  # about what components of pure noise capture
+    missing = math.pow(_HALF / data_per_column(n, d, mu), _SLOPE)
+    return by_chance + (1.0 - by_chance) / (1.0 + missing)
+
+
+def needed_rows(captured: float, d: int, k: int, mu: float) -> int | None:
+    """Return about the smallest number of rows that is expected to capture so much; None if none is."""
+    by_chance = math.sqrt(k / d)
+    if captured <= by_chance:
+        return 2
+    if captured >= 1.0:
+        return None
+    data = _HALF / math.pow((1.0 - by_chance) / (captured - by_chance) - 1.0, 1.0 / _SLOPE)
+    return max(2, math.ceil(data * math.sqrt(d) / mu))
