@@ -91,9 +91,8 @@ def plan(
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
 
-    _console.print_lines(
-        f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}{'' if found.scale else '; for ideal data'}"
-    )
+    ideal = "" if found.scale else "; for ideal data"
+    _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}{ideal}")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}
     rows = [
         (one.label, f"{one.error:.2g}", f"{one.error_90:.2g}", f"{one.abstention:.0%}", need[one.method])

@@ -36,7 +36,7 @@ from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
 from privspan.stable import near
 from privspan.stable.course import delta_share
-from privspan.standard.course import Standard, chosen_course, standardised_pca
+from privspan.standard.course import WIDEST_WHOLE, Standard, chosen_course, standardised_pca
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
 from privspan.sums.everyday import everyday_pca, searches
@@ -178,11 +178,14 @@ class PCASettings:
     def _standard_course(self, table: Table) -> Standard:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
         sparse = is_sparse(table.source)
-        if self.scale == "deviations" and sparse:
-            raise TypeError('`scale` must be True or "ranks" for a sparse table, which is never filled.')
+        n, d = (int(size) for size in table.source.shape)
+        if self.scale == "deviations" and (sparse or d > WIDEST_WHOLE):
+            what = "a sparse table, which is never filled" if sparse else f"more than {WIDEST_WHOLE:,} columns"
+            raise ValueError(f'`scale` must be True or "ranks" for {what}.')
+        if self.k == "auto" and d > WIDEST_WHOLE:
+            raise ValueError(f"`k` must be a number with `scale=True` and more than {WIDEST_WHOLE:,} columns.")
         if self.scale == "ranks" or self.robust:
             return "ranks"
-        n, d = (int(size) for size in table.source.shape)
         mu = Budget(self.epsilon, self.delta).mu
         return "deviations" if self.scale == "deviations" else chosen_course(n, d, mu, sparse)
 

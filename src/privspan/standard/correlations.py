@@ -1,8 +1,8 @@
 """Read components off a noisy second moment whose columns are to weigh the same: post-processing.
 
 A released moment M = S + sigma N has its own diagonal, which tells how much each column varies.  Divided by it, M is
-a correlation matrix with noise.  Two things are known of that matrix beforehand and cost nothing: its diagonal is 1, so
-the noise there is thrown away; and its trace is d, so shares of the variance need no noisy total.  A column whose
+a correlation matrix with noise.  Two things are known of that matrix beforehand and cost nothing: its diagonal is 1,
+so the noise there is thrown away; and its trace is d, so shares of the variance need no noisy total.  A column whose
 diagonal drowns in noise is tamed by a ridge, not dropped.
 Derivations: docs/explanation/standardised.md.
 """

@@ -26,10 +26,15 @@ from privspan.standard.correlations import Components, NoisyMoment, read_compone
 from privspan.standard.ranges import CellMoments, Ranges, RangeTuning, cell_moments, find_ranges, reaches, winsor
 from privspan.standard.signs import pairings, sign_moment
 from privspan.sums.gaps import Gaps
+from privspan.sums.lazy_looks import lazy_looks
 from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.looks import CONSTANT, whole_looks
+from privspan.sums.pairs import pair_signs
 
 Array = NDArray[np.float64]
+
+WIDEST_WHOLE = 1024
+"""Columns up to which a whole moment is released and read: beyond, that would take longer than the passes."""
 
 Standard: TypeAlias = Literal["ranks", "deviations"]
 """What is estimated: rank correlations, or correlations of winsorised columns."""
@@ -70,8 +75,8 @@ class StandardisedPCA:
     passes : int
         Over the rows of the table.
     gaps : Gaps or None
-    released : NoisyMoment
-        What the components were read off.
+    released : NoisyMoment or None
+        What the components were read off; None where it was looked at in few directions only.
     """
 
     components: Components
@@ -79,10 +84,11 @@ class StandardisedPCA:
     units: ColumnUnits | None
     passes: int
     gaps: Gaps | None
-    released: NoisyMoment
+    released: NoisyMoment | None
 
     def leading(self, k: int, public: np.random.Generator) -> StandardisedPCA:
         """Return the first k components alone, read off the same release."""
+        assert self.released is not None
         return replace(self, components=read_components(self.released, k, public))
 
 
@@ -92,9 +98,9 @@ def data_per_column(n: int, d: int, mu: float) -> float:
 
 
 def chosen_course(n: int, d: int, mu: float, sparse: bool, tuning: StandardTuning | None = None) -> Standard:
-    """Choose from public numbers; sparse rows are never filled, so they are ranked."""
-    bar = (tuning or StandardTuning()).deviations_from
-    return "deviations" if data_per_column(n, d, mu) >= bar and not sparse else "ranks"
+    """Choose from public numbers; sparse rows are never filled, so they are ranked, and so are very wide tables."""
+    enough = data_per_column(n, d, mu) >= (tuning or StandardTuning()).deviations_from
+    return "deviations" if enough and not sparse and d <= WIDEST_WHOLE else "ranks"
 
 
 def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuning | None = None) -> float:
@@ -160,10 +166,30 @@ def _by_ranks(
     if unit_share(n, d, ledger.mu, "ranks", tuning) and not is_sparse(source):
         units = _measured_units(source, ledger, streams, public, gaps, tuning, tuning.spreads)
         passes += len(RangeTuning().stages) + 1
+    if d > WIDEST_WHOLE:
+        return StandardisedPCA(_of_wide_ranks(source, k, ledger, streams), "ranks", units, passes, gaps, None)
     mu = ledger.spend("signs of pairs", ledger.left)
     released = sign_moment(source, mu, streams, _present(gaps, d))
     components = read_components(released, k, streams.public)
     return StandardisedPCA(components, "ranks", units, passes, gaps, released)
+
+
+def _of_wide_ranks(source: Any, k: int, ledger: MuLedger, streams: Streams) -> Components:
+    """Look at the signs of one pairing in a few directions, as a whole moment would take too long to read.
+
+    Columns are not divided by their diagonal: those with many ties weigh a little less.
+    """
+    rows = open_unit_rows(pair_signs(source, streams.public))
+    lift, count, d = person_lift(rows, 0.0), float(rows.shape[0]), rows.shape[1]
+    if lift is not None:
+        mu = ledger.spend("weight of persons", StandardTuning().weight)
+        count = released_weight(lift, rows.shape[0], mu, streams.noise)[0]
+    mu = ledger.spend("signs of pairs", ledger.left)
+    made = lazy_looks(rows, None, [mu], k, streams, total=count, constant=0.0, lift=lift, count=count).verdict
+    per_column = d / made.total  # the total variance is d
+    std = np.full(k, made.variances_std * per_column)
+    told = made.variances * per_column, std, made.captured, made.loadings_std, made.found
+    return Components(made.basis, *told, np.ones(d, dtype=bool))
 
 
 def _by_deviations(
