@@ -355,7 +355,7 @@ REFUSALS = {
     "2 row.* and 1 column": lambda X, ids: PrivatePCA(1, **BUDGET).fit(X, groups=np.zeros(977)),
     "`max_rows` must be at most 1024": lambda X, ids: private_mean(X, groups=ids, max_rows=2000, **BUDGET),
     "`max_rows` must be an integer": lambda X, ids: private_mean(X, groups=ids, max_rows=0, **BUDGET),
-    "text or whole numbers": lambda X, ids: private_mean(X, groups=np.zeros(977, bool), **BUDGET),
+    "ids that can be compared": lambda X, ids: private_mean(X, groups=[object()] * 977, **BUDGET),
     "give the ids as an array": lambda X, ids: private_mean(X, groups="patient", **BUDGET),
     r"Bring the table here \(`X.compute\(\)`\)": lambda X, ids: private_mean(
         da.from_array(X, chunks=(100, 3)), groups=ids, **BUDGET
