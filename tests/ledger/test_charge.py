@@ -25,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 
 import privspan as ps
 from privspan.ledger import DamagedLedgerError, Ledger, OverspendError, Page
+from privspan.privacy import PERSONS
 from privspan.rows import RowSource, open_rows
 
 BUDGET = {"epsilon": 0.5, "delta": 1e-6}
@@ -186,6 +187,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import privspan as ps
+from privspan.privacy import PERSONS
 from privspan.rows import RowSource, open_rows
 
 class Deadly(RowSource):
@@ -301,9 +303,14 @@ def test_ledgers_are_known_by_their_file(tmp_path: Path) -> None:
 IDS = np.arange(400) // 2
 
 
-@pytest.mark.parametrize(
-    "fit", [lambda T, **o: ps.private_mean(T, **o), lambda T, groups=None, **o: _fit(T, groups, o)]
-)
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_every_function_charges_for_whom_it_promises(call: str, tmp_path: Path) -> None:
+    made = FUNCTIONS[call](X, **PLENTY, ledger=tmp_path / "b.json", groups=IDS)
+    (entry,) = entries(tmp_path / "b.json")
+    assert (entry.neighbours, entry.unit) == (made.cost.neighbours, "person") == (PERSONS, "person")
+
+
+@pytest.mark.parametrize("fit", [ps.private_mean, lambda T, groups=None, **o: _fit(T, groups, o)])
 def test_every_entry_says_for_whom_the_promise_is(fit, tmp_path: Path) -> None:
     """Relation and unit as the release has them, however the ids are given."""
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(patient=IDS)

@@ -256,6 +256,8 @@ def test_a_page_adds_up_spends_for_one_unit_only(ledger: Ledger) -> None:
             with pytest.raises(OverspendError, match=f"{words}.* a data set of another name"):
                 spend(name, 0.1, 1e-6, person=person)
     assert ledger.path.read_text("utf-8") == before
+    with pytest.raises(ValueError, match="`person` must be the name"):
+        ledger.begin("visits", 0.1, 1e-6, person="")
     page = ledger.page("visits")
     page.check(0.1, 1e-6, person="patient")
     with pytest.raises(OverspendError):

@@ -335,7 +335,9 @@ def test_a_column_that_is_held_as_floats_is_refused():
     "kind", ["UUID", "Decimal", "date", "datetime", "timedelta", "time", "bool", "float", "bytes"]
 )
 def test_files_have_ids_of_every_type(kind, tmp_path):
-    ids = pa.array(ANY[kind])
+    if kind == "UUID" and not hasattr(pa, "uuid"):
+        pytest.skip("this pyarrow has no UUIDs")
+    ids = pa.array([one and one.bytes for one in ANY[kind]], pa.uuid()) if kind == "UUID" else pa.array(ANY[kind])
     table = pa.table({"patient": ids, "age": np.arange(4.0)})
     tables = [table]
     if not isinstance(ids.type, pa.BaseExtensionType):
