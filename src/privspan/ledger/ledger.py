@@ -343,7 +343,7 @@ class Page:
 def _begun(epsilon: _Given, delta: _Given, what: str, person: str | None) -> Entry:
     amounts = amount("epsilon", epsilon), amount("delta", delta)
     checks.budget(*map(float, amounts))
-    if person is not None and not (isinstance(person, str) and person):
+    if person == "":
         raise ValueError("`person` must be the name of the column that says whose each row is.")
     unit = (NEIGHBOURS, "row") if person is None else (PERSONS, str(person))
     now = datetime.now(UTC).isoformat(timespec="seconds")
