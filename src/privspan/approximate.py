@@ -99,7 +99,7 @@ def approximate_subspace(
         For "stable" those of :func:`privspan.stable_subspace`, where ``split`` knows the steps ``tail``, ``test`` and
         ``noise``; for "histogram" ``references`` (int), the number of reference points, above k.
     groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
         With `groups`: how many rows of a person are looked at, at most.

@@ -761,6 +761,25 @@ def test_ledger_show_for_people_and_programs(folder: Path, capsys) -> None:
     assert "it has 'a', 'b'" in capsys.readouterr().err
 
 
+def test_a_ledger_tells_rows_from_persons(folder: Path, capsys) -> None:
+    rows = np.random.default_rng(0).standard_normal((400, 2))
+    np.savetxt(
+        "visits.csv", np.column_stack([np.arange(400) // 2, rows]), "%d,%.6f,%.6f", header="who,a,b", comments=""
+    )
+    (folder / "visits.toml").write_text('person = "who"\n')
+    options = {"file": "visits.csv", "k": "1", "ledger": "b.json", "dataset": "x"}
+    assert main([*fit_with(**options, person="who"), "--overwrite"]) == 0
+    assert main([*fit_with(**options, schema="visits.toml"), "--overwrite"]) == 0
+    capsys.readouterr()
+    assert main([*fit_with(**options), "--overwrite"]) == ExitCode.REFUSED
+    assert "are for persons by 'who', and this one is for rows" in capsys.readouterr().err
+    assert main(["ledger", "show", "b.json"]) == 0
+    assert re.search(r"for one .*\n.* who ", capsys.readouterr().out)
+    assert main(["ledger", "show", "b.json", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["x"]["entries"]
+    assert {(entry["neighbours"], entry["unit"]) for entry in entries} == {("replace-one-person", "who")}
+
+
 # --- Interruptions ---------------------------------------------------------------------------------------
 
 SLOW = """

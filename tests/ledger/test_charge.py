@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from public_functions import SPENDING
 from scipy import sparse
@@ -24,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 
 import privspan as ps
 from privspan.ledger import DamagedLedgerError, Ledger, OverspendError, Page
-from privspan.rows import RowSource
+from privspan.privacy import PERSONS
+from privspan.rows import RowSource, open_rows
 
 BUDGET = {"epsilon": 0.5, "delta": 1e-6}
 X = np.random.default_rng(0).standard_normal((400, 6)) * [3.0, 2.0, 0.1, 0.1, 0.1, 0.1]
@@ -162,7 +164,7 @@ def test_a_refusal_while_others_spent_meanwhile(tmp_path: Path, monkeypatch: pyt
     with page.spending(0.75, 1e-6):
         pass
     table = Watched(page.ledger.path)
-    monkeypatch.setattr(Page, "check", lambda *_: None)  # as if the others had not yet
+    monkeypatch.setattr(Page, "check", lambda *_, **__: None)  # as if the others had not yet
     with pytest.raises(OverspendError):
         ps.private_mean(table, **BUDGET, ledger=page)
     assert table.seen == []
@@ -185,7 +187,8 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import privspan as ps
-from privspan.rows import RowSource
+from privspan.privacy import PERSONS
+from privspan.rows import RowSource, open_rows
 
 class Deadly(RowSource):
     shape, dtype = (400, 6), np.dtype(float)
@@ -293,3 +296,55 @@ def test_ledgers_are_known_by_their_file(tmp_path: Path) -> None:
     assert one.page("x") == same.page("x") != one.page("y")
     assert repr(one) == f"Ledger({str(tmp_path / 'b.json')!r})"
     assert (one == 3) is False
+
+
+# --- For whom -------------------------------------------------------------------------------------------------------
+
+IDS = np.arange(400) // 2
+
+
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_every_function_charges_for_whom_it_promises(call: str, tmp_path: Path) -> None:
+    made = FUNCTIONS[call](X, **PLENTY, ledger=tmp_path / "b.json", groups=IDS)
+    (entry,) = entries(tmp_path / "b.json")
+    assert (entry.neighbours, entry.unit) == (made.cost.neighbours, "person") == (PERSONS, "person")
+
+
+@pytest.mark.parametrize("fit", [ps.private_mean, lambda T, groups=None, **o: _fit(T, groups, o)])
+def test_every_entry_says_for_whom_the_promise_is(fit, tmp_path: Path) -> None:
+    """Relation and unit as the release has them, however the ids are given."""
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(patient=IDS)
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    visits = open_rows(tmp_path / "visits.csv", person="patient")
+    for number, (table, groups, unit) in enumerate(
+        (
+            (X, None, "row"),
+            (frame.rename(columns={"patient": "person"}), None, "row"),  # a column of that name is a number
+            (X, IDS, "person"),
+            (X, pd.Series(IDS), "person"),
+            (X, pd.Series(IDS, name="patient"), "patient"),
+            (frame, "patient", "patient"),
+            (visits, None, "patient"),
+        )
+    ):
+        path = tmp_path / f"{number}.json"
+        made = fit(table, **BUDGET, ledger=path, groups=groups)
+        (entry,) = entries(path)
+        assert entry.unit == unit
+        assert entry.neighbours == getattr(made, "release_", made).cost.neighbours
+
+
+def _fit(table: Any, groups: Any, options: Any) -> Any:
+    return ps.PrivatePCA(2, **options).fit(table, groups=groups)
+
+
+def test_spends_for_rows_and_for_persons_are_not_added_up(tmp_path: Path) -> None:
+    page = Ledger(tmp_path / "b.json").page("survey")
+    ps.private_mean(X, **BUDGET, ledger=page)
+    for refused in (
+        lambda: ps.private_mean(X, groups=IDS, **BUDGET, ledger=page),
+        lambda: ps.PrivatePCA(2, **BUDGET, ledger=page).fit(X, groups=IDS),
+    ):
+        with pytest.raises(OverspendError, match="for rows, and this one is for persons"):
+            refused()
+    assert page.account().spent.epsilon == 0.5

@@ -216,7 +216,7 @@ def test_the_file_is_json_with_decimals_as_text(ledger: Ledger) -> None:
     ledger.begin("survey é", "0.10", 1e-6, what="PCA", limit_epsilon="1")
     content = json.loads(ledger.path.read_text("utf-8"))
     account = content["datasets"]["survey é"]
-    assert (content["format"], content["version"]) == ("privspan.ledger", 1)
+    assert (content["format"], content["version"]) == ("privspan.ledger", 2)
     assert account["limit"] == {"epsilon": "1", "delta": None}
     (written,) = account["entries"]
     assert {key: written[key] for key in ("epsilon", "delta", "state", "what")} == {
@@ -225,7 +225,63 @@ def test_the_file_is_json_with_decimals_as_text(ledger: Ledger) -> None:
         "state": "begun",
         "what": "PCA",
     }
-    assert set(written) == {"identity", "epsilon", "delta", "state", "what", "since"}  # no end: durations may tell
+    assert (written["neighbours"], written["unit"]) == ("replace-one", "row")
+    known = {"identity", "epsilon", "delta", "state", "what", "since", "neighbours", "unit"}
+    assert set(written) == known  # no end: durations may tell
+
+
+def as_version_1(ledger: Ledger) -> None:
+    content = json.loads(ledger.path.read_text("utf-8"))
+    content["version"] = 1
+    for account in content["datasets"].values():
+        for written in account["entries"]:
+            del written["neighbours"], written["unit"]
+    ledger.path.write_text(json.dumps(content), "utf-8")
+
+
+def test_a_page_adds_up_spends_for_one_unit_only(ledger: Ledger) -> None:
+    ledger.begin("rows", 0.5, 1e-6)
+    ledger.begin("visits", 0.5, 1e-6, person="patient")
+    ledger.begin("visits", 0.25, 1e-6, person="patient")
+    assert str(ledger.account("visits").spent) == "(0.75, 2e-06)-DP, replace-one-person"
+    before = ledger.path.read_text("utf-8")
+    for name, person, words in (
+        ("rows", "patient", "are for rows, and this one is for persons by 'patient'"),
+        ("visits", None, "are for persons by 'patient', and this one is for rows"),
+        ("visits", "clinic", "by 'patient', and this one is for persons by 'clinic'"),
+        ("visits", "row", "by 'patient', and this one is for persons by 'row'"),
+        ("rows", "row", "are for rows, and this one is for persons by 'row'"),
+    ):
+        for spend in (ledger.begin, ledger.check):
+            with pytest.raises(OverspendError, match=f"{words}.* a data set of another name"):
+                spend(name, 0.1, 1e-6, person=person)
+    assert ledger.path.read_text("utf-8") == before
+    with pytest.raises(ValueError, match="`person` must be the name"):
+        ledger.begin("visits", 0.1, 1e-6, person="")
+    page = ledger.page("visits")
+    page.check(0.1, 1e-6, person="patient")
+    with pytest.raises(OverspendError):
+        page.check(0.1, 1e-6)
+
+
+def test_spends_of_an_earlier_version_are_shown_and_not_added_to(ledger: Ledger) -> None:
+    ledger.begin("survey", 0.5, 1e-6, limit_epsilon=3)
+    as_version_1(ledger)
+    account = ledger.account("survey")
+    assert str(account.spent) == "(0.5, 1e-06)-DP, unknown"
+    for person in (None, "patient", "unknown"):
+        with pytest.raises(OverspendError, match="an earlier version, which did not note their unit, and this one"):
+            ledger.begin("survey", 0.5, 1e-6, person=person)
+    ledger.begin("other", 0.5, 1e-6)  # which writes the file anew
+    assert ledger.account("survey") == account
+
+
+def test_a_file_that_mixes_units_is_refused(ledger: Ledger) -> None:
+    ledger.begin("survey", 0.5, 1e-6)
+    ledger.begin("survey", 0.5, 1e-6)
+    ledger.path.write_text(ledger.path.read_text("utf-8").replace('"unit": "row"', '"unit": "id"', 1), "utf-8")
+    with pytest.raises(DamagedLedgerError, match="different units under one name"):
+        ledger.accounts()
 
 
 def spoiled(content: str):
@@ -239,13 +295,15 @@ def spoiled(content: str):
         (spoiled("[]"), "wrong kind"),
         (spoiled("{}"), "not written by privspan"),
         (lambda text: text[: len(text) // 2], "not JSON"),
-        (lambda text: text.replace('"version": 1', '"version": 2'), "version is 2"),
+        (lambda text: text.replace('"version": 2', '"version": 3'), "version is 3"),
         (lambda text: text.replace('"begun"', '"undone"'), "unknown state 'undone'"),
         (lambda text: text.replace("0.5", "-0.5"), "wrong kind"),
         (lambda text: text.replace("0.5", "NaN"), "wrong kind"),
         (lambda text: text.replace('"delta": 1e-06', '"delta": null'), "wrong kind"),
         (lambda text: text.replace('"limit"', '"limits"'), "wrong kind"),
         (lambda text: text.replace('"what"', '"who"'), "wrong kind"),
+        (lambda text: text.replace('"replace-one"', '"add-one"'), "wrong kind"),
+        (lambda text: text.replace('"version": 2', '"version": 1'), "wrong kind"),
     ],
 )
 def test_a_damaged_file_is_refused_and_left_alone(ledger: Ledger, spoil, reason: str) -> None:
@@ -296,8 +354,8 @@ def test_a_missing_package_is_named(ledger: Ledger, monkeypatch: pytest.MonkeyPa
         ('"entries": [', '"entries": [], "entries": [', "key twice"),
         ('"datasets": {', '"datasets": {}, "datasets": {', "key twice"),
         ('"epsilon": 0.5', '"epsilon": 0.5, "epsilon": 0.1', "key twice"),
-        ('"version": 1', '"version": true', "version is True"),
-        ('"version": 1', '"version": 1, "note": "x"', "wrong kind"),
+        ('"version": 2', '"version": true', "version is True"),
+        ('"version": 2', '"version": 2, "note": "x"', "wrong kind"),
         ('"what": ""', '"what": 7', "wrong kind"),
         ('"what": ""', '"what": "", "end": "x"', "wrong kind"),
         ('"epsilon": 0.5', '"epsilon": true', "wrong kind"),

@@ -1,8 +1,11 @@
 """Several rows a person: replacing a person with all of their rows, on whole runs; containers, ids, refusals."""
 
 import re
+import uuid
 import warnings
 from dataclasses import fields, replace
+from datetime import date
+from decimal import Decimal
 from functools import partial
 
 import dask.array as da
@@ -266,6 +269,33 @@ def test_ids_say_who_is_one_person_and_nothing_else(clinic):
     assert not np.array_equal(first, private_mean(rows, groups=ids // 2, **BUDGET, rng=SEED).mean)
 
 
+IDS = {
+    "UUID": lambda owner: uuid.UUID(int=owner),
+    "Decimal": lambda owner: Decimal(owner) / 8,
+    "date": date.fromordinal,
+    "tuple": lambda owner: ("clinic", owner),
+    "float": lambda owner: owner + 0.5,
+    "bytes": lambda owner: b"%d\0" % owner,
+    "empty": lambda owner: "" if owner == 400 else f"p{owner}",
+    "infinite": lambda owner: float("inf") if owner == 400 else float(owner),
+    "period": lambda owner: pd.Period(ordinal=owner, freq="D"),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_many_rows_of_one_person_move_a_mean_by_one_person(kind):
+    """400 persons, the last of whom has 400 equal rows: as rows, these would be half of all."""
+    rows = np.append(np.random.default_rng(0).standard_normal(399), np.full(400, 50.0))[:, None]
+    owners = [IDS[kind](owner) for owner in [*range(1, 400), *[400] * 400]]
+    few, many = (
+        private_mean(rows[:count], groups=groups, norm_bound=50.0, **BUDGET, rng=SEED)
+        for count, groups in ((400, owners[:400]), (799, owners))
+    )
+    assert abs(few.mean[0] - many.mean[0]) < 1e-6
+    for groups in (pd.Series(owners), pd.Categorical(owners)) if kind != "tuple" else (pd.Series(owners),):
+        assert by_person(rows, groups, 1, SEED).shape == (400, 1)
+
+
 def test_a_row_without_an_id_is_a_person_of_its_own():
     ids = pd.array(["a", None, "a", None, "b"])
     assert by_person(np.zeros((5, 2)), ids, 3, 0).shape == (4, 2)
@@ -355,7 +385,7 @@ REFUSALS = {
     "2 row.* and 1 column": lambda X, ids: PrivatePCA(1, **BUDGET).fit(X, groups=np.zeros(977)),
     "`max_rows` must be at most 1024": lambda X, ids: private_mean(X, groups=ids, max_rows=2000, **BUDGET),
     "`max_rows` must be an integer": lambda X, ids: private_mean(X, groups=ids, max_rows=0, **BUDGET),
-    "text or whole numbers": lambda X, ids: private_mean(X, groups=np.zeros(977, bool), **BUDGET),
+    "ids that can be compared": lambda X, ids: private_mean(X, groups=[object()] * 977, **BUDGET),
     "give the ids as an array": lambda X, ids: private_mean(X, groups="patient", **BUDGET),
     r"Bring the table here \(`X.compute\(\)`\)": lambda X, ids: private_mean(
         da.from_array(X, chunks=(100, 3)), groups=ids, **BUDGET
@@ -370,6 +400,25 @@ def test_refusals_say_what_to_do_and_not_how_many_rows_there_are(words):
         REFUSALS[words](rng.standard_normal((977, 3)), rng.integers(300, size=977))
     assert not re.search("97[67]", str(refusal.value))
     assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda frame, y: PrivatePCA(2, **BUDGET).fit(frame, y),
+        lambda frame, y: PrivatePCA(2, **BUDGET).fit_transform(frame, y),
+        lambda frame, y: PrivateStandardScaler(bounds=(-9, 9), **BUDGET).fit(frame, y),
+        lambda frame, y: private_regression(frame, y, norm_bound=1.0, target_bound=1.0, **BUDGET),
+        lambda frame, y: private_regression(frame, y, groups="patient", norm_bound=1.0, target_bound=1.0, **BUDGET),
+    ],
+)
+@pytest.mark.parametrize("name", ["patient", np.str_("patient")])
+@pytest.mark.filterwarnings("ignore::privspan.privacy.TransformedRowsWarning")
+def test_the_name_of_a_column_is_not_taken_for_y(clinic, fit, name):
+    """The promise would be for rows."""
+    rows, ids = clinic
+    with pytest.raises(TypeError, match=r"^`y` .*of ids is `groups=`"):
+        fit(pd.DataFrame(rows, columns=NAMES).assign(patient=ids), name)
 
 
 def test_a_file_that_names_its_persons_is_never_read_by_rows(clinic, tmp_path):

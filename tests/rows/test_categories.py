@@ -86,6 +86,12 @@ def test_a_replaced_word_changes_its_own_row_only(cell, tmp_path):
         np.testing.assert_array_equal(two[11:12][0, 5:7], expected)
 
 
+def test_a_number_of_many_digits_is_a_gap_of_its_own():
+    """Python refuses to spell it."""
+    table = encoded(pd.DataFrame({"ward": ["a", 10**5000, 7], "age": [1, 2, 3]}), {"ward": ["a", 7]})
+    np.testing.assert_array_equal(table[:][:, :2], [[1, 0], [np.nan, np.nan], [0, 1]])
+
+
 def test_declared_words_are_taken_only_when_that_is_said():
     frame = CLINIC.to_pandas().drop(columns=["patient", "sex"])
     table = pa.Table.from_pandas(frame, preserve_index=False)

@@ -394,6 +394,12 @@ def test_other_faults_of_tables(tmp_path):
     text = tmp_path / "x.csv"
     for content, message in [
         ("1,2\n3,4\n", "line of column names"),
+        ("1,\n3,4\n", "line of column names"),
+        (',"2"\n3,4\n', "line of column names"),
+        ("NA,2\n3,4\n", "line of column names"),
+        ("1e999,2,\n3,4,5\n", "line of column names"),
+        ("true,-inf,2\n3,4,5\n", "line of column names"),
+        (",\n3,4\n", "line of column names"),
         ("a,b\n", "holds no rows"),
         ("a,a\n1,2\n", "two columns named 'a'"),
         ("id\n1\n", "no column of numbers"),
@@ -403,6 +409,14 @@ def test_other_faults_of_tables(tmp_path):
             open_rows(text)
     with pytest.raises(UnreadableFileError, match=r"must end in one of .*\.parquet"):
         open_rows(tmp_path / "x.xlsx")
+
+
+def test_a_record_with_a_decimal_comma_is_not_taken_for_names(tmp_path):
+    (tmp_path / "x.csv").write_text("1,5;2,25;\n3,5;4,5;6\n")
+    with pytest.raises(UnreadableFileError, match="line of column names"):
+        open_rows(tmp_path / "x.csv", separator=";", decimal=",")
+    (tmp_path / "x.csv").write_text("2019;;height\n3,5;4,5;6\n")  # a year may be a name
+    assert open_rows(tmp_path / "x.csv", separator=";", decimal=",").names == ("2019", "height")
 
 
 def test_faults_of_anndata(tmp_path, values):

@@ -36,11 +36,15 @@ class Charge:
         What the call costs at most.
     what : str
         What is run, for readers of the ledger.
+    person : str, optional
+        Whom the promise is for, if not for rows: see `privspan.ledger.Ledger.begin`.
     """
 
-    def __init__(self, ledger: LedgerLike, epsilon: float, delta: float, what: str) -> None:
-        self._page, self._cost, self._what = _page(ledger), (epsilon, delta), what
-        self._page.check(*self._cost)
+    def __init__(
+        self, ledger: LedgerLike, epsilon: float, delta: float, what: str, person: str | None = None
+    ) -> None:
+        self._page, self._cost, self._what, self._person = _page(ledger), (epsilon, delta), what, person
+        self._page.check(*self._cost, person=person)
         self._ends = ExitStack()
         self._spending: Any = None
 
@@ -50,7 +54,9 @@ class Charge:
     def begin(self) -> None:
         """Write the charge down, once; or refuse, if others have spent what was left."""
         if self._spending is None:
-            self._spending = self._ends.enter_context(self._page.spending(*self._cost, what=self._what))
+            self._spending = self._ends.enter_context(
+                self._page.spending(*self._cost, what=self._what, person=self._person)
+            )
 
     def finished(self, result: object) -> None:
         """Take note of what the call is about to return."""

@@ -130,6 +130,8 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
 
 def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
     """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
+    if isinstance(y, str):
+        raise TypeError(f"`{name}` must hold a number for each row; the name of a column of ids is `groups=`.")
     array = _plain(y, name)
     if array.shape != (n,):
         raise ValueError(f"`{name}` must have one entry per row, shape ({n},); got shape {array.shape}.")

@@ -104,12 +104,12 @@ def quiet_numpy() -> Any:
 def _parameters_of(
     signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the parameters of a call by name, those of its object if it has one; nothing for an impossible call."""
+    """Return the parameters of a call by name, and those of its object if any; nothing for an impossible call."""
     try:
         given: Mapping[str, Any] = signature.bind(*args, **kwargs).arguments
     except TypeError:  # which the call itself will raise
         return {}
-    return {"of": type(given["self"]).__name__, **vars(given["self"])} if "self" in given else given
+    return {"of": type(given["self"]).__name__, **given, **vars(given["self"])} if "self" in given else given
 
 
 def _budget_of(given: Mapping[str, Any]) -> _Budget | None:
@@ -130,7 +130,16 @@ def _charge_of(name: str, given: Mapping[str, Any], budget: _Budget | None) -> C
     of = "" if not isinstance(k, int | float | str) else f", k = {k}"
     seeded = given.get("rng", given.get("random_state")) is not None
     what = f"{given.get('of', name)}{of}{', seeded and so not private' if seeded else ''}"
-    return Charge(ledger, budget[0], budget[1] or 0.0, what)
+    return Charge(ledger, budget[0], budget[1] or 0.0, what, _person_of(given))
+
+
+def _person_of(given: Mapping[str, Any]) -> str | None:
+    """Return the name of the ids, if a call promises for persons; None if it does for rows."""
+    groups, opened_with = given.get("groups"), getattr(given.get("X"), "person", None)
+    if groups is None:
+        return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
+    name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+    return name if isinstance(name, str) and name else "person"
 
 
 def about_to_look() -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli._options import STDIN, check_target
+from privspan.cli._table import in_flags
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
-    from privspan.cli._groups import Account
+    from privspan.cli._groups import Account, Reading
     from privspan.cli._task import Task
 
 
@@ -25,6 +26,7 @@ class Charge:
     ledger: Path | None
     dataset: str
     limits: dict[str, Decimal | None]
+    person: str | None  # the column of persons, if the promise is for them
     begun: bool = False
 
     def check(self, task: Task) -> None:
@@ -32,7 +34,7 @@ class Charge:
         from privspan.ledger import Ledger
 
         if self.ledger is not None:
-            Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, **self.limits)
+            Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, person=self.person, **self.limits)
 
     @contextmanager
     def spending(self, task: Task) -> Iterator[Any]:
@@ -47,7 +49,8 @@ class Charge:
         if not book.path.exists():
             _console.note(f"Beginning a new ledger, {self.ledger}.")
         try:
-            identity = book.begin(self.dataset, task.epsilon, task.delta, what=task.describe(), **self.limits)
+            options = {"what": task.describe(), "person": self.person, **self.limits}
+            identity = book.begin(self.dataset, task.epsilon, task.delta, **options)  # type: ignore[arg-type]
         except Exception:
             self.begun = False
             raise
@@ -70,7 +73,7 @@ class Charge:
         return f"The private step had begun, so its budget counts as spent{known}."
 
 
-def charge_for(file: Path, account: Account) -> Charge:
+def charge_for(file: Path, account: Account, reading: Reading) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
     ledger, dataset = account.ledger, account.dataset
     limits = {"limit_epsilon": account.limit_epsilon, "limit_delta": account.limit_delta}
@@ -80,4 +83,14 @@ def charge_for(file: Path, account: Account) -> Charge:
         check_target(ledger, "--ledger", (".json",), spare={"the table": file}, overwrite=True)
         if file == STDIN and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(ledger, dataset or str(file.resolve()), limits)
+    return Charge(ledger, dataset or str(file.resolve()), limits, _person_of(reading) if ledger else None)
+
+
+def _person_of(reading: Reading) -> str | None:
+    """Return the column that is declared to say whose each row is: before the table is read, as it may be large."""
+    from privspan.rows import read_schema
+
+    if reading.person is not None or reading.schema is None:
+        return reading.person
+    with in_flags():
+        return read_schema(reading.schema).person

@@ -48,7 +48,7 @@ def fit(
     inputs = {"the table": file, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
     check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
-    charge = charge_for(file, account)
+    charge = charge_for(file, account, reading)
     from privspan.cli._task import Task
 
     task = Task(**vars(learning))

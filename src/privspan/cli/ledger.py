@@ -84,11 +84,18 @@ def limit(
 def _print(name: str, account: Account) -> None:
     _console.print_lines(name, style="bold")
     rows = [
-        (entry.since[:16].replace("T", " "), _short(entry.epsilon), _short(entry.delta), entry.state, entry.what)
+        (
+            entry.since[:16].replace("T", " "),
+            _short(entry.epsilon),
+            _short(entry.delta),
+            entry.unit,
+            entry.state,
+            entry.what,
+        )
         for entry in account.entries
     ]
     if rows:
-        _console.print_table(("begun (UTC)", ">epsilon", ">delta", "state", "what"), rows)
+        _console.print_table(("begun (UTC)", ">epsilon", ">delta", "for one", "state", "what"), rows)
     else:
         _console.print_lines("Nothing has been spent.")
     spent, (epsilon, delta) = account.spent, account.left

@@ -31,7 +31,7 @@ from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, Tran
 from privspan.privacy.persons import by_person, for_persons, whose
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
-from privspan.rows import PartitionedTable, RowSource, partitioned, split_ids
+from privspan.rows import PartitionedTable, RowSource, partitioned, without_ids
 from privspan.rows.categories import EncodedRows, encoded
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
@@ -89,10 +89,10 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             One person per row, unless there are `groups`. A memory map or a :class:`privspan.rows.RowSource` is read
             in pieces; a Dask table stays where it is.
         y : ignored
-            Present for the scikit-learn interface.
+            Present for the scikit-learn interface. The name of a column is refused: it belongs into `groups`.
         groups : (n_samples,) array-like or str, optional
-            Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of
-            `X` that holds them. The promise is then for persons, and rows are counted by persons.
+            Whose each row is, where persons have several: ids of any type, equal for rows of one person, or the name
+            of the column of `X` that holds them. The promise is then for persons, and rows are counted by persons.
 
         Returns
         -------
@@ -100,6 +100,8 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Fitted. A private abstention does not raise: it warns, and leaves a placeholder that does not depend on
             the data (``succeeded_ = False``, where it is a subspace).
         """
+        if isinstance(y, str):  # which would leave the promise at one row
+            raise TypeError("`y` is not used, and must not be the name of a column; the one of ids is `groups=`.")
         X = self._encoded(X, groups)
         self.levels_ = X.levels if isinstance(X, EncodedRows) else None
         groups = whose(X, groups)
@@ -166,7 +168,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         ids = getattr(self, "id_column_", None)
         if not reset and ids is not None and ids in (column_names(X) or ()):  # they may stay in the table
-            X = split_ids(X, ids)[0]
+            X = without_ids(X, ids)
         table = _numbers(X)
         if self._takes_sparse() and issparse(table):
             table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own

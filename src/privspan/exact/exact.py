@@ -106,7 +106,7 @@ def exact_subspace(
         points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
         need more bits counts as zero.
     groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional

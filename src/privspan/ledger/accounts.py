@@ -13,15 +13,16 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from privspan._lib import checks
 from privspan._lib.rounding import down, up
-from privspan._lib.strict_json import fields, listed, mapping, number, optional, text, whole
-from privspan.privacy import PrivacyCost
+from privspan._lib.strict_json import fields, listed, mapping, number, one_of, optional, text, whole
+from privspan.privacy import NEIGHBOURS, PERSONS, PrivacyCost
 
 Amount: TypeAlias = float | Decimal
 """A float counts as the binary number that it is, a Decimal as the decimal: ten times Decimal("0.1") is 1."""
 
 State = Literal["begun", "finished", "abstained", "interrupted"]
 
-_FORMAT, _VERSION = "privspan.ledger", 1
+_FORMAT, _VERSION = "privspan.ledger", 2
+_UNKNOWN = "unknown"  # the neighbours and the unit of what version 1 of the file holds
 
 
 class FormatError(ValueError):
@@ -37,13 +38,17 @@ class Entry:
     identity : str
         Random, to find the entry again.
     epsilon, delta : float or Decimal
-        What it cost, for replace-one neighbours.
+        What it cost.
     state : {"begun", "finished", "abstained", "interrupted"}
         For people: every state counts in full.  "begun" is a run that is under way, or that died.
     what : str
         What was run.
     since : str
         When it began, UTC.
+    neighbours : {"replace-one", "replace-one-person", "unknown"}
+        What the cost holds for replacing: one row, or one person with all of their rows.
+    unit : str
+        "row", or the column that says whose each row is; "person" for ids that are no column with a name.
     """
 
     identity: str
@@ -52,6 +57,18 @@ class Entry:
     state: State
     what: str
     since: str
+    neighbours: str = NEIGHBOURS
+    unit: str = "row"
+
+    @property
+    def promised_to(self) -> tuple[str, str]:
+        """Neighbours and unit: only costs that have both in common add up."""
+        return self.neighbours, self.unit
+
+    def in_words(self) -> str:
+        """Say what the cost holds for."""
+        who = f"persons by {self.unit!r}" if self.neighbours == PERSONS else "rows"
+        return "of an earlier version, which did not note their unit" if self.neighbours == _UNKNOWN else f"for {who}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,8 @@ class Account:
     @property
     def spent(self) -> PrivacyCost:
         """What all entries cost together: exact sums, rounded up once."""
-        return PrivacyCost(up(self._total("epsilon")), min(1.0, up(self._total("delta"))))
+        neighbours = self.entries[0].neighbours if self.entries else NEIGHBOURS
+        return PrivacyCost(up(self._total("epsilon")), min(1.0, up(self._total("delta"))), neighbours)
 
     @property
     def left(self) -> tuple[float | None, float | None]:
@@ -133,21 +151,28 @@ def from_json(content: object) -> dict[str, Account]:
     if content.get("format") != _FORMAT:
         raise FormatError("it was not written by privspan's ledger")
     version = content.get("version")
-    if isinstance(version, bool) or version != _VERSION:
-        raise FormatError(f"its version is {version!r}, and this privspan reads {_VERSION}")
+    if isinstance(version, bool) or version not in (1, _VERSION):
+        raise FormatError(f"its version is {version!r}, and this privspan reads 1 and {_VERSION}")
     datasets = fields(content, format=text, version=whole(1), datasets=mapping)["datasets"]
-    return {name: _parse_account(values) for name, values in datasets.items()}
+    return {name: _parse_account(values, version) for name, values in datasets.items()}
 
 
-def _parse_account(values: object) -> Account:
+def _parse_account(values: object, version: object) -> Account:
     found = fields(values, limit=mapping, entries=listed(mapping))
     limit = fields(found["limit"], epsilon=optional(_is_amount), delta=optional(_is_amount))
     limits = {f"limit_{name}": None if value is None else amount(name, value) for name, value in limit.items()}
-    return Account(tuple(map(_parse_entry, found["entries"])), **limits)
+    entries = tuple(_parse_entry(entry, version) for entry in found["entries"])
+    if len({entry.promised_to for entry in entries}) > 1:
+        raise FormatError("it has spends for different units under one name, which do not add up")
+    return Account(entries, **limits)
 
 
-def _parse_entry(values: object) -> Entry:
-    found = fields(values, identity=text, epsilon=_is_amount, delta=_is_amount, state=text, what=text, since=text)
+def _parse_entry(values: object, version: object) -> Entry:
+    kinds = {"identity": text, "epsilon": _is_amount, "delta": _is_amount, "state": text, "what": text, "since": text}
+    if version == 1:
+        found = {**fields(values, **kinds), "neighbours": _UNKNOWN, "unit": _UNKNOWN}
+    else:
+        found = fields(values, **kinds, neighbours=one_of((NEIGHBOURS, PERSONS, _UNKNOWN)), unit=text)
     if found["state"] not in get_args(State):
         raise FormatError(f"it has an entry in the unknown state {found['state']!r}")
     return Entry(**{**found, **{name: amount(name, found[name]) for name in ("epsilon", "delta")}})

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias, get_args
 from privspan._lib import checks, strict_json
 from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
+from privspan.privacy import NEIGHBOURS, PERSONS
 
 _Given: TypeAlias = Amount | str
 _Cap: TypeAlias = Amount | str | None  # a limit, or none
@@ -72,7 +73,9 @@ class Ledger:
     ---------
     If every private step on a data set runs inside `spending` and costs no more than it says there, all of them
     together, each chosen after seeing the earlier ones and however they end, cost at most the limit (basic
-    composition, replace-one neighbours; for a limit that is not raised on account of a result).  With budgets fixed
+    composition; for a limit that is not raised on account of a result).  That holds for the neighbours and the unit
+    that all entries name: spends for rows and for persons, or for persons by different columns, are not added up, and
+    the second is refused under the name of the first.  With budgets fixed
     beforehand they cost at most ``account.spent``.  Proof: docs/explanation/accounting.md.
 
     Examples
@@ -154,6 +157,7 @@ class Ledger:
         delta: _Given,
         *,
         what: str = "",
+        person: str | None = None,
         limit_epsilon: _Cap = None,
         limit_delta: _Cap = None,
     ) -> str:
@@ -167,26 +171,37 @@ class Ledger:
             What the step will cost at most.
         what : str, optional
             What is run, for readers of the ledger.
+        person : str, optional
+            If the cost is for replacing one person with all of their rows: the column that says whose each row is,
+            "person" where there is none.  By default it is for replacing one row.
         limit_epsilon, limit_delta : optional
             What all spends on this data set may cost together; see `Ledger`.
 
         Raises
         ------
         OverspendError
-            If the sum would exceed the limit, or the limit given that of the ledger.
+            If the sum would exceed the limit, or the limit given that of the ledger, or if the earlier spends are for
+            another unit.
         """
-        amounts = _spend(epsilon, delta)
-        entry = Entry(secrets.token_hex(8), *amounts, "begun", what, datetime.now(UTC).isoformat(timespec="seconds"))
+        entry = _begun(epsilon, delta, what, person)
         with self._changing() as accounts:
-            account = _allowed(dataset, accounts.get(dataset, Account()), amounts, (limit_epsilon, limit_delta))
+            account = _allowed(dataset, accounts.get(dataset, Account()), entry, (limit_epsilon, limit_delta))
             accounts[dataset] = replace(account, entries=(*account.entries, entry))
         return entry.identity
 
     def check(
-        self, dataset: str, epsilon: _Given, delta: _Given, *, limit_epsilon: _Cap = None, limit_delta: _Cap = None
+        self,
+        dataset: str,
+        epsilon: _Given,
+        delta: _Given,
+        *,
+        person: str | None = None,
+        limit_epsilon: _Cap = None,
+        limit_delta: _Cap = None,
     ) -> None:
         """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later."""
-        _allowed(dataset, self.account(dataset), _spend(epsilon, delta), (limit_epsilon, limit_delta))
+        entry = _begun(epsilon, delta, "", person)
+        _allowed(dataset, self.account(dataset), entry, (limit_epsilon, limit_delta))
 
     def end(self, dataset: str, identity: str, outcome: State) -> None:
         """Say how a spend ended.  What it counts does not change."""
@@ -310,30 +325,42 @@ class Page:
         """Return what has been spent, and the limit that is stored."""
         return self.ledger.account(self.dataset)
 
-    def check(self, epsilon: _Given, delta: _Given) -> None:
+    def check(self, epsilon: _Given, delta: _Given, *, person: str | None = None) -> None:
         """Raise what a spend would raise now, and write nothing."""
-        self.ledger.check(self.dataset, epsilon, delta, **self._limits)
+        self.ledger.check(self.dataset, epsilon, delta, person=person, **self._limits)
 
-    def spending(self, epsilon: _Given, delta: _Given, *, what: str = "") -> AbstractContextManager[Spending]:
+    def spending(
+        self, epsilon: _Given, delta: _Given, *, what: str = "", person: str | None = None
+    ) -> AbstractContextManager[Spending]:
         """Begin a spend, run the block, and say how it ended; see `Ledger.spending`."""
-        return self.ledger.spending(self.dataset, epsilon, delta, what=what, **self._limits)
+        return self.ledger.spending(self.dataset, epsilon, delta, what=what, person=person, **self._limits)
 
     @property
     def _limits(self) -> dict[str, _Cap]:
         return {"limit_epsilon": self.limit_epsilon, "limit_delta": self.limit_delta}
 
 
-def _spend(epsilon: _Given, delta: _Given) -> tuple[Amount, Amount]:
+def _begun(epsilon: _Given, delta: _Given, what: str, person: str | None) -> Entry:
     amounts = amount("epsilon", epsilon), amount("delta", delta)
     checks.budget(*map(float, amounts))
-    return amounts
+    if person == "":
+        raise ValueError("`person` must be the name of the column that says whose each row is.")
+    unit = (NEIGHBOURS, "row") if person is None else (PERSONS, str(person))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Entry(secrets.token_hex(8), *amounts, "begun", what, now, *unit)
 
 
-def _allowed(dataset: str, account: Account, amounts: tuple[Amount, Amount], limits: tuple[_Cap, _Cap]) -> Account:
+def _allowed(dataset: str, account: Account, entry: Entry, limits: tuple[_Cap, _Cap]) -> Account:
     """Return the account with its limit lowered to the given one, or refuse the spend."""
     account = _limited(dataset, account, limits, may_rise=False)
-    if not account.allows(*amounts):
-        raise OverspendError(_refusal(dataset, account, *amounts))
+    earlier = account.entries[0] if account.entries else entry
+    if earlier.promised_to != entry.promised_to:
+        units = f"{earlier.in_words()}, and this one is {entry.in_words()}"
+        raise OverspendError(
+            f"the spends on {dataset!r} are {units}: these do not add up, so give it a data set of another name."
+        )
+    if not account.allows(entry.epsilon, entry.delta):
+        raise OverspendError(_refusal(dataset, account, entry.epsilon, entry.delta))
     return account
 
 

@@ -75,8 +75,9 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     Parameters
     ----------
     X : (rows, d) array, memory map, SciPy sparse matrix, data frame or RowSource
-    groups : (rows,) array-like of text or whole numbers, or str
-        Whose each row is; the name of the column of `X` that says so.  A row without an id is a person of its own.
+    groups : (rows,) array-like, or str
+        Whose each row is: ids, equal for rows of one person; or the name of the column of `X` that says so.  A row
+        without an id is a person of its own.
     max_rows : int
         How many rows of a person are looked at: of those who have more, some that are drawn; of those who have
         fewer, some several times.

@@ -21,7 +21,7 @@ from privspan.rows.files.draft import draft_schema
 from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
 from privspan.rows.gathered import GatheredRows
-from privspan.rows.ids import id_codes, split_ids
+from privspan.rows.ids import id_codes, split_ids, without_ids
 from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
 from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 
@@ -49,4 +49,5 @@ __all__ = [
     "partitioned_column",
     "read_schema",
     "split_ids",
+    "without_ids",
 ]

@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.distinct import arrow_column, pandas_column, polars_column
 from privspan._lib.frames import FrameColumn, as_frame, frame_columns, frame_package
-from privspan._lib.words import arrow_words, pandas_words, polars_words
+from privspan._lib.words import words_in
 from privspan.rows.arrays import HeldRows
 from privspan.rows.ids import split_ids
 from privspan.rows.levels import checked_levels, indicator_names, indicators
@@ -26,7 +27,7 @@ Levels: TypeAlias = Mapping[str, tuple[str, ...]]
 Categories: TypeAlias = Mapping[str, Sequence[str | int] | Literal["declared"]] | Literal["declared"]
 """Words by name of a column; "declared" for those of its type, or of the types of all columns of categories."""
 
-_READERS = {"pandas": pandas_words, "polars": polars_words, "pyarrow": arrow_words}
+_READERS = {"pandas": pandas_column, "polars": polars_column, "pyarrow": arrow_column}
 
 
 def encoded(X: Any, categories: Categories, *, person: str | None = None) -> EncodedRows:
@@ -73,7 +74,7 @@ def encoded(X: Any, categories: Categories, *, person: str | None = None) -> Enc
     rows = EncodedRows(columns, levels, _READERS[package], int(frame.shape[0]))
     if ids is not None:
         codes = ids
-        rows.person, rows.read_ids = person, lambda: codes
+        rows.person, rows.read_ids = person, lambda _: codes
     return rows
 
 
@@ -87,9 +88,10 @@ class EncodedRows(HeldRows):
             if column.kind.other is not None and str(column.name) not in levels:
                 told = f"column {column.name!r} holds {column.kind.other}"
                 raise TypeError(f"`X` must hold numbers; {told}: leave it out, or list its words in `categories`.")
-        words = {name: read(columns[names.index(name)].values) for name in levels}
+        found = {name: words_in(read(columns[names.index(name)].values)) for name in levels}
+        words = {name: read for name, read in found.items() if read is not None}
         for name in levels:
-            if words[name] is None:
+            if name not in words:
                 raise TypeError(
                     f"`categories` must name columns of text or whole numbers; {name!r} is of another type."
                 )

@@ -1,19 +1,22 @@
 """Whose row is whose: a column of ids taken out of a table.
 
-An id is text or a whole number, read by the declared type of its column (`privspan._lib.words`); of a CSV file it is
-the text of the cell.  A row without an id is a person of its own.  What is returned are codes: equal where ids are,
--1 without one.  Their order follows from all rows and means nothing.
+Ids are read by the declared type of their column, or cell by cell where there is none, and are one person's where
+they are equal (`privspan._lib.identity`); of a CSV file they are the text of the cells.  A row whose id is missing is
+a person of its own.  What is returned are codes: equal where ids are, -1 without one.  Their order follows from all
+rows and means nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.distinct import Distinct, array_column, arrow_column, cell_by_cell, pandas_column, polars_column
 from privspan._lib.frames import as_frame, frame_package
-from privspan._lib.words import Words, array_words, arrow_words, cell_words, pandas_words, polars_words
+from privspan._lib.identity import UntellableError, codes_of
 from privspan.rows.derived import SelectedColumns
 from privspan.rows.source import RowSource
 
@@ -26,8 +29,8 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     Parameters
     ----------
     X : data frame of pandas or polars, Arrow table, or RowSource
-        A source of a file that was opened with ``open_rows(person=column)``, or one with names that has the column
-        among its numbers.
+        A source of a file that was opened with ``open_rows(person=column)``, or one of a CSV, Arrow or Parquet file
+        that has the column among its numbers: it is read again, as the file holds it.
     column : str
         Its name.
 
@@ -41,7 +44,7 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     Raises
     ------
     TypeError
-        If the type of the table, or of the column, can have no ids.  No value is looked at.
+        If the type of the table, or of the column, can have no ids, or objects in it cannot be compared.
     ValueError
         If there is no such column, or more than one.
 
@@ -55,6 +58,32 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     """
     if isinstance(X, RowSource):
         return _split_source(X, column)
+    rest, ids = _without(X, column)
+    return rest, _codes(_column(ids), f"column {column!r}")
+
+
+def _split_source(source: RowSource, column: str) -> tuple[RowSource, Codes]:
+    if source.person == column:
+        return source, source.ids()
+    # As numbers they would be floats, which makes one id of several long ones.
+    if source.read_ids is None or column not in (source.names or ()):
+        raise ValueError(
+            f"`X` has no column of ids named {column!r}; open the file with `open_rows(path, person={column!r})`, or "
+            "give the ids as an array, one per row."
+        )
+    return without_ids(source, column), source.read_ids(column)
+
+
+def without_ids(X: Any, column: str) -> Any:
+    """Return a table, of the kinds that `split_ids` takes, without a column that it has."""
+    if not isinstance(X, RowSource):
+        return _without(X, column)[0]
+    place = _only_place(X.names, column)
+    return SelectedColumns(X, [index for index in range(X.shape[1]) if index != place])
+
+
+def _without(X: Any, column: str) -> tuple[Any, Any]:
+    """Take a column out of a table of another package."""
     package, frame = frame_package(X), as_frame(X)
     if package is None or not hasattr(frame, "columns"):
         raise TypeError(f"`X` has no column names; give the ids as an array, one per row, instead of {column!r}.")
@@ -62,52 +91,45 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     place = _only_place(names, column)
     others = [index for index in range(len(names)) if index != place]
     if package == "pandas":
-        rest, words = frame.iloc[:, others], pandas_words(frame.iloc[:, place])
-    elif package == "polars":
-        rest, words = frame[:, others], polars_words(frame.to_series(place))
-    else:
-        rest, words = frame.select(others), arrow_words(frame.column(place))
-    return rest, _codes(words, f"column {column!r}")
+        return frame.iloc[:, others], frame.iloc[:, place]
+    if package == "polars":
+        return frame[:, others], frame.to_series(place)
+    return frame.select(others), frame.column(place)
 
 
 def id_codes(ids: Any, n: int, *, name: str = "groups") -> Codes:
     """Return the codes of ids that are given as one column, array or list of n; see `split_ids`."""
-    package = frame_package(ids)
-    if isinstance(ids, list | tuple):
-        words: Words | None = cell_words(ids)
-    elif package == "pandas" and hasattr(ids, "to_numpy") and ids.ndim == 1:
-        words = pandas_words(ids)
-    elif package == "polars" and hasattr(ids, "to_numpy") and not hasattr(ids, "get_columns"):
-        words = polars_words(ids)
-    elif package == "pyarrow" and hasattr(ids, "type"):
-        words = arrow_words(ids)
-    else:
-        array = ids if isinstance(ids, np.ndarray) else np.asarray(ids)
-        words = array_words(array) if array.ndim == 1 else None
-    codes = _codes(words, f"`{name}`")
+    codes = _codes(_column(as_frame(ids)), f"`{name}`")
     if codes.shape != (n,):
         # How many rows there are is nobody's business where persons have several.
         raise ValueError(f"`{name}` must have one id per row of the table; got more or fewer.")
     return codes
 
 
-def _codes(words: Words | None, what: str) -> Codes:
-    if words is None:
-        raise TypeError(f"{what} must hold ids as text or whole numbers; its type is another. Convert it first.")
-    return words.places
+def _column(ids: Any) -> Distinct | None:
+    """Read ids by their declared type, or cell by cell; None if they are no column, or of a type that can be none."""
+    package = frame_package(ids)
+    if package == "pandas" and hasattr(ids, "to_numpy") and ids.ndim == 1:
+        return pandas_column(ids)
+    if package == "polars" and hasattr(ids, "to_numpy") and not hasattr(ids, "get_columns"):
+        return polars_column(ids)
+    if package == "pyarrow" and hasattr(ids, "type"):
+        return arrow_column(ids)
+    if hasattr(ids, "__array__"):
+        array = ids if isinstance(ids, np.ndarray) else np.asarray(ids)  # a masked array stays one
+        return array_column(array) if array.ndim == 1 else None
+    orderless = isinstance(ids, bytes | bytearray | Mapping | Set)
+    return cell_by_cell(ids) if isinstance(ids, Iterable) and not orderless else None
 
 
-def _split_source(source: RowSource, column: str) -> tuple[RowSource, Codes]:
-    if source.person == column:
-        return source, source.ids()
-    if source.names is None or column not in source.names:
-        raise ValueError(
-            f"`X` has no column of ids named {column!r}; open the file with `open_rows(path, person={column!r})`."
-        )
-    place = _only_place(source.names, column)
-    others = [index for index in range(source.shape[1]) if index != place]
-    numbers = source.take_columns(slice(place, place + 1))[:, 0]
-    return SelectedColumns(source, others), _codes(array_words(numbers), f"column {column!r}")
+def _codes(column: Distinct | None, what: str) -> Codes:
+    try:
+        codes = None if column is None else codes_of(column)
+    except UntellableError:
+        codes = None
+    if codes is None:
+        raise TypeError(f"{what} must hold ids that can be compared; convert them to text or whole numbers first.")
+    return codes
 
 
 def _only_place(names: Any, column: str) -> int:

@@ -51,6 +51,7 @@ class PersonTable:
     read: int
 
     ndim = 2
+    person = "person"  # what a ledger calls the unit of a promise about this table
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -91,13 +91,13 @@ class RowSource(ABC):
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
     person: str | None = None
-    read_ids: Callable[[], NDArray[np.intp]] | None = None  # set by whoever opens a file with such a column
+    read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
 
     def ids(self) -> NDArray[np.intp]:
         """Return a code per row, equal where rows are of one `person`, and -1 for a row without an id; (n,)."""
-        if self.read_ids is None:
+        if self.read_ids is None or self.person is None:
             raise ValueError("No column says whose each row is; name one when the file is opened.")
-        return self.read_ids()
+        return self.read_ids(self.person)
 
     @abstractmethod
     def _take(self, numbers: NDArray[np.intp]) -> Any:

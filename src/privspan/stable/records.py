@@ -89,7 +89,7 @@ def stable_subspace(
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
         ``noise``, and ``delta_test``, ``norm_quantile``.
     groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional

@@ -113,7 +113,7 @@ def private_mean(
         What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
         without one; or it makes its whole record a row of zeros.
     groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
         With `groups`: how many rows of a person are looked at, at most.

@@ -188,7 +188,7 @@ def private_score_map(
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
         mu².
     groups : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids as text or whole numbers, or the name of the column of `X`
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
         these.
     rng : None, int, SeedSequence, Generator or RandomState

@@ -45,6 +45,10 @@ def csv_refuted(lines: int, sound: str, *others: str) -> bool:
     return record_seen_by_others(".csv", [head + lines * f"{sound}\n" + f"{last}\n" for last in (sound, *others)])
 
 
+def headless_refuted(*firsts: str) -> bool:
+    return record_seen_by_others(".csv", [f"{first}\n3,4\n1,2\n" for first in firsts])
+
+
 @fault("type of a CSV column by majority", lambda: csv_refuted(20, "20,", "20,7", "20,x"))
 def guessed_types(patch):
     sound = text_files.open_csv
@@ -55,6 +59,11 @@ def guessed_types(patch):
         return sound(path, [name for name, number in zip(whole.names, numbers, strict=True) if number], schema)
 
     patch.setattr(text_files, "open_csv", guessing)
+
+
+@fault("numbers beside a gap taken for column names", lambda: headless_refuted("5,7", "5,", "nan,7", "1e999,7"))
+def names_of_a_record(patch):
+    patch.setattr(text_files, "_is_record", lambda names, decimal: all(name.isdigit() for name in names))
 
 
 LIST_NEIGHBOURS = [[[1.0, 2.0]] * 4 + [last] for last in ([3.0, 4.0], [1.0] * 7, [], None)]

@@ -13,7 +13,8 @@ from planted_faults.registry import EPSILON, SMALL_DELTA, fault
 from privspan import private_mean
 from privspan._lib import strict_json
 from privspan._lib.charge import Charge
-from privspan.ledger import DamagedLedgerError, Ledger
+from privspan.ledger import DamagedLedgerError, Ledger, OverspendError
+from privspan.ledger.accounts import Entry
 from privspan.rows import RowSource
 
 
@@ -24,7 +25,7 @@ def overspends(spend_again: Callable[[Ledger], object]) -> bool:
         ledger.set_limit("people", "1", None)
         try:
             spend_again(ledger)
-        except DamagedLedgerError:
+        except (DamagedLedgerError, OverspendError):
             return False
         return True
 
@@ -41,6 +42,17 @@ def under_a_second_name(ledger: Ledger) -> None:
     os.link(ledger.path, other)
     for path in (ledger.path, other):
         Ledger(path).begin("people", "1", "1e-6")
+
+
+def for_rows_and_persons(ledger: Ledger) -> None:
+    X, groups = np.ones((400, 2)), np.arange(400) // 2
+    private_mean(X, epsilon=0.25, delta=SMALL_DELTA, ledger=ledger)
+    private_mean(X, epsilon=0.25, delta=SMALL_DELTA, groups=groups, ledger=ledger)
+
+
+@fault("costs for rows and for persons added up", lambda: overspends(for_rows_and_persons))
+def added_up(patch):
+    patch.setattr(Entry, "promised_to", ("replace-one", "row"))
 
 
 @fault("the last of two keys wins", lambda: overspends(after_a_second_key))

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+import tempfile
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from person_neighbours import neighbours, spent_between
 
 from planted_faults.registry import fault, refuted
 from privspan import private_mean, private_subspace
+from privspan._lib import identity
+from privspan._lib.words import word_of
 from privspan.audit.replay import ReplayError
 from privspan.privacy import mu_from_budget, persons
+from privspan.rows import ids, open_rows
 from privspan.rows import unit as unit_rows
 from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
 from privspan.rows.persons import Belongings, PersonTable, PersonValues
@@ -52,6 +60,39 @@ def places_refuted() -> bool:
         return {"place": float(np.argmax(persons.by_person(rows, ids, 1, rng).rows[:][:, 0] == 1.0))}
 
     return refuted(place, pair)
+
+
+def any_ids_refuted() -> bool:
+    """Compare means with equal noise, of persons whose ids are UUIDs and one of whom has 1 row or 500."""
+    means = []
+    for people in neighbours(300, 3):
+        ids = [uuid.uuid5(uuid.NAMESPACE_OID, one) for one in people.ids]
+        means.append(mean_of_persons(people.rows, ids).mean)
+    return bool(np.linalg.norm(means[0] - means[1]) > 2 * 5.0 / 300)
+
+
+@fault("ids that are neither text nor numbers taken for missing", any_ids_refuted)
+def missing_ids(patch):
+    patch.setattr(identity, "key_of", word_of)
+
+
+def long_ids_refuted() -> bool:
+    """Count the persons of a file in which the id of one is another long number."""
+    counts = set()
+    with tempfile.TemporaryDirectory() as folder:
+        for last in (5, 2**53 + 1):
+            path = Path(folder) / f"{last}.parquet"
+            pq.write_table(pa.table({"patient": [2**53, last], "age": [1.0, 2.0]}), path)
+            counts.add(len(persons.by_person(open_rows(path), "patient", 1, 0)))
+    return len(counts) > 1
+
+
+@fault("ids of a file read as floats", long_ids_refuted)
+def ids_as_floats(patch):
+    def split(source, column):
+        return source, np.unique(source[:][:, source.names.index(column)], return_inverse=True)[1]
+
+    patch.setattr(ids, "_split_source", split)
 
 
 @fault("persons in the order of their ids", places_refuted)

@@ -91,7 +91,7 @@ class Schema:
     width : int, optional
         Numbers in each list, where a column of lists is used.
     person : str, optional
-        The column that says whose each row is: text or whole numbers.  It is not used as numbers.
+        The column that says whose each row is.  It is not used as numbers.
     """
 
     columns: Mapping[str, Column] | None = None

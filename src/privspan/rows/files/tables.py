@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privspan._lib.distinct import Distinct, arrow_column
 from privspan._lib.frames import arrow_kind, arrow_numbers
-from privspan._lib.words import Words, arrow_words
+from privspan._lib.identity import codes_of
+from privspan._lib.words import words_in
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
@@ -54,10 +56,14 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
     `types` is the Arrow schema of the file, `schema` what the caller declares.
     """
     layout = _chosen(file, types, wanted, schema)
-    if schema.person is not None and arrow_words(pa.array([], types.field(schema.person).type)) is None:
+    if schema.person is not None and _empty(types.field(schema.person).type) is None:
         told = f"Column {schema.person!r} of `{file}`, which is to say whose each row is"
-        raise UnreadableFileError(f"{told}, holds neither text nor whole numbers.")
+        raise UnreadableFileError(f"{told}, is of a type whose cells cannot be compared.")
     return replace(layout, person=schema.person)
+
+
+def _empty(kind: Any) -> Distinct | None:
+    return arrow_column(pa.nulls(0, kind))
 
 
 def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
@@ -84,7 +90,7 @@ def _encoded_layout(
     kinds = {name: types.field(name).type for name in columns}
     levels = {name: words for name, words in schema.levels.items() if name in kinds}
     for name in levels:
-        if arrow_words(pa.array([], kinds[name])) is None:
+        if words_in(_empty(kinds[name])) is None:
             told = f"Column {name!r} of `{file}`, which the schema calls a category"
             raise UnreadableFileError(f"{told}, holds neither text nor whole numbers.")
     names, boolean = encoded_columns(columns, schema)
@@ -152,21 +158,23 @@ class TableRows(WindowedSource):
         self.names, self.boolean = layout.names or None, layout.boolean
         self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
-        if layout.person is not None:
-            person = layout.person
-            self.person, self.read_ids = person, lambda: self.words(person).places
+        self.person = layout.person
+
+    def read_ids(self, column: str) -> NDArray[np.intp]:
+        """Tell the cells of a column apart."""
+        return codes_of(self._distinct(column))
 
     @abstractmethod
     def _column(self, name: str) -> Any:
         """Read one column, of whatever type."""
 
-    def words(self, column: str) -> Words:
-        """Read a column of text, whole numbers or categories."""
+    def _distinct(self, name: str) -> Distinct:
+        """Read a column whose cells can be compared."""
         with damage_told(f"`{self._path.name}` is damaged: some of its rows cannot be read."):
-            words = arrow_words(self._column(column))
-        if words is None or len(words.places) != self.shape[0]:
-            raise UnreadableFileError(f"Column {column!r} of `{self._path.name}` cannot be read as text.")
-        return words
+            column = arrow_column(self._column(name))
+        if column is None or len(column.places) != self.shape[0]:
+            raise UnreadableFileError(f"Column {name!r} of `{self._path.name}` cannot be read.")
+        return column
 
     @abstractmethod
     def _table(self, start: int, stop: int) -> Any:
@@ -200,7 +208,7 @@ def numbers_of(table: Any, layout: Layout) -> NDArray[Any]:
 
 def _encoded(name: str, column: Any, layout: Layout) -> NDArray[Any]:
     """Return the columns of numbers that one of the file becomes, (rows, columns)."""
-    words = arrow_words(column) if name in layout.levels else None
+    words = words_in(arrow_column(column)) if name in layout.levels else None
     return arrow_numbers(column, layout.dtype)[:, None] if words is None else indicators(words, layout.levels[name])
 
 

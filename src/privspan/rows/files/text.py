@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privspan._lib.words import Words, cell_words
+from privspan._lib.distinct import Distinct, cell_by_cell
+from privspan._lib.identity import codes_of
+from privspan._lib.words import words_in
 from privspan.rows.arrays import HeldRows
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
@@ -32,6 +34,7 @@ _BLOCK_BYTES = 2**24
 _NEWLINE, _QUOTE, _SPACE = b'\n" '
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _TRUTH = {"true": 1.0, "false": 0.0}
+_NO_NAMES = ("", "-", "?", "inf", "-inf", "n/a", "na", "nan", "none", "null")  # records have such cells, too
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
@@ -48,22 +51,21 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
         table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
     levels = {name: words for name, words in schema.levels.items() if name in used}
     if levels:
-        coded = {name: indicators(csv_words(path, name, schema), words) for name, words in levels.items()}
+        found = {name: words_in(csv_cells(path, name, schema)) for name in levels}
+        coded = {name: indicators(words, levels[name]) for name, words in found.items() if words is not None}
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
     source.left_out = left_out
-    if schema.person is not None:
-        person = schema.person
-        source.person, source.read_ids = person, lambda: csv_words(path, person, schema).places
+    source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema))
     return source
 
 
-def csv_words(path: Path, column: str, schema: Schema) -> Words:
-    """Read a column as text, exactly as it stands but for spaces around it; an empty cell is no word."""
+def csv_cells(path: Path, column: str, schema: Schema) -> Distinct:
+    """Read a column as text, exactly as it stands but for spaces around it; an empty cell is missing."""
     with _opened(path, schema) as (names, blocks, full):
         place = names.index(column)
-        return cell_words([word for block in blocks for word in _words(block, len(names), place, full)])
+        return cell_by_cell([word or None for block in blocks for word in _words(block, len(names), place, full)])
 
 
 def _words(block: bytes, width: int, place: int, schema: Schema) -> list[str | None]:
@@ -142,13 +144,19 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
         names = []
     if any(ord(letter) < 32 and letter not in "\t\n\r" for name in names for letter in name):
         names = []  # the beginning of something that is no text
-    if all(np.isfinite(_numbers(pa.array(names, pa.large_string())))):
+    if _is_record(names, schema.decimal):
         raise UnreadableFileError(f"`{path.name}` must begin with a line of column names.")
     other = next((sign for sign in _OTHER_SEPARATORS if len(names) == 1 and sign in line), None)
     if other is not None and schema.separator is None:
         message = f"`{path.name}` has one column if a {separator!r} separates; its names hold"
         raise UnreadableFileError(f"{message} {_OTHER_SEPARATORS[other]}: name the `separator`.")
     return names, first
+
+
+def _is_record(names: Sequence[str], decimal: str) -> bool:
+    """Tell whether a line holds nothing but numbers and gaps, so that its cells must not become known as names."""
+    cells = [name.replace(decimal, ".") for name in names if name.lower() not in _NO_NAMES]
+    return not np.isnan(_numbers(pa.array(cells, pa.large_string()))).any()
 
 
 def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> NDArray[np.float64]:
