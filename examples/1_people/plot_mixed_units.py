@@ -28,8 +28,8 @@ models = {
 }
 
 # %%
-# As it is, the first component is the savings and nothing else. With units that are measured privately, at a part
-# of the same budget, or that are public knowledge and cost nothing, families and ages get their say.
+# As it is, the first component is the savings and nothing else. With columns that are standardised (``scale=True``), or
+# in units that are public knowledge and cost nothing, families and ages get their say.
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True, layout="constrained")
 for axes, (name, model) in zip(panels, models.items(), strict=True):
     for number, component in enumerate(model.components_):
@@ -42,9 +42,9 @@ figure.supxlabel("loading")
 plt.show()
 
 # %%
-# The units that ``scale=True`` measured, with the standard deviation of their noise, beside the true ones. That of
-# the savings is smaller than the truth: a few very rich households make most of that, and a private unit does not
-# follow few.
+# What ``scale=True`` measured for scores: the standard deviation of each column, extreme cells cut off, with the
+# standard error of the noise. That of the savings is smaller than that of the whole column: a few very rich households
+# make most of it, and they are cut off.
 scaled = models["scale=True"]
 for name, unit, noise, true in zip(columns.values(), scaled.scale_, scaled.scale_std_, households.std(), strict=True):
     print(f"{name:<12} {unit:6.1f} ± {noise:.1f}   (without privacy {true:.1f})")

@@ -5,11 +5,9 @@ Names are imported when they are first used, so that ``import privspan`` costs n
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from privspan._lib import moved as _moved
 from privspan._lib.version import __version__
 
 if TYPE_CHECKING:
@@ -88,8 +86,6 @@ _HOMES = {
 }
 
 _MODULES = ("audit", "baselines", "datasets", "ledger", "plot", "report", "rows")
-
-sys.meta_path.append(_moved.finder)  # asked last; after a reload, twice, to the same end
 
 __all__ = [
     "AbstentionWarning",

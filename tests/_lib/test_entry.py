@@ -20,7 +20,7 @@ from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
 from privspan.stable import groups as stable_groups
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}

@@ -29,13 +29,15 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.rows import GatheredRows, arrays, partition_rows
 from privspan.rows.dealing import PartitionOrders, block_count, table_order
+from privspan.rows.derived import less
 from privspan.rows.partitioned_rows import folded, open_unit_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input
-from privspan.sums import mean
+from privspan.sums import mean, pairs
 from privspan.sums.grid import GridSum
 from privspan.sums.lazy_gauss import UnitGram
-from privspan.sums.mean import pair_differences, private_mean
+from privspan.sums.mean import private_mean
+from privspan.sums.pairs import pair_differences
 from privspan.sums.score_map import private_score_map
 from privspan.sums.variance import explained_variance
 
@@ -323,7 +325,7 @@ def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(t
     as_it_is, as_map = (partition_rows(table, (200, 100)) for table in (X, mapped))
     for one, other in zip(as_it_is.parts, as_map.parts, strict=True):
         assert isinstance(arrays.mapped_rows(other()), arrays.MappedRows)
-        assert np.array_equal(mean._differences_within(one(), 5), mean._differences_within(other(), 5))
+        assert np.array_equal(pairs._within(less, one(), 5), pairs._within(less, other(), 5))
     for function in (lambda T: pair_differences(T, 3), lambda T: mean.less_mean(T, np.ones(4))):
         for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
             assert type(other()) is np.ndarray

@@ -219,8 +219,7 @@ MISTAKES = [
         2,
         "--norm-bound is gone: lengths are found privately; what is public of columns goes",
     ),
-    (fit_with(file="noise.csv", scale=""), 2, "Give public --bounds for the columns, or public units (--units), or"),
-    (fit_with(scale="", units="age=10"), 2, "--scale measures what --units declares; leave one out"),
+    (fit_with(scale="", units="age=10"), 2, "--scale standardises columns, and --units declares other units"),
     (
         fit_with(bounds="hight=0:9"),
         2,
@@ -244,7 +243,6 @@ MISTAKES = [
     (fit_with(exact="", scale=""), 2, "--scale does not go with --exact"),
     (fit_with(exact="", robust=""), 2, "--robust does not go with --exact"),
     (fit_with(exact="", bounds="0:9"), 2, "--bounds does not go with --exact"),
-    (["plan", "--d", "3", "--k", "2", "--n", "99", *BUDGET, "--scale"], 2, "Give public --bounds for the columns"),
     (["plan", "--d", "3", "--k", "2", "--n", "99", *BUDGET, "--scale", "--no-center"], 2, "leave out --no-center"),
     (["plan", "--d", "3", "--k", "2", "--n", "1", *BUDGET], 2, "--n takes at least 2 rows"),
     (fit_with(gamma="1"), 2, "for example --gamma 0.05"),

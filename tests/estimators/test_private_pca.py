@@ -29,7 +29,6 @@ from privspan.privacy import Budget, compose_mu
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import open_rows, partition_rows
 from privspan.subspace import Subspace
-from privspan.sums.scales import NoSpreadWarning
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 EXPECTED_FAILURES = {
@@ -122,9 +121,9 @@ def test_the_whole_costs_the_budget_and_its_parts_no_more(table, options):
     assert compose_mu(*mus) >= 0.99 * Budget(1.0 - others, 1e-6).mu
     names = " ".join(part.name for part in cost.parts)
     steps = {"subspace", "variances"} if {"center", "robust", "method"} & {*options} else {"first length", "centre"}
+    steps = {"signs of pairs"} if "scale" in options else steps
     assert all(step in names for step in steps)
-    assert ("mean" in names) == ("robust" in options or "method" in options)
-    assert ("votes for scales" in names) == ("scale" in options)
+    assert ("mean" in names) == bool({"robust", "method"} & {*options})
 
 
 def test_methods_that_are_not_gaussian_add_up_by_basic_composition():
@@ -170,15 +169,14 @@ def test_units_are_found_privately_and_reported():
     units, middle = 10.0 ** np.arange(-3, 3), 5.0 * 10.0 ** np.arange(-3, 3)
     spread = X.std(axis=0)
     X = np.column_stack([X * units + middle, np.full(len(X), 7.0)])
-    with pytest.warns(NoSpreadWarning, match="left out"):
-        model = fitted(X, scale=True)
-    np.testing.assert_allclose(model.scale_, [*spread * units, 1.0], rtol=0.3)
+    model = fitted(X, scale=True)
+    np.testing.assert_allclose(model.scale_[:6], spread * units, rtol=0.3)
     assert (np.abs(model.mean_[:6] - X[:, :6].mean(axis=0)) < 0.2 * spread * units).all()
-    assert model.release_.parameters["left_out"] == (6,)
-    np.testing.assert_allclose(model.components_[:, 6], 0.0, atol=1e-12)
-    coordinates = (X - model.mean_) / model.scale_ @ model.components_.T
+    assert model.release_.parameters["without_units"] == ()
+    assert model.release_.parameters["not_seen"] == model.release_.parameters["mostly_one_value"] == (6,)
+    assert np.abs(model.components_[:, 6]).max() < 3.0 * model.components_std_[:, 6].max() + 0.05
+    coordinates = (np.clip(X, model.low_, model.high_) - model.mean_) / model.scale_ @ model.components_.T
     np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-9)
-    np.testing.assert_allclose(model.inverse_transform(coordinates)[:, 6], model.mean_[6])
     best = np.linalg.eigvalsh(np.corrcoef(X[:, :6].T))[-2:].sum()
     assert np.var(coordinates / 1.0, axis=0).sum() > 0.8 * best
 
@@ -216,34 +214,23 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("X", "options"),
     [
-        {"center": False},
-        {"robust": True, "center": np.zeros(80)},
-        pytest.param({"robust": True}, marks=pytest.mark.slow),  # pairs, and then as above
+        (sparse.csr_array((900, 6)), {"scale": "deviations"}),
+        (np.zeros((900, 1_100)), {"scale": "deviations"}),
+        (np.zeros((900, 1_100)), {"scale": True, "k": "auto"}),
+        (np.zeros((900, 6)), {"scale": "both"}),
+        (np.zeros((900, 6)), {"scale": "deviations", "robust": True}),
+        (np.zeros((900, 6)), {"scale": True, "center": False}),
+        (np.zeros((900, 6)), {"scale": True, "method": "adaptive"}),
+        (np.zeros((900, 6)), {"scale": True, "k": 7}),
     ],
 )
-def test_private_scales_go_with_every_course(options):
-    """Where a test of stable leverage may be made, its delta is listed once."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((8_000, 3)) @ rng.standard_normal((3, 80)) + 1e-3 * rng.standard_normal((8_000, 80))
-    cost = fitted(X, 3, scale=True, **options).release_.cost
-    assert sum("chance to go on wrongly" in part.name for part in cost.parts) == 1
-
-
-@pytest.mark.parametrize(
-    ("X", "k", "options"),
-    [
-        (np.zeros((9_000, 6)), "auto", {"max_components": 6, "scale": True}),
-        (sparse.csr_array((9_000, 6)), 2, {"center": np.zeros(6), "scale": True, "robust": True}),
-    ],
-)
-def test_what_cannot_be_done_is_refused_before_scales_are_measured(X, k, options, monkeypatch):
-    monkeypatch.setattr(settings, "scales_within", lambda *_: pytest.fail("scales were measured"))
-    chosen = settings.PCASettings(k, 1.0, 1e-6, **options)
-    for act in (chosen.check, chosen.learn):
-        with pytest.raises((ValueError, TypeError), match="must be"):
-            act(X)
+def test_what_cannot_be_standardised_is_refused_before_anything_is_released(X, options, monkeypatch):
+    monkeypatch.setattr(settings, "standardised_pca", lambda *_, **__: pytest.fail("something was released"))
+    for act in ("check", "learn"):
+        with pytest.raises(ValueError, match="must be"):
+            getattr(settings.PCASettings(**({"k": 2, "epsilon": 1.0, "delta": 1e-6} | options)), act)(X)
 
 
 def test_the_headline_is_what_was_captured(table):
@@ -261,9 +248,8 @@ def test_the_headline_is_what_was_captured(table):
         ({"scale": {"age": 3.0}}, "`scale` must name columns"),
         ({"bounds": {0: (3.0, 1.0)}}, "`bounds` must be finite, low < high"),
         ({"center": [1.0, 2.0]}, "`center` must have one number per column"),
-        ({"scale": True, "method": "stable"}, "`scale` must be public numbers"),
+        ({"scale": True, "method": "stable"}, "`scale=True` must be used with"),
         ({"robust": "yes"}, "`robust` must be True or False"),
-        ({"scale": True, "epsilon": 0.02}, "Give public `bounds=`"),
     ],
 )
 def test_declarations_that_cannot_be_are_refused(table, options, message):
@@ -450,7 +436,6 @@ def rows_in_partitions(n, d, length):
         ),
         (rows_in_partitions(20, 6, 1), 2, {}, "at most 0, the smaller of the number of columns and of pairs"),
         (np.zeros((60, 6)), "auto", {"gamma": 2.0}, "`gamma` must be a number strictly between"),
-        (np.zeros((60, 6)), 1, {"scale": True}, "Private scales of 6 column"),
         (np.zeros((60, 6)), 1, {"bounds": (0.0, 1e200)}, "squares in range"),
         (np.zeros((60, 6)), 1, {"epsilon": 1e-30}, "`epsilon` must be between"),
     ],
@@ -459,7 +444,7 @@ def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, o
     def refused(*_, **__):
         pytest.fail("a private step was made")
 
-    for name in ("mean_within", "variance_within", "choose_dimension", "everyday_pca", "scales_within"):
+    for name in ("mean_within", "variance_within", "choose_dimension", "everyday_pca", "standardised_pca"):
         monkeypatch.setattr(settings, name, refused)
     for name, method in ALGORITHMS.items():
         within = None if method.within is None else refused

@@ -110,7 +110,7 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
     saved = load_release(save_release(tmp_path / "pca", release, plan=plan))
     assert (saved.plan, saved.release.extras) == (plan, release.extras)
     assert saved.release.to_dict() == release.to_dict()
-    assert "scale" not in options or saved.release.parameters["left_out"] == ("c",)
+    assert "scale" not in options or "c" in saved.release.parameters["not_seen"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
         lambda made: made["release"]["extras"].update(mean_std=[0.1]),
         lambda made: made["release"]["extras"].update(scale=[1.0, 0.0, 1.0]),
         lambda made: made["release"]["extras"].update(rows_shortened="few"),
-        lambda made: made["release"]["parameters"].update(left_out=[1.5]),
+        lambda made: made["release"]["parameters"].update(without_units=[1.5]),
         lambda made: made["release"]["parameters"].update(course=None),
         lambda made: made["plan"].update(center=1),
         lambda made: made["plan"].update(error="0.1"),

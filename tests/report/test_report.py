@@ -115,15 +115,32 @@ def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
     assert "read nothing into it" not in whole
 
 
-def test_units_and_columns_that_were_left_out_are_named() -> None:
+@pytest.mark.parametrize(
+    ("course", "estimates", "said"),
+    [
+        ("ranks", "rank correlations", "Pairs of rows were compared column by column"),
+        ("deviations", "correlations of winsorised columns", "divided by its standard deviation, both measured"),
+    ],
+)
+def test_how_columns_were_standardised_is_said(course: str, estimates: str, said: str) -> None:
     units = {"scale": np.array([16.0, 3.0, 500.0, 1.0]), "scale_std": np.array([0.5, 0.1, 20.0, 0.0])}
-    release = everyday(extras=units, parameters={"scale": True, "left_out": (3,)})
-    text = Reader(report_html(release, columns=["age", "bmi", "income", "visits"])).text
-    assert "its standard deviation, which was measured privately" in text
-    assert "no spread could be measured in them: visits." in text
-    assert "age 40.10 ± 0.25 16.00 ± 0.50" in spaced(release, ["age", "bmi", "income", "visits"])
-    assert "visits left out left out" in spaced(release, ["age", "bmi", "income", "visits"])
-    public = everyday(extras=units, parameters={"left_out": ()})
+    told = {"scale": True, "course": course, "estimates": estimates}
+    told |= {"without_units": (3,), "not_seen": (1,), "mostly_one_value": (2,)}
+    release, columns = everyday(extras=units, parameters=told), ["age", "bmi", "income", "visits"]
+    text = Reader(report_html(release, columns=columns)).text
+    assert said in text
+    assert f"by {estimates}" in text
+    assert f"(of {estimates})" in release.headline
+    assert "No mean and no unit are known for visits." in text
+    assert "Too rarely different to be told from noise, and so weighed down: bmi." in text
+    assert "above or below that value: income." in text
+    assert "age 40.10 ± 0.25 16.00 ± 0.50" in spaced(release, columns)
+    assert "visits not known not known" in spaced(release, columns)
+
+
+def test_public_units_are_said_to_be_public() -> None:
+    units = {"scale": np.array([16.0, 3.0, 500.0, 1.0]), "scale_std": np.array([0.5, 0.1, 20.0, 0.0])}
+    public = everyday(extras=units, parameters={})
     assert "given as public knowledge" in Reader(report_html(public)).text
     assert "bounds= take them" in Reader(report_html(public)).text
 
@@ -360,9 +377,9 @@ def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Re
 
 def test_the_command_is_one_that_exists(pca: ps.PrivatePCA, exact: ps.Release) -> None:
     assert "--k 2 --epsilon 1 --delta 1e-06 \\\n" in str(command(pca.release_, 2))
-    robust = a_release("private PCA (adaptive)", parameters={"robust": True, "scale": True})
-    assert "--delta 1e-06 --method adaptive --scale --robust" in str(command(robust, 2))
-    assert 'method="adaptive", scale=True, robust=True)' in str(program(robust, 2))
+    robust = a_release("private PCA (standardised columns)", parameters={"robust": True, "scale": True})
+    assert "--delta 1e-06 --scale --robust" in str(command(robust, 2))
+    assert "scale=True, robust=True)" in str(program(robust, 2))
     assert "--k 2 --epsilon 1 --delta 1e-06 --exact" in str(command(exact, 2))
     decimal = a_release("exact/votes", parameters={"affine": True, "decimals": 2})
     assert "--k K --epsilon 1 --delta 1e-06 --exact --affine --decimals 2" in str(command(decimal, None))

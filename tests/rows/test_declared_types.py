@@ -24,7 +24,7 @@ from privspan._lib import checks
 from privspan.rows import GatheredRows, PartitionedTable, open_rows, partition_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.rows.unit import as_rows_input
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 
 N, WHO = 12, 5  # records, and the one that is replaced
 INTEGERS = [127, -3, 0, 5, 90, 1, -128, 64, 33, 2, -7, 8]

@@ -20,7 +20,8 @@ from privspan.rows.dealing import dealt, public_order, table_edges
 from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input
 from privspan.stable.records import _ScaledRows
 from privspan.sums.analyze_gauss import analyze_gauss
-from privspan.sums.mean import less_mean, pair_differences
+from privspan.sums.mean import less_mean
+from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -357,7 +358,7 @@ import sys
 import numpy as np
 import privspan as ps
 from privspan.rows import unit as unit_rows
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 unit_rows._KEPT_BYTES = 0
 from pathlib import Path
 

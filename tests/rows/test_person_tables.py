@@ -12,7 +12,7 @@ from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable, TakenRows, belongings
 from privspan.rows.source import WindowedSource, window_edges
 from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows, whole_persons
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 
 
 def persons(rows, width):

@@ -17,7 +17,7 @@ from scipy import sparse
 from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
 from privspan.rows import source as source_module
 from privspan.rows.arrays import HeldRows, mapped_rows
-from privspan.rows.derived import RowDifferences, SelectedColumns, ShiftedRows, less
+from privspan.rows.derived import RowPairs, SelectedColumns, ShiftedRows, less
 from privspan.rows.files.columns import looks_like_identifier
 
 N, D = 103, 6
@@ -490,7 +490,7 @@ def test_rows_less_a_vector_are_differences_of_numbers_whatever_their_type(dtype
 def test_derived_sources_compute_row_by_row(written, values):
     rows = opened(written)
     pairs = np.random.default_rng(4).permutation(N)[: N // 2 * 2].reshape(-1, 2)
-    differences = RowDifferences(rows, pairs)
+    differences = RowPairs(rows, pairs, less)
     expected = values[pairs[:, 0]].astype(np.float64) - values[pairs[:, 1]]
     np.testing.assert_array_equal(dense(differences[:]), expected)
     np.testing.assert_array_equal(dense(differences[np.array([7, 3])]), expected[[7, 3]])

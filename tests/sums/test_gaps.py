@@ -18,7 +18,7 @@ from privspan.rows.gaps import gap_counts, with_gaps, without_gaps
 from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums.about import rows_about
 from privspan.sums.gaps import Gaps, count_sensitivity, gap_share, released_gaps
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 ANY = st.floats(width=64, allow_nan=True, allow_infinity=True)

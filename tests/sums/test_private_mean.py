@@ -17,8 +17,10 @@ from privspan.rows import PartitionedTable, RowSource, partition_rows
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import mean as mean_module
+from privspan.sums import pairs as pairs_module
 from privspan.sums.grid import SumBounds
-from privspan.sums.mean import mean_bounds, pair_differences, private_mean
+from privspan.sums.mean import mean_bounds, private_mean
+from privspan.sums.pairs import pair_differences
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-10, 10)
@@ -265,7 +267,7 @@ def test_differences_in_the_type_of_the_table_are_seen(monkeypatch):
         kind = np.result_type(rows.dtype, np.float32)
         return np.subtract(rows, subtrahend, out=out, dtype=kind, casting="unsafe")
 
-    monkeypatch.setattr(mean_module, "less", narrow)
+    monkeypatch.setattr(pairs_module, "less", narrow)
     X = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
     assert changed_pairs("array", X, 4, np.ones(3), 5) > 1
 
@@ -274,7 +276,7 @@ def test_differences_in_the_type_of_the_table_are_seen(monkeypatch):
 def test_differences_do_not_depend_on_the_pieces_they_are_formed_in(step, monkeypatch):
     X = np.random.default_rng(0).standard_normal((101, 5)).astype(np.float32)
     whole = pair_differences(X, 2)
-    monkeypatch.setattr(mean_module, "piece_rows", lambda d: step)
+    monkeypatch.setattr(pairs_module, "piece_rows", lambda d: step)
     assert np.array_equal(pair_differences(X, 2), whole)
 
 

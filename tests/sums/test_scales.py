@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from privspan.sums.scales import ladder_sensitivity, rung_sums, vote_counts, vote_sensitivity
 from scipy import sparse
 
 from privspan import private_scales
@@ -21,7 +22,6 @@ from privspan.rows import open_rows, partition_rows
 from privspan.rows.columns import public_columns
 from privspan.sums import scales
 from privspan.sums.about import in_units
-from privspan.sums.scales import ladder_sensitivity, rung_sums, vote_counts, vote_sensitivity
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 MU = Budget(**BUDGET).mu

@@ -51,7 +51,7 @@ from privspan.private import PRIVATE_METHODS
 from privspan.rows.unit import as_rows_input
 from privspan.stable.plan import STABLE_PRESETS, StableSplit
 from privspan.sums.adaptive import adaptive_subspace
-from privspan.sums.mean import pair_differences
+from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
 QUICK = 7  # cases of each target in the quick suite

@@ -1,4 +1,4 @@
-"""PCA of tables in mixed units: private scales, then the everyday course on the rows in these units."""
+"""PCA of standardised columns, from the door to the release: real shapes of tables, wherever their rows are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from privspan import NoSpreadWarning, private_pca
+from privspan import private_pca
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows import open_rows, partition_rows
@@ -32,10 +32,7 @@ def patients(seed: int, n: int = 6_000) -> pd.DataFrame:
 
 def captured(release, X, k):
     """Return the captured variance of truly standardised columns, over the best."""
-    rows = np.asarray(X, dtype=float)
-    factors = release.extras["scale"] / rows.std(axis=0)
-    basis = np.linalg.qr(release.subspace.basis * factors[:, None])[0]
-    correlation = np.corrcoef(rows.T)
+    basis, correlation = release.subspace.basis, np.corrcoef(np.asarray(X, dtype=float).T)
     return np.trace(basis.T @ correlation @ basis) / np.linalg.eigvalsh(correlation)[-k:].sum()
 
 
@@ -56,7 +53,6 @@ def test_patients_are_captured_in_their_own_units(declared):
 )
 @pytest.mark.parametrize("n", [600, 3_000])
 @pytest.mark.parametrize("records", [(1e12, -1e12), (np.nan, 1e9), (0.0, 1e-9)], ids=str)
-@pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
 @pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
 def test_a_whole_run_spends_no_more_than_mu(options, n, records):
     X = patients(1, n).astype(float)
@@ -67,46 +63,65 @@ def test_a_whole_run_spends_no_more_than_mu(options, n, records):
     assert spent <= Budget(**budget).mu ** 2
 
 
-def test_the_same_release_wherever_the_rows_are(tmp_path):
+@pytest.mark.parametrize("course", ["ranks", "deviations"])
+def test_the_same_release_wherever_the_rows_are(tmp_path, course):
     X = patients(2, 9_000).astype(float)
     rows = X.to_numpy()
     np.save(tmp_path / "X.npy", rows)
-    expected = private_pca(rows, 2, **BUDGET, scale=True, rng=4)
-    for table in (np.asfortranarray(rows), sparse.csr_array(rows), X):
-        again = private_pca(table, 2, **BUDGET, scale=True, rng=4)
+    expected = private_pca(rows, 2, **BUDGET, scale=course, rng=4)
+    tables = [np.asfortranarray(rows), X, open_rows(tmp_path / "X.npy"), partition_rows(rows, (9_000,))]
+    for table in tables[: 3 if course == "ranks" else 4]:  # partitions draw pairs of their own
+        again = private_pca(table, 2, **BUDGET, scale=course, rng=4)
         np.testing.assert_allclose(again.extras["scale"], expected.extras["scale"], rtol=1e-6)
         assert again.subspace.distance(expected.subspace) < 1e-3
-    mapped = private_pca(open_rows(tmp_path / "X.npy"), 2, **BUDGET, scale=True, rng=4)
-    assert captured(mapped, X, 2) > 0.93  # pairs are drawn in another order
     lengths = (3_000, 4_097, 1, 1_902)
-    here = private_pca(partition_rows(rows, lengths), 2, **BUDGET, scale=True, rng=4)
-    there = private_pca(da.from_array(rows, chunks=(lengths, 6)), 2, **BUDGET, scale=True, rng=4)
+    here = private_pca(partition_rows(rows, lengths), 2, **BUDGET, scale=course, rng=4)
+    there = private_pca(da.from_array(rows, chunks=(lengths, 6)), 2, **BUDGET, scale=course, rng=4)
     np.testing.assert_array_equal(here.subspace.basis, there.subspace.basis)
     narrow = rows.astype(np.float32)
     in_single, in_double = (
-        private_pca(table, 2, **BUDGET, scale=True, rng=4) for table in (narrow, narrow.astype(float))
+        private_pca(table, 2, **BUDGET, scale=course, rng=4) for table in (narrow, narrow.astype(float))
     )
     np.testing.assert_array_equal(in_single.extras["scale"], in_double.extras["scale"])
     np.testing.assert_array_equal(in_single.subspace.basis, in_double.subspace.basis)
 
 
+def test_sparse_rows_are_ranked_as_dense_ones():
+    rows = patients(2, 3_000).to_numpy(dtype=float)
+    rows[rows < 20.0] = 0.0
+    dense, stored = (
+        private_pca(table, 2, epsilon=0.6, delta=1e-6, scale=True, rng=4) for table in (rows, sparse.csr_array(rows))
+    )  # too little data to measure units, so that both draw the same noise
+    assert dense.parameters["course"] == stored.parameters["course"] == "ranks"
+    assert dense.subspace.distance(stored.subspace) < 1e-6
+
+
 def test_booleans_are_bounded_by_their_type_in_frames_here_and_far():
-    X = patients(3, 8_000)
-    rare = X.assign(smoker=np.random.default_rng(0).random(8_000) < 0.03)  # hardly enough for a vote
+    X = patients(3, 12_000)
+    rare = X.assign(smoker=np.random.default_rng(0).random(12_000) < 0.03)  # hardly enough to be found otherwise
     far = dd.from_pandas(rare, npartitions=3)
     for table in (rare, far):
         release = private_pca(table, 2, **BUDGET, scale=True, rng=0)
-        assert release.parameters["left_out"] == ()
+        assert release.parameters["without_units"] == ()
         assert release.extras["scale"][-1] == pytest.approx(0.17, rel=0.3)
+        assert release.extras["low"][-1] == 0.0
+        assert release.extras["high"][-1] == 1.0
 
 
-def test_columns_without_spread_are_named_and_left_out():
-    with pytest.warns(NoSpreadWarning, match="clinic"):
-        release = private_pca(patients(3).assign(clinic=7.0), 2, **BUDGET, scale=True, rng=0)
-    assert release.parameters["left_out"] == ("clinic",)
-    np.testing.assert_array_equal(release.subspace.basis[-1], 0.0)
+@pytest.mark.parametrize("n", [700, 20_000])
+def test_a_column_of_one_value_is_named_and_keeps_its_place(n):
+    release = private_pca(patients(3, n).assign(clinic=7.0), 2, **BUDGET, scale=True, rng=0)
+    assert "clinic" in release.parameters["not_seen"]
+    assert np.abs(release.subspace.basis[-1]).max() < 0.5
+    assert np.isfinite(release.extras["components_std"]).all()
 
 
-def test_what_cannot_be_afforded_is_refused_with_what_helps():
-    with pytest.raises(ValueError, match=r"`bounds=`.*`scale=\{…\}`"):
-        private_pca(np.full((200, 6), np.nan), 2, **BUDGET, scale=True)
+@pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
+@pytest.mark.parametrize("rows", [2, 3, 30, 200])
+@pytest.mark.parametrize("cell", [np.nan, 0.0, 1e308, -np.inf, 5e-324])
+def test_no_table_is_refused_and_every_number_is_finite(rows, cell):
+    table = np.full((rows, 3), cell)
+    table[0] = [1.0, -2.0, 1e300]
+    release = private_pca(table, 1, **BUDGET, scale=True, rng=0)
+    numbers = [value for value in release.extras.values() if isinstance(value, np.ndarray | float)]
+    assert all(np.isfinite(value).all() for value in numbers)

@@ -38,6 +38,7 @@ class PCAModel:
     scale_: Array
     low_: Array
     high_: Array
+    estimates_: str = "covariances"
     whiten: bool
     release_: Any
 
@@ -144,7 +145,7 @@ class PCAModel:
 
     @property
     def _standardised(self) -> bool:
-        return self.release_.parameters["scale"] is True
+        return self.estimates_ != "covariances"
 
     def _check_units(self) -> None:
         """Refuse where centre or unit of a column is not known: only standardised columns can lack them."""

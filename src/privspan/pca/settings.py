@@ -97,14 +97,14 @@ class PCASettings:
             raise TypeError("`robust` must be True or False.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
-        if isinstance(self.scale, str):
-            checks.one_of(("ranks", "deviations"), scale=self.scale)
+        if self._named_course is not None:
+            checks.one_of(("ranks", "deviations"), scale=self._named_course)
         if self.standardised and (self.method != "auto" or not self.centred):
             raise ValueError(
                 '`scale=True` must be used with `method="auto"` and `center=True`: correlations are about the mean, '
                 'and have a course of their own. Public units, as in `scale={"age": 15}`, go with any method.'
             )
-        if self.scale == "deviations" and self.robust:
+        if self._named_course == "deviations" and self.robust:
             raise ValueError('`scale` must be True or "ranks" with `robust=True`.')
 
     @property
@@ -118,9 +118,13 @@ class PCASettings:
         return not _is_false(self.center)
 
     @property
+    def _named_course(self) -> str | None:
+        return self.scale if isinstance(self.scale, str) else None
+
+    @property
     def standardised(self) -> bool:
         """Whether columns are to weigh the same, whatever their units."""
-        return isinstance(self.scale, str) or (isinstance(self.scale, bool | np.bool_) and bool(self.scale))
+        return self._named_course is not None or (isinstance(self.scale, bool | np.bool_) and bool(self.scale))
 
     @property
     def everyday(self) -> bool:
@@ -179,15 +183,15 @@ class PCASettings:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
         sparse = is_sparse(table.source)
         n, d = (int(size) for size in table.source.shape)
-        if self.scale == "deviations" and (sparse or d > WIDEST_WHOLE):
+        if self._named_course == "deviations" and (sparse or d > WIDEST_WHOLE):
             what = "a sparse table, which is never filled" if sparse else f"more than {WIDEST_WHOLE:,} columns"
             raise ValueError(f'`scale` must be True or "ranks" for {what}.')
         if self.k == "auto" and d > WIDEST_WHOLE:
             raise ValueError(f"`k` must be a number with `scale=True` and more than {WIDEST_WHOLE:,} columns.")
-        if self.scale == "ranks" or self.robust:
+        if self._named_course == "ranks" or self.robust:
             return "ranks"
         mu = Budget(self.epsilon, self.delta).mu
-        return "deviations" if self.scale == "deviations" else chosen_course(n, d, mu, sparse)
+        return "deviations" if self._named_course == "deviations" else chosen_course(n, d, mu, sparse)
 
     def _told(self, release: Release, table: Table, gaps: Gaps | None, k: int) -> Release:
         """Add what was asked for, and keep the components that hold a share if one was."""
@@ -223,7 +227,8 @@ class PCASettings:
         accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
         source = with_gaps(as_rows_input(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
-        given: Any = {"bounds": self.bounds, "scale": self.scale, "center": self.center}
+        units = None if self.standardised else self.scale
+        given: Any = {"bounds": self.bounds, "scale": units, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
         table = Table(source, public, tuple(names) if names else None)
         budget = Budget(self.epsilon, self.delta)

@@ -26,6 +26,7 @@ class ReadingTuning:
     """How a moment is read: benchmarks/scripts/standardised_tables.py, fitted on other tables than it reports."""
 
     ridge: float = 8.0  # × sigma² d / level, on the diagonal: captures what 4 sigma sqrt(d) does, with less bias
+    doubt: float = 2.0  # noise deviations: a diagonal below is doubted where the ridge is smaller still
     split: float = 0.1  # t²: which part of the noise makes the basis that the rest judges
     draws: int = 60  # of split noise; the judge's own error is then 1/13 of the noise
     few_draws: int = 12  # with many columns, whose eigenvectors take long and scatter less
@@ -105,14 +106,23 @@ class _Weights:
         For the off-diagonal: 1 / sqrt(diagonal), tamed, and made up for gaps.
     left : (d,) array
         Which part of a column's variance the taming leaves: about 1, less for a rare column.
+    diagonal : (d,) array
+        Of the correlations less the identity: 0, and down to -1/2 for a column that may well be constant.
     own, common : (d,) array, float
         Variances of log weights: of each column by itself, and of all together.
     """
 
     values: Array
     left: Array
+    diagonal: Array
     own: Array
     common: float
+
+    def scaled(self, moment: Array) -> Array:
+        """Return w M w with a known diagonal: correlations less the identity, which changes no eigenvector."""
+        made = np.asarray(moment * np.outer(self.values, self.values))
+        np.fill_diagonal(made, self.diagonal)
+        return made
 
 
 def read_components(
@@ -131,14 +141,14 @@ def read_components(
     """
     tuning = tuning or ReadingTuning()
     d = len(released.moment)
-    weights = _column_weights(np.diagonal(released.moment), released, tuning.ridge)
+    weights = _column_weights(np.diagonal(released.moment), released, tuning)
     w, sigma = weights.values, released.noise
-    values, vectors = np.linalg.eigh(_without_diagonal(released.moment, w))
+    values, vectors = np.linalg.eigh(weights.scaled(released.moment))
     values, vectors = values[::-1], vectors[:, ::-1]
     basis, best = vectors[:, :k], 1.0 + values[:k]
     many = d > _MANY_COLUMNS
     draws = tuning.few_draws if many else tuning.draws
-    judged = _judged(released, w, k, public, tuning.split, draws)
+    judged = _judged(released, weights, k, public, tuning.split, draws)
     excess = 1.0 + 1.0 / (tuning.split * draws)  # variance of what is judged, over that of the moment itself
     # Component a is turned towards component b by E_ab / gap, E being the noise among eigenvectors.
     gaps = values[:k, None] - values  # (k, d)
@@ -166,25 +176,19 @@ def read_components(
     )
 
 
-def _column_weights(diagonal: Array, released: NoisyMoment, ridge_factor: float) -> _Weights:
+def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTuning) -> _Weights:
     d, sigma = len(diagonal), released.noise
     level = max(float(diagonal.mean()), sigma / math.sqrt(d))
-    ridge = ridge_factor * sigma**2 * d / level
-    w = np.sqrt((1.0 + ridge / level) / (np.maximum(diagonal, 0.0) + ridge))
+    ridge, positive = tuning.ridge * sigma**2 * d / level, np.maximum(diagonal, 0.0)
+    w = np.sqrt((1.0 + ridge / level) / (positive + ridge))
+    sure = positive**2 + ridge**2  # with little data the ridge alone decides; with much, noise must not be blown up
+    w *= np.sqrt(sure / (sure + 2.0 * (tuning.doubt * sigma) ** 2))
     spread = max(float(diagonal.var(ddof=1)) - 2.0 * sigma**2, 0.0) if d > 1 else 0.0
     trust = spread / (spread + 2.0 * sigma**2)  # 0: the columns may well have equal diagonals
     left = 1.0 + trust * (w**2 * diagonal - 1.0)
-    return _Weights(
-        w / np.sqrt(released.present), left, 2.0 * sigma**2 * trust * w**4, 2.0 * sigma**2 / (d * level**2)
-    )
-
-
-def _without_diagonal(moment: Array, w: Array) -> Array:
-    """Return w M w less its diagonal: correlations less the identity, which changes no eigenvector; (..., d, d)."""
-    scaled = np.asarray(moment * np.outer(w, w))
-    places = np.arange(len(w))
-    scaled[..., places, places] = 0.0
-    return scaled
+    known = np.minimum(left - 1.0, 0.0) / 2.0  # a column that hardly varies is rare, or constant: half of either
+    noise = 2.0 * sigma**2 * trust * w**4, 2.0 * sigma**2 / (d * level**2)
+    return _Weights(w / np.sqrt(released.present), left, known, *noise)
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
@@ -192,16 +196,18 @@ def _symmetric(d: int, public: np.random.Generator) -> Array:
     return (normal + normal.T) / math.sqrt(2.0)
 
 
-def _judged(released: NoisyMoment, w: Array, k: int, public: np.random.Generator, split: float, draws: int) -> Array:
+def _judged(
+    released: NoisyMoment, weights: _Weights, k: int, public: np.random.Generator, split: float, draws: int
+) -> Array:
     """Return the variances along the leading components without the bias of having been chosen; (k,).
 
     One part of a split noise makes a basis, the other, which is independent of it, measures along it.
     """
-    d, t, total = len(w), math.sqrt(split), np.zeros(k)
+    d, t, total = len(released.moment), math.sqrt(split), np.zeros(k)
     for _ in range(draws):
         noise = released.noise * _symmetric(d, public)
-        basis = _leading(_without_diagonal(released.moment + t * noise, w), k)
-        measure = _without_diagonal(released.moment - noise / t, w)
+        basis = _leading(weights.scaled(released.moment + t * noise), k)
+        measure = weights.scaled(released.moment - noise / t)
         total += np.einsum("ij,ij->j", basis, measure @ basis)
     return 1.0 + total / draws
 
