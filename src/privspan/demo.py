@@ -89,11 +89,10 @@ def clinic_visits(voice: Voice, folder: Path) -> Path:
     with voice.waiting("running private_pca"):
         release = ps.private_pca(table, 3, **BUDGET, scale=True, categories=clinic.categories, groups="patient")
     voice.found(f"It {release.headline}: what the release says of itself.")
-    weights = clinic.of_patients()
-    truth = weights @ clinic.complete
-    mean, noise = (np.asarray(release.extras[name]) for name in ("mean", "mean_std"))
-    rows = [(name, f"{mean[i]:,.2f} ± {noise[i]:,.2f}", f"{truth[i]:,.2f}") for i, name in enumerate(clinic.names)]
-    voice.table(("column", "private mean", "without privacy"), rows)
+    assert release.subspace is not None
+    first, error = release.subspace.basis[:, 0], np.asarray(release.extras["components_std"])[0]
+    rows = [(name, f"{first[i]:+.2f} ± {error[i]:.2f}") for i, name in enumerate(clinic.names)]
+    voice.table(("column", "loading of the first component"), rows)
     path = folder / "clinic.html"
     write_report(path, release, title="Visits to a clinic", source=f"{patients:,} generated patients")
     return path

@@ -35,7 +35,7 @@ def test_a_clinic_is_learnt_from_its_file(tmp_path, capsys):
     release = fitted(made, tmp_path, "--seed", "1")
     captured, off = quality(made, release)
     assert captured >= 0.9
-    assert (off < 0.1).all()
+    assert (off < 0.2).all()  # a long tail is cut off
     assert release.cost.neighbours != "replace-one"
     told = capsys.readouterr()
     assert "6,000 persons" in told.out

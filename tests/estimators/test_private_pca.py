@@ -123,7 +123,7 @@ def test_the_whole_costs_the_budget_and_its_parts_no_more(table, options):
     steps = {"subspace", "variances"} if {"center", "robust", "method"} & {*options} else {"first length", "centre"}
     steps = {"signs of pairs"} if "scale" in options else steps
     assert all(step in names for step in steps)
-    assert ("mean" in names) == bool({"robust", "method"} & {*options})
+    assert ("mean" in names) == bool({"robust", "method", "scale"} & {*options})
 
 
 def test_methods_that_are_not_gaussian_add_up_by_basic_composition():

@@ -77,12 +77,13 @@ def plan(
                     f"no number of rows is predicted to bring the error down to {wanted:g}; ask for more."
                 )
         found = predict(n, d, k, **numbers)
-        needed = {one.method: one.needed_n(wanted) for one in found.alternatives}
+        needed = {one.method: one.needed_n(wanted) for one in found.alternatives or (found,)}
         if plot is not None or html is not None:
             from privspan.cli import _plan_picture
 
             shown.now("Drawing")
-            _plan_picture.save(found, wanted, plot, html, _sentences(found, wanted, needed), overwrite=overwrite)
+            words = [found.reason] if found.scale else _sentences(found, wanted, needed)
+            _plan_picture.save(found, wanted, plot, html, words, overwrite=overwrite)
     if json:
         _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
     else:

@@ -260,6 +260,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         (n_samples, n_components) array
         """
         check_is_fitted(self)
+        self._check_units()
         X = self._encoded(X, fitted=True)
         if isinstance(X, RowSource):
             step = piece_rows(X.shape[1])
@@ -286,11 +287,15 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         (n_samples, n_features) array
         """
         check_is_fitted(self)
+        self._check_units()
         coordinates = checks.matrix(X)
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
         with np.errstate(invalid="ignore", over="ignore"):
             return np.asarray((coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre())
+
+    def _check_units(self) -> None:
+        """Refuse scores where the centre or the unit of a column is not known."""
 
     def _centre(self) -> NDArray[np.float64]:
         return np.zeros(self.n_features_in_) if self.subspace_.offset is None else self.subspace_.offset

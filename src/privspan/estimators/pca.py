@@ -7,8 +7,6 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib.entry import entry, outside
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
@@ -203,24 +201,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             warnings.warn(message, NoSpreadWarning, stacklevel=outside())
 
     def _coordinates(self, X: Any) -> Any:
-        self._check_units()
         rows = filled(X, self.mean_)  # a gap counts as the centre, as it does in `fit`
         return super()._coordinates(np.clip(rows, self.low_, self.high_) if np.isfinite(self.high_).any() else rows)
-
-    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
-        """Rows of the original space with these coordinates.
-
-        Parameters
-        ----------
-        X : (n_samples, n_components) array-like
-
-        Returns
-        -------
-        (n_samples, n_features) array
-        """
-        check_is_fitted(self)
-        self._check_units()
-        return super().inverse_transform(X)
 
     def _centre(self) -> Any:
         return self.mean_

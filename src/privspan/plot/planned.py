@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -92,6 +93,9 @@ def _draw(
 ) -> None:
     """Draw curves on two logarithmic axes, and what is useless shaded."""
     palette = colours(ax)
+    if found.captured is not None:
+        _draw_captured(ax, palette, places, plans)
+        return
     tints = dict(zip(_KNOWN, (palette.blue, palette.orange, *palette.parts[2:]), strict=True))
     if alternatives:
         for one in found.alternatives:
@@ -113,6 +117,18 @@ def _draw(
     dotted = "dotted: would often abstain" if alternatives else None
     legend = ax.legend(frameon=False, loc="lower left", title=dotted, fontsize="small", labelcolor=palette.ink)
     legend.get_title().set(fontsize="small", color=palette.soft)
+    plainly(ax, palette)
+
+
+def _draw_captured(ax: Any, palette: Colours, places: Array, plans: Sequence[Plan | None]) -> None:
+    """Draw what standardised columns are expected to capture."""
+    captured = [math.nan if at is None or at.captured is None else at.captured for at in plans]
+    ax.plot(places, captured, color=palette.blue, lw=2.2, label="as on real tables")
+    ax.axhspan(0.0, USELESS, color=palette.soft, alpha=0.12, lw=0, zorder=0)
+    ax.set(
+        xscale="log", ylabel="predicted share of the best variance", xlim=(places[0], places[-1]), ylim=(0.0, 1.02)
+    )
+    ax.legend(frameon=False, loc="lower right", fontsize="small", labelcolor=palette.ink)
     plainly(ax, palette)
 
 
@@ -139,5 +155,7 @@ def _mark(ax: Any, place: float, words: str) -> None:
 
 
 def _public(found: Plan) -> str:
+    if found.captured is not None:
+        return f"{number(found.d)} standardised columns, k = {found.k}"
     supposed = ", supposed" if found.assumed else ""
     return f"{number(found.d)} columns, k = {found.k}, γ = {found.gamma:.2g}{supposed}"
