@@ -1,4 +1,4 @@
-"""Files that were made to do harm: to run code, to take the memory, to end the process; and maps that are no files."""
+"""Files that were made to do harm: to run code, to take the memory, to end the process; and private maps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from privspan.rows import RowSource, UnreadableFileError, open_rows
 from privspan.rows.arrays import MappedRows, mapped_rows
 from privspan.rows.compressed import compressed_rows
 
-# --- Zarr: codecs -------------------------------------------------------------------------------------------------------
+# --- Zarr: codecs -------------------------------------------------------------------------------------------------
 
 
 class Attack(Codec):
@@ -131,7 +131,7 @@ def test_names_of_another_number_are_not_read(tmp_path):
     assert open_rows(path).names is None
 
 
-# --- Sparse matrices whose parts contradict one another -----------------------------------------------------------------
+# --- Sparse matrices whose parts contradict one another -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
@@ -167,7 +167,7 @@ def test_an_entry_of_no_row_is_refused_before_memory_is_taken(tmp_path, row):
         open_rows(tmp_path / "x.npz")[:]
 
 
-# --- Archives that unpack to more than they are --------------------------------------------------------------------------
+# --- Archives that unpack to more than they are --------------------------------------------------------------------
 
 
 def header(shape: tuple[int, ...], dtype: str) -> bytes:
@@ -256,7 +256,7 @@ def test_a_file_that_numpy_2_0_wrote_is_read(tmp_path):
     assert ps.Subspace.load(path) == line
 
 
-# --- Maps -----------------------------------------------------------------------------------------------------------------
+# --- Maps -----------------------------------------------------------------------------------------------------------
 
 
 def mapped(path: Path, **options: Any) -> Any:

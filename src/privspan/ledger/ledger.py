@@ -15,7 +15,7 @@ import secrets
 import stat
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -238,6 +238,14 @@ class Ledger:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
             raise TimeoutError(f"another program has locked {str(self.path)!r} for {_PATIENCE:.0f} s.") from None
+        except (OSError, NotImplementedError) as error:
+            if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
+                raise
+            reason = (
+                os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it cannot lock files"
+            )
+            advice = "keep the ledger on a disk of this machine, or on one whose files can be locked"
+            raise OSError(f"{str(self.path)!r} cannot be locked ({reason}); {advice}.") from None
         try:
             accounts = self.accounts()
             yield accounts
@@ -245,7 +253,8 @@ class Ledger:
             with whole_file(self.path) as handle:
                 handle.write(f"{text}\n".encode())
         finally:
-            lock.release()
+            with suppress(OSError):  # what was written down counts, and must not look as if it had not been
+                lock.release()
 
     def _refuse_second_name(self, descriptor: int) -> None:
         """Refuse a file with another hard link: to replace one name leaves the other behind, without the spend."""

@@ -26,10 +26,12 @@ from privspan.rows.source import (
 _SPARSE_WINDOW = 4096  # rows; fixed, because how many entries they store is private
 
 # What may stand between the bytes of a Zarr store and numbers or text.  Others may do anything: "pickle" runs code.
-_CODECS = frozenset(
-    "adler32 astype bitround blosc bytes bz2 crc32 crc32c delta fixedscaleoffset fletcher32 gzip jenkins_lookup3 lz4 "
-    "lzma packbits quantize sharding_indexed shuffle transpose vlen-bytes vlen-utf8 zlib zstd".split()
-)
+_CODECS = {
+    "blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd",
+    "adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3",
+    "astype", "bitround", "bytes", "delta", "fixedscaleoffset", "packbits", "quantize", "sharding_indexed",
+    "shuffle", "transpose", "vlen-bytes", "vlen-utf8",
+}  # fmt: skip
 
 
 class ChunkedRows(WindowedSource):
@@ -103,7 +105,7 @@ def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowS
 
 
 def _with_known_codecs(file: str, found: Any) -> Any:
-    """Return an array, or a group, of a store; refuse an array of Zarr that other codecs than the known would read."""
+    """Return an array, or a group, of a store; refuse an array of Zarr that needs another codec than those."""
     told = found.metadata.to_dict() if hasattr(found, "dtype") and hasattr(found, "metadata") else {}
     # Of format 3 there is a list; of format 2 what came last when it was written, and what came before it.
     for codec in (*(told.get("codecs") or ()), *(told.get("filters") or ()), told.get("compressor")):
