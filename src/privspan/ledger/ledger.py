@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import stat
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from privspan._lib import checks, strict_json
+from privspan._lib.entry import warn
 from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 
@@ -217,7 +217,7 @@ class Ledger:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
                 message = f"The ledger goes on saying that this spend has begun: {error}"
-                warnings.warn(message, RuntimeWarning, stacklevel=3)
+                warn(message, RuntimeWarning)
 
     def set_limit(self, dataset: str, epsilon: _Cap, delta: _Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""

@@ -59,9 +59,11 @@ def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = T
         "made": content.made,
     }
     written = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    offset = {} if content.offset is None else {"offset": content.offset}
+    arrays: dict[str, Any] = {"description": written, "basis": content.basis}
+    if content.offset is not None:
+        arrays["offset"] = content.offset
     with whole_file(target, overwrite=overwrite) as handle:
-        np.savez(handle, description=written, basis=content.basis, **offset)
+        np.savez(handle, **arrays)
     return target
 
 
