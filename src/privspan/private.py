@@ -5,14 +5,13 @@ Proofs: docs/explanation/one-algorithm.md for the algorithm, docs/explanation/pl
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from privspan._lib import checks
 from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry, outside
+from privspan._lib.entry import entry, warn
 from privspan.approximate import approximate_subspace
 from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
@@ -300,7 +299,7 @@ def private_subspace(
     checks.dimension(k=k, d=d, n=n)
     choice = plan_within(n, d, k, Budget(epsilon, delta), gamma, methods_for(source))
     if not choice.useful:
-        warnings.warn(choice.reason, UselessPlanWarning, stacklevel=outside())
+        warn(choice.reason, UselessPlanWarning)
     release = _one_algorithm(source, k, epsilon=epsilon, delta=delta, gamma=gamma, rng=rng)
     told = {**release.parameters, "predicted_error": choice.error, "reason": choice.reason}
     return replace(release, parameters=told)

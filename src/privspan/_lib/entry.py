@@ -7,7 +7,9 @@
 * the budget has been found to lie in the range in which every formula of the package stays within float64, so that
   nothing fails after it has been spent;
 * the caller has been told, once, of a budget that promises little (`WeakPrivacyWarning`);
-* the budget has been charged, if a ledger was given, before the first look at a value (`privspan._lib.charge`).
+* the budget has been charged, if a ledger was given, before the first look at a value (`privspan._lib.charge`);
+* a warning never costs what was paid for (`warn`): from the first look on, warnings wait until there is a result.
+  Where warnings are errors the result is that error's `release`, and an estimator is fitted.
 
 All of this follows from public facts: parameters, the number of rows, and what the ledger holds.
 tests/_lib/test_entry.py finds what spends a budget by its parameters, so that a function without the door fails
@@ -21,9 +23,9 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -61,6 +63,17 @@ class _Call:
 
     untold: _Budget | None  # until the caller has been told of it
     charge: Charge | None
+    looks: bool = False  # it may have seen values, and counts as paid for
+    waiting: list[tuple[str, type[Warning]]] = field(default_factory=list)  # warnings
+
+    def tell(self, result: object) -> None:
+        """Give the warnings that have waited; one that is turned into an error carries the result."""
+        for message, category in self.waiting:
+            try:
+                warnings.warn(message, category, stacklevel=outside())
+            except Warning as error:
+                error.release = getattr(result, "release_", result)  # type: ignore[attr-defined]
+                raise
 
 
 # The outermost call; None outside.  Every thread has its own.
@@ -83,15 +96,21 @@ def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
             given = _parameters_of(signature, args, kwargs)
             budget = _budget_of(given)
             charge = _charge_of(function.__name__, given, budget)
-            token = _under_way.set(_Call(budget, charge))
+            call = _Call(budget, charge)
+            token = _under_way.set(call)
             try:
                 with charge or nullcontext():
                     result = function(*args, **kwargs)
                     if charge is not None:
                         charge.finished(result)
-                return result
+            except BaseException:
+                with suppress(Warning):  # none must hide what has happened
+                    call.tell(None)
+                raise
             finally:
                 _under_way.reset(token)
+            call.tell(result)
+            return result
 
     return door
 
@@ -145,8 +164,20 @@ def _person_of(given: Mapping[str, Any]) -> str | None:
 def about_to_look() -> None:
     """Charge the call that is under way, if it has not been yet: its checks are done, and now it will see values."""
     call = _under_way.get()
-    if call is not None and call.charge is not None:
+    if call is None:
+        return
+    if call.charge is not None:
         call.charge.begin()
+    call.looks = True
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn whoever called this package: now or, if the call under way has looked, as soon as it has its result."""
+    call = _under_way.get()
+    if call is not None and call.looks:
+        call.waiting.append((message, category))
+    else:
+        warnings.warn(message, category, stacklevel=outside())
 
 
 def spendable(epsilon: Any, delta: Any = None) -> None:
@@ -170,7 +201,7 @@ def rows_known(n: int) -> None:
     # Forgotten first: whatever follows works with shares of the budget, or with parts of the rows.
     budget, call.untold = call.untold, None
     if told := weakness(n, *budget):
-        warnings.warn(told, WeakPrivacyWarning, stacklevel=outside())
+        warn(told, WeakPrivacyWarning)
 
 
 def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -10,15 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+# What systems say of a folder that they cannot bring to the disk by itself: network and user-space file systems do,
+# and one that may be written to but not read.
+_CANNOT_SYNC = frozenset(
+    {errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
+)
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[BinaryIO]:
     """Give a handle to a file beside `path`, and move it there when the block ends without an exception.
 
     Until then a file of that name keeps its content.  What has moved is on the disk, not only on its way there: a
-    crash of the machine leaves the old file or the new one.  The permissions of a file that is replaced are kept.
-    A link of that name is replaced, never followed: what it points to stays as it is.  Without `overwrite`, whatever
-    has the name by then stays too: ``FileExistsError``.
+    crash of the machine leaves the old file or the new one.  (Some file systems cannot promise the latter of a
+    folder; that is no reason to say that a file which is there was not written.)  The permissions of a file that is
+    replaced are kept.  A link of that name is replaced, never followed: what it points to stays as it is.  Without
+    `overwrite`, whatever has the name by then stays too: ``FileExistsError``.
     """
     target = Path(path)
     beside = _beside(target)
@@ -64,11 +72,15 @@ def _publish_new(beside: Path, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk too, on systems where a folder can be opened."""
+    """Bring the new name to the disk too, on systems where that can be done."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise

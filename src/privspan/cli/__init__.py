@@ -19,9 +19,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The arguments are by default those of the process.
     """
-    if any(find_spec(package) is None for package in ("rich", "typer")):
-        print("Error: the command line needs more packages: pip install 'privspan[cli]'", file=sys.stderr)
-        return 1
-    from privspan.cli._run import run
+    from privspan.cli._interrupts import interruptible
 
-    return run(sys.argv[1:] if arguments is None else list(arguments))
+    try:
+        with interruptible():  # while the packages load, too
+            if any(find_spec(package) is None for package in ("rich", "typer")):
+                print("Error: the command line needs more packages: pip install 'privspan[cli]'", file=sys.stderr)
+                return 1
+            from privspan.cli._run import run
+
+            return run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        print("Error: interrupted.", file=sys.stderr)
+        return 130

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from privspan._lib.typed import decimal_of
 from privspan.cli.exits import Complaint
 
 STDIN = Path("-")
 _NAMED = 8  # columns that a notice lists by name
+_BETWEEN_THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 
 Result = TypeVar("Result")
 
@@ -48,7 +51,7 @@ def whole(flag: str, example: str, text: str, *, least: int = 1, word: str | Non
         return least <= number == int(number)
 
     what = f"a whole number from {least}" + (f" or {word!r}" if word else "")
-    return _number(flag, example, text, what=what, fits=fits, make=int, ignored=",", word=word, **more)
+    return _number(flag, example, text, what=what, fits=fits, make=int, grouped=True, word=word, **more)
 
 
 def _number(
@@ -59,7 +62,7 @@ def _number(
     what: str,
     fits: Callable[[Decimal], bool],
     make: Callable[[Decimal], object] = Decimal,
-    ignored: str = "",
+    grouped: bool = False,
     word: str | None = None,
     metavar: str = "NUMBER",
     short: str | None = None,
@@ -70,7 +73,7 @@ def _number(
     def read(typed: object) -> object:  # a default comes as a number
         if typed == word:
             return typed
-        number = _decimal(str(typed).replace(ignored, ""))
+        number = _decimal(_BETWEEN_THOUSANDS.sub("", str(typed)) if grouped else str(typed))
         if number is None or not fits(number):
             raise Complaint(f"{flag} takes {what}, for example {flag} {example}; got {typed!r}.")
         return make(number)
@@ -83,11 +86,8 @@ fraction = partial(_number, what="a number between 0 and 1", fits=lambda number:
 
 
 def _decimal(text: str) -> Decimal | None:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() and abs(number.adjusted()) < 300 else None
+    number = decimal_of(text)
+    return number if number is not None and abs(number.adjusted()) < 300 else None
 
 
 def grouped(command: Callable[..., Result]) -> Callable[..., Result]:

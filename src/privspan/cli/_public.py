@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privspan._lib.typed import decimal_of
 from privspan.cli._options import listed, nearest, option, split_names
 from privspan.cli.exits import Complaint, ExitCode
 
@@ -104,8 +105,9 @@ def _pair(value: Any) -> tuple[float, float] | None:
 def _finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    typed = decimal_of(value) if isinstance(value, str) else value
     try:
-        number = float(value)
-    except (ValueError, OverflowError):
+        number = math.nan if typed is None else float(typed)
+    except OverflowError:
         return None
     return number if math.isfinite(number) else None

@@ -25,7 +25,7 @@ except ImportError as error:  # pragma: no cover - the extra is part of every de
 from privspan._lib import checks
 from privspan._lib.card import card
 from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry, outside, rows_known
+from privspan._lib.entry import entry, rows_known, warn
 from privspan._lib.markup import Html
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
 from privspan.privacy.persons import by_person, for_persons, whose
@@ -158,7 +158,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Say what has to be said about a fit."""
         if not self.release_.private:
             message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
-            warnings.warn(message, NotPrivateWarning, stacklevel=outside())
+            warn(message, NotPrivateWarning)
 
     def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         """Return `X` as an array or a CSR matrix, and set or compare the names and the number of its columns.
@@ -246,7 +246,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
                 "The private step abstained and its budget is spent. `components_` are the first coordinate axes, "
                 "not a result; check `succeeded_`."
             )
-            warnings.warn(message, AbstentionWarning, stacklevel=outside())
+            warn(message, AbstentionWarning)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Coordinates of rows in the learnt subspace. Not private when the rows are.
@@ -321,7 +321,7 @@ def _tell_that_rows_are_not_private() -> None:
         "(a classifier, a score), unless it is private by itself, as PrivatePCA is. Every fit spends its own budget, "
         "in each fold of a cross-validation too."
     )
-    warnings.warn(message, TransformedRowsWarning, stacklevel=outside())
+    warn(message, TransformedRowsWarning)
 
 
 def _numbers(X: Any) -> Any:

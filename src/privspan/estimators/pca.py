@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
-from privspan._lib.entry import entry, outside
+from privspan._lib.entry import entry, warn
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
@@ -198,7 +197,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         super()._warn()
         if self.whiten and not (self.explained_variance_ > 0.0).all():  # nor where it is NaN
             message = "Scores along components without a measurable variance are not whitened."
-            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
+            warn(message, NoSpreadWarning)
 
     def _coordinates(self, X: Any) -> Any:
         rows = filled(X, self.mean_)  # a gap counts as the centre, as it does in `fit`

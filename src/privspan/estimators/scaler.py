@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
-from privspan._lib.entry import outside
+from privspan._lib.entry import warn
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy import Budget
 from privspan.privacy.persons import MOST_ROWS
@@ -127,7 +126,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             more = len(self.left_as_they_are_) - 10
             what = f"{shown} and {more} more" if more > 0 else shown
             message = f"No range could be found at this budget in these columns, which are left as they are: {what}."
-            warnings.warn(message, NoSpreadWarning, stacklevel=outside())
+            warn(message, NoSpreadWarning)
 
     def transform(self, X: Any) -> Any:
         """Cut off extreme cells, subtract the means and divide by the standard deviations; a gap counts as the mean.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 from privspan._lib import checks
 from privspan._lib.rounding import down, up
 from privspan._lib.strict_json import fields, listed, mapping, number, one_of, optional, text, whole
+from privspan._lib.typed import decimal_of, is_short
 from privspan.privacy import NEIGHBOURS, PERSONS, PrivacyCost
 
 Amount: TypeAlias = float | Decimal
@@ -116,15 +117,15 @@ class Account:
 def amount(name: str, value: Amount | str) -> Amount:
     """Return a finite number, zero or above, as a float or a Decimal."""
     if isinstance(value, str):
-        try:
-            value = Decimal(value)
-        except InvalidOperation:
-            raise ValueError(f"`{name}` must be a number; got {str(value)[:20]!r}.") from None
+        typed = decimal_of(value)
+        if typed is None:
+            raise ValueError(f"`{name}` must be a number, written as 0.1 or 1e-6; got {value[:20]!r}.")
+        value = typed
     if not isinstance(value, Decimal):
         checks.non_negative(**{name: value})
         return float(value)
-    if not value.is_finite() or value < 0 or value.adjusted() > 300 or value.adjusted() < -400:
-        raise ValueError(f"`{name}` must be a finite number, zero or above; got {value}.")
+    if not value.is_finite() or not is_short(value) or value < 0 or not -400 <= value.adjusted() <= 300:
+        raise ValueError(f"`{name}` must be a finite number, zero or above; got {value:.12g}.")
     return value
 
 

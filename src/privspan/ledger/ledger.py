@@ -13,9 +13,8 @@ import json
 import os
 import secrets
 import stat
-import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from privspan._lib import checks, strict_json
+from privspan._lib.entry import warn
 from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
 from privspan.privacy import NEIGHBOURS, PERSONS
@@ -232,7 +232,7 @@ class Ledger:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
                 message = f"The ledger goes on saying that this spend has begun: {error}"
-                warnings.warn(message, RuntimeWarning, stacklevel=3)
+                warn(message, RuntimeWarning)
 
     def set_limit(self, dataset: str, epsilon: _Cap, delta: _Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""
@@ -253,6 +253,14 @@ class Ledger:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
             raise TimeoutError(f"another program has locked {str(self.path)!r} for {_PATIENCE:.0f} s.") from None
+        except (OSError, NotImplementedError) as error:
+            if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
+                raise
+            reason = (
+                os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it cannot lock files"
+            )
+            advice = "keep the ledger on a disk of this machine, or on one whose files can be locked"
+            raise OSError(f"{str(self.path)!r} cannot be locked ({reason}); {advice}.") from None
         try:
             accounts = self.accounts()
             yield accounts
@@ -260,7 +268,8 @@ class Ledger:
             with whole_file(self.path) as handle:
                 handle.write(f"{text}\n".encode())
         finally:
-            lock.release()
+            with suppress(OSError):  # what was written down counts, and must not look as if it had not been
+                lock.release()
 
     def _refuse_second_name(self, descriptor: int) -> None:
         """Refuse a file with another hard link: to replace one name leaves the other behind, without the spend."""

@@ -10,7 +10,6 @@ Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry, outside
+from privspan._lib.entry import entry, warn
 from privspan._lib.readable import Note
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
@@ -30,7 +29,7 @@ from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, UselessPlanWarning, methods_for
-from privspan.rows.columns import PublicBounds, PublicColumns, PublicNumbers, column_names, public_columns
+from privspan.rows.columns import PublicBounds, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.gaps import Missing, check_missing, with_gaps
 from privspan.rows.unit import as_rows_input, is_sparse
@@ -147,6 +146,8 @@ class PCASettings:
         considered, epsilon = self._vote(table, budget)
         k, most = considered[0], considered[-1]
         ledger = self._ledger(table, most, budget.less(epsilon) if epsilon else budget)
+        if self._plan_is_known:  # before anything is spent: a warning may be made an error
+            self._warn_if_useless(self._everyday_plan(table, k, ledger))
         gaps = self._gaps(table, ledger, seeds["gaps"])
         units = self._units(table)
         rows = table.source if units is None else in_units(table.source, units)
@@ -210,9 +211,7 @@ class PCASettings:
             message = (
                 f"The {kept.parameters['k']} components that were looked for do not hold {share:g} of the variance"
             )
-            warnings.warn(
-                f"{message}, or the table is too small to tell; see `max_components`.", stacklevel=outside()
-            )
+            warn(f"{message}, or the table is too small to tell; see `max_components`.")
         return kept
 
     # ---- Refusals, from public facts alone -------------------------------------------------------------------------
@@ -327,10 +326,10 @@ class PCASettings:
         self, table: Table, rows: Any, units: Array | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
     ) -> tuple[Looked, Plan]:
         """Find the centre and look, with all that is left in the ledger."""
-        n, d = (int(size) for size in rows.shape)
-        start, search = self._start(table.public, searches(n, d, ledger.mu))
-        plan = plan_pca(n, d, k, ledger.budget, self.gamma, start is not None)
-        self._warn_if_useless(plan)
+        plan = self._everyday_plan(table, k, ledger)
+        if not self._plan_is_known:
+            self._warn_if_useless(plan)
+        start, search = self._start(table, ledger)
         if start is not None and units is not None:
             start = start / units
         streams = open_streams(seeds["subspace"])
@@ -338,15 +337,25 @@ class PCASettings:
         look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
         return Looked(look, ledger.cost().parts, streams.private), plan
 
-    def _start(self, public: PublicColumns, enough: bool) -> tuple[Array | None, bool]:
+    @property
+    def _plan_is_known(self) -> bool:
+        """Whether the plan of the everyday course depends on public numbers alone."""
+        return self.everyday and self.k != "auto"
+
+    def _everyday_plan(self, table: Table, k: int, ledger: MuLedger) -> Plan:
+        n, d = (int(size) for size in table.source.shape)
+        return plan_pca(n, d, k, ledger.budget, self.gamma, self._start(table, ledger)[0] is not None)
+
+    def _start(self, table: Table, ledger: MuLedger) -> tuple[Array | None, bool]:
         """Return a public centre, if it is of use, and whether to search from there.
 
         A centre that is given for every column is taken at the user's word.  The middle of bounds is often so far
         from the mean that differences of pairs do better; but a search may start there, where the data suffice.
         """
-        given = np.isfinite(public.centre)
+        public, given = table.public, np.isfinite(table.public.centre)
         if given.all():
             return public.start, False
+        enough = searches(int(table.source.shape[0]), int(table.source.shape[1]), ledger.mu)
         known = given | (public.bounded & (self.bounds is not None))
         return (public.start if enough and known.any() else None), True
 
@@ -418,7 +427,7 @@ class PCASettings:
 
     def _warn_if_useless(self, plan: Plan) -> None:
         if not plan.useful:
-            warnings.warn(plan.reason, UselessPlanWarning, stacklevel=outside())
+            warn(plan.reason, UselessPlanWarning)
 
 
 def takes_sparse(method: str) -> bool:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.archive import declared
+from privspan._lib.archive import read as read_member
 from privspan.rows.compressed import compressed_rows, sorted_rows
 from privspan.rows.derived import DealtRows
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
@@ -102,13 +104,16 @@ class MappedRows(RowSource):
 
 
 def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
-    """Return a source for an array in a shared file mapping, and every other array as it is."""
+    """Return a source for an array in a mapping that shares a file, and every other array as it is.
+
+    Only NumPy's own maps tell that they do: a `mmap.mmap` does not say whether its pages are private, and what was
+    written to those is nowhere else.
+    """
     owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if isinstance(owner, np.memmap) and owner.mode == "c":
-            return array
+    while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    return MappedRows(array, owner) if isinstance(owner, mmap.mmap) else array
+    shared = isinstance(owner, np.memmap) and owner.mode in ("r", "r+", "w+")
+    return MappedRows(array, owner.base) if shared and isinstance(owner.base, mmap.mmap) else array
 
 
 class HeldRows(RowSource):
@@ -162,10 +167,12 @@ def open_npz(path: Path) -> RowSource:
         is_sparse = members >= _SPARSE_KEYS
         if len(members) != 1 and not is_sparse:
             raise UnreadableFileError(f"`{path.name}` must hold one array; it holds {len(members)}.")
-        shape, dtype = _header(archive, "data" if is_sparse else next(iter(members)))
+        stored = {member: declared(archive, member) for member in members}
+        shape, dtype = stored["data" if is_sparse else next(iter(members))]
         if is_sparse:
-            with archive.open("shape.npy") as member:
-                shape = tuple(int(size) for size in np.lib.format.read_array(member, allow_pickle=False))
+            if stored["shape"][0] != (2,) or stored["format"][0] != ():
+                raise ValueError("A matrix has two sizes and one format.")
+            shape = tuple(int(size) for size in read_member(archive, "shape"))
         check_numbers(path.name, shape, dtype)
 
     def read() -> Any:
@@ -182,19 +189,7 @@ def _stored_matrix(path: Path, parts: Any, shape: tuple[int, ...]) -> Any:
         if not (len(parts["data"]) == len(rows) == len(columns) and columns.dtype.kind in "iu"):
             raise ValueError("An entry must have a number, a row and a column.")
         return sorted_rows(parts["data"], rows, columns, (shape[0], shape[1]))
-    matrix = sparse.csr_array(compressed_rows(sparse.load_npz(path)))
-    if (np.diff(matrix.indptr) < 0).any():
-        raise ValueError("Rows must not end before they begin.")
-    return matrix
-
-
-def _header(archive: zipfile.ZipFile, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and dtype of a member, reading its header only."""
-    with archive.open(f"{key}.npy") as member:
-        version = np.lib.format.read_magic(member)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(member)
-        return shape, dtype
+    return sparse.csr_array(compressed_rows(sparse.load_npz(path)))
 
 
 def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +20,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib import strict_json
+from privspan._lib import archive, strict_json
 from privspan._lib.strict_json import AmbiguousError, fields, flag, listed, mapping, optional, text, whole
 from privspan._lib.whole_file import whole_file
 from privspan.subspace.relations import ExactForm
 
 _FORMAT = "privspan.Subspace"
 _VERSION = 1
+_BY_MISTAKE = "allow_pickle"  # what privspan 0.2 stored beside the others with NumPy 2.0, which took it for an array
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes
 
 
@@ -57,9 +59,11 @@ def write(path: str | os.PathLike[str], content: Content, *, overwrite: bool = T
         "made": content.made,
     }
     written = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    offset = {} if content.offset is None else {"offset": content.offset}
+    arrays: dict[str, Any] = {"description": written, "basis": content.basis}
+    if content.offset is not None:
+        arrays["offset"] = content.offset
     with whole_file(target, overwrite=overwrite) as handle:
-        np.savez(handle, allow_pickle=False, description=written, basis=content.basis, **offset)
+        np.savez(handle, **arrays)
     return target
 
 
@@ -109,21 +113,24 @@ def _description(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
+    """Return the arrays, none of which is read before it is known that they take no more memory than the file."""
     if handle.read(2) != b"PK":
         raise Problem("it is not an .npz archive")
-    handle.seek(0)
     try:
-        archive = np.load(handle, allow_pickle=False)
-        if len(set(archive.files)) != len(archive.files):  # of two members of one name, readers take either
-            raise Problem("it has an array twice")
-        arrays = {name: archive[name] for name in archive.files}
+        with zipfile.ZipFile(handle) as packed:
+            members = packed.infolist()
+            names = {member.filename.removesuffix(".npy") for member in members}
+            if len(names) != len(members):  # of two members of one name, readers take either
+                raise Problem("it has an array twice")
+            if not {"description", "basis"} <= names or not names <= {"description", "basis", "offset", _BY_MISTAKE}:
+                raise Problem("it was not written by Subspace.save")
+            if sum(member.file_size for member in members) > handle.seek(0, os.SEEK_END):
+                raise Problem("it would unpack to more than it is, and Subspace.save packs nothing")
+            return {name: archive.read(packed, name) for name in names - {_BY_MISTAKE}}
     except Problem:
         raise
     except Exception:
         raise Problem("the archive is truncated or damaged") from None
-    if not {"description", "basis"} <= set(arrays) or not set(arrays) <= {"description", "basis", "offset"}:
-        raise Problem("it was not written by Subspace.save")
-    return arrays
 
 
 def _floats(arrays: dict[str, NDArray[Any]], name: str, dimensions: int) -> NDArray[np.float64]:

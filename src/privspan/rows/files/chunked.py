@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,14 @@ from privspan.rows.source import (
 
 _SPARSE_WINDOW = 4096  # rows; fixed, because how many entries they store is private
 
+# What may stand between the bytes of a Zarr store and numbers or text.  Others may do anything: "pickle" runs code.
+_CODECS = {
+    "blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd",
+    "adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3",
+    "astype", "bitround", "bytes", "delta", "fixedscaleoffset", "packbits", "quantize", "sharding_indexed",
+    "shuffle", "transpose", "vlen-bytes", "vlen-utf8",
+}  # fmt: skip
+
 
 class ChunkedRows(WindowedSource):
     """Rows of a two-dimensional chunked array, which has ``shape``, ``dtype``, ``chunks`` and slices."""
@@ -41,24 +49,24 @@ class ChunkedRows(WindowedSource):
 
 
 class CompressedRows(WindowedSource):
-    """Rows of a CSR matrix that a group stores as three arrays: "data", "indices" and "indptr"."""
+    """Rows of a CSR matrix that is stored as three arrays, named as SciPy names them."""
 
     is_sparse = True
 
-    def __init__(self, file: str, group: Any, shape: tuple[int, int]) -> None:
+    def __init__(self, file: str, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
         super().__init__()
-        self._file, self._group, self.shape = file, group, shape
-        self.dtype = np.result_type(group["data"].dtype, np.float32)  # has a NaN, whether or not one is needed
+        self._file, self._data, self._indices, self._indptr, self.shape = file, data, indices, indptr, shape
+        self.dtype = np.result_type(data.dtype, np.float32)  # has a NaN, whether or not one is needed
         self.edges = window_edges(shape[0], _SPARSE_WINDOW)
 
     def _load(self, window: int) -> Any:
         start, stop = self.edges[window : window + 2].tolist()
-        starts = _read(self._file, self._group["indptr"], start, stop + 1).astype(np.int64)
-        if (np.diff(starts) < 0).any() or starts[0] < 0 or starts[-1] > self._group["data"].shape[0]:
+        starts = _read(self._file, self._indptr, start, stop + 1).astype(np.int64)
+        if (np.diff(starts) < 0).any() or starts[0] < 0 or starts[-1] > self._data.shape[0]:
             raise _damaged(self._file)
         first, last = int(starts[0]), int(starts[-1])
-        data = _read(self._file, self._group["data"], first, last).astype(self.dtype, copy=False)
-        columns = _read(self._file, self._group["indices"], first, last)
+        data = _read(self._file, self._data, first, last).astype(self.dtype, copy=False)
+        columns = _read(self._file, self._indices, first, last)
         return rows_inside(data, columns, starts - first, (stop - start, self.shape[1]))
 
 
@@ -93,16 +101,36 @@ def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowS
         return _anndata(path.name, store, columns, schema)
     if columns is not None or schema.columns is not None:
         raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
-    return _dense(path.name, store)
+    return _dense(path.name, _with_known_codecs(path.name, store))
+
+
+def _with_known_codecs(file: str, found: Any) -> Any:
+    """Return an array, or a group, of a store; refuse an array of Zarr that needs another codec than those."""
+    told = found.metadata.to_dict() if hasattr(found, "dtype") and hasattr(found, "metadata") else {}
+    # Of format 3 there is a list; of format 2 what came last when it was written, and what came before it.
+    for codec in (*(told.get("codecs") or ()), *(told.get("filters") or ()), told.get("compressor")):
+        unknown = None if codec is None else next((name for name in _names(codec) if name not in _CODECS), None)
+        if unknown is not None:
+            raise UnreadableFileError(f"`{file}` is written with the codec {unknown[:40]!r}, which is not read.")
+    return found
+
+
+def _names(codec: Any) -> Iterator[str]:
+    """Yield the name of a codec, and the names of those inside it; from metadata, or from an object of numcodecs."""
+    told = codec if isinstance(codec, dict) else codec.get_config()
+    yield str(told.get("name", told.get("id"))).removeprefix("numcodecs.")
+    inside = told.get("configuration") or {}
+    for inner in (*inside.get("codecs", ()), *inside.get("index_codecs", ())):
+        yield from _names(inner)
 
 
 def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Return a source for the ``X`` of an AnnData store, with the names of its variables as column names."""
     if "X" not in group:
         raise UnreadableFileError(f"`{file}` has no table `X` with one row per person.")
-    X = group["X"]
+    X = _with_known_codecs(file, group["X"])
     source = _dense(file, X) if hasattr(X, "dtype") else _compressed(file, X)
-    source.names = _variable_names(group, source.shape[1])
+    source.names = _variable_names(file, group, source.shape[1])
     if columns is None and schema.columns is None:
         return source
     if source.names is None:
@@ -128,17 +156,18 @@ def _compressed(file: str, group: Any) -> RowSource:
     if kind not in ("csr_matrix", "csr") or shape is None or any(part not in group for part in parts):
         raise UnreadableFileError(f"`X` of `{file}` must be dense or stored by rows (CSR); convert it first.")
     n, d = (int(size) for size in shape)
-    check_numbers(file, (n, d), np.dtype(group["data"].dtype))
-    if group["indptr"].shape[0] != n + 1 or np.dtype(group["indices"].dtype).kind not in "iu":
+    data, indices, indptr = (_with_known_codecs(file, group[part]) for part in parts)
+    check_numbers(file, (n, d), np.dtype(data.dtype))
+    if indptr.shape != (n + 1,) or any(np.dtype(part.dtype).kind not in "iu" for part in (indices, indptr)):
         raise _damaged(file)
-    return CompressedRows(file, group, (n, d))
+    return CompressedRows(file, data, indices, indptr, (n, d))
 
 
-def _variable_names(group: Any, d: int) -> tuple[str, ...] | None:
+def _variable_names(file: str, group: Any, d: int) -> tuple[str, ...] | None:
     """Return the names of AnnData's variables, or None where the store keeps them in some other way."""
     variables = group.get("var")
     key = None if variables is None or hasattr(variables, "dtype") else variables.attrs.get("_index")
-    if variables is None or key is None or key not in variables or not hasattr(variables[key], "dtype"):
+    if variables is None or key is None or key not in variables or getattr(variables[key], "shape", None) != (d,):
         return None
-    names = [name.decode() if isinstance(name, bytes) else str(name) for name in variables[key][:].tolist()]
-    return tuple(names) if len(names) == d else None
+    stored = _with_known_codecs(file, variables[key])
+    return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in stored[:].tolist())
