@@ -10,8 +10,8 @@ from scipy.special import chdtr
 
 from privspan.audit.replay import spent_by
 from privspan.privacy.randomness import open_streams
-from privspan.stable import release
-from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan
+from privspan.stable import certificate, release
+from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, certified_margin, sine_bound
 from privspan.stable.near import most_are_near
 from privspan.stable.records import StableRecords
 from privspan.stable.release import Certified, noisy_basis, procrustes_bound, random_rotation
@@ -88,6 +88,19 @@ def test_errors_of_the_basis_and_of_its_rotation_are_charged_on_both_sides(monke
     assert asked == [5e-9]  # half of it on either side
 
 
+def test_the_grid_of_a_basis_is_charged(monkeypatch):
+    monkeypatch.setattr(release, "grid_for", lambda sigma: 16.0)
+    with watched() as seen:
+        release._with_noise(np.zeros((4, 4)), 0.5, 2.0, bits())
+    (one,) = seen.added
+    assert is_noise_of(one.sigma, 0.5 + 4.0, 2.0)  # the root of sixteen entries, times a grid of one
+
+
+@pytest.mark.parametrize("angle", [0.01, 0.5, 1.5])
+def test_bases_are_as_far_apart_as_a_chord_is_long(angle):
+    assert procrustes_bound(math.sin(angle)) == pytest.approx(2.0 * math.sin(angle / 2.0), rel=1e-12)
+
+
 def test_items_of_several_columns_move_the_space_further(monkeypatch):
     monkeypatch.setattr(release, "_weighted_basis", lambda *_: (np.eye(5, 2), 0.0))
     monkeypatch.setattr(LeveragePlan, "sensitivity", lambda self: 0.25)
@@ -133,3 +146,36 @@ def test_what_a_replaced_item_and_the_computation_take_off_the_signal_stays_abov
         computed = left - Fraction(1, 10**6)
         assert computed >= Fraction(float(bars[margin - 1])) - Fraction(1, 10**9)
         assert computed <= Fraction(float(bars[margin - 1])) + Fraction(1, 10**7)
+
+
+@pytest.mark.parametrize("on_ramp", [0, 1, 4, 6])
+def test_each_margin_leaves_room_for_one_mover_less(on_ramp, monkeypatch):
+    monkeypatch.setattr(certificate, "_spectrum", lambda *_: certificate._Spectrum(math.inf, -math.inf))
+    levels = np.where(np.arange(30) < on_ramp, PLAN.full_level - 1, 100)
+    assert certified_margin(np.eye(30), 1, 2, levels, PLAN) == PLAN.movers - on_ramp
+
+
+@pytest.mark.parametrize("margin", [1, 3, 5])
+def test_both_eigenvalues_have_to_clear_the_bars_of_their_margin(margin, monkeypatch):
+    levels = np.full(30, 100)
+    for found in (
+        certificate._Spectrum(PLAN.signal_bars()[margin], -math.inf),
+        certificate._Spectrum(math.inf, PLAN.tail_bars()[margin]),
+    ):
+        monkeypatch.setattr(certificate, "_spectrum", lambda *_, found=found: found)
+        assert certified_margin(np.eye(30), 1, 2, levels, PLAN) == margin
+
+
+def test_the_distance_of_neighbouring_spaces_is_the_sum_of_the_page():
+    """Items out and in, tilted, and the weights of others on the ramp; see the section on how far spaces move."""
+    full, ramp, movers, signal, spread, ridge = 60, 15, 6, 40.0, 0.02, 0.1
+    b = full - ramp
+    gap = signal - (spread * b - ridge)
+    reach = min(1.0, math.sqrt((signal + ridge) / (b - movers)))
+    tilt = reach * math.sqrt(spread) * (movers - 1) / gap
+    items = math.sqrt(spread) * (math.sqrt(b / full) + math.sqrt(b / (full - 1))) + 2 * tilt
+    others = (movers - 1) / ramp * (math.sqrt(spread) + tilt)
+    found = float(sine_bound(full, ramp, movers, signal, spread, ridge))
+    assert found == pytest.approx(reach / gap * (items + others), rel=1e-12)
+    assert math.isinf(sine_bound(full, ramp, b, signal, spread, ridge))
+    assert math.isinf(sine_bound(full, ramp, movers, spread * b - ridge, spread, ridge))

@@ -18,6 +18,7 @@ from privspan.rows.unit import CHUNK_ROWS, Rows
 from privspan.sums.analyze_gauss import analyze_gauss
 from privspan.sums.gaps import gap_share, released_gaps
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 from privspan.sums.lengths import bisected_radius
 from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.localised import cross_bounds, geometric_mean, inner_bounds
@@ -78,6 +79,14 @@ def test_analyze_gauss_has_noise_of_one_over_mu():
         analyze_gauss(np.eye(4), 2, **budget, rng=0)
     mu = Budget(**budget).mu
     assert is_noise_of(seen.sigmas[0], 1.0, mu)
+
+
+def test_a_lazy_matrix_is_looked_at_no_more_often_than_is_charged():
+    lazy = LazyGauss(UnitGram(Rows(np.eye(9))), 1.0, bits(), most_columns=9, most_passes=2)
+    told = [lazy.extend(np.eye(9)[:, column : column + 1]) for column in range(3)]
+    assert told == [True, True, False]
+    assert lazy.basis.shape[1] == 2
+    assert lazy.room == 0
 
 
 def test_a_mean_takes_a_fifth_for_the_length_and_the_rest_for_the_sum():
