@@ -236,6 +236,7 @@ def test_a_seeded_release_promises_nothing() -> None:
     text = Reader(report_html(a_release("adaptive", a_subspace(5, 2), private=False))).text
     assert "Not private." in text
     assert "Nothing is promised: a seed was given." in text
+    assert "No seed: this does not hold here." in text
     assert "a strong promise" not in text
     assert "confidence" not in text
 

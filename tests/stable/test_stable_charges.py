@@ -12,8 +12,10 @@ from privspan.audit.replay import spent_by
 from privspan.privacy.randomness import open_streams
 from privspan.stable import certificate, release
 from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, certified_margin, sine_bound
+from privspan.stable.groups import _GridBases, _too_long
+from privspan.stable.leverage import GRID, exact_gram
 from privspan.stable.near import most_are_near
-from privspan.stable.records import StableRecords
+from privspan.stable.records import StableRecords, _ScaledRows
 from privspan.stable.release import Certified, noisy_basis, procrustes_bound, random_rotation
 from privspan.stable.scales import noisy_histogram, released_share
 
@@ -179,3 +181,23 @@ def test_the_distance_of_neighbouring_spaces_is_the_sum_of_the_page():
     assert found == pytest.approx(reach / gap * (items + others), rel=1e-12)
     assert math.isinf(sine_bound(full, ramp, b, signal, spread, ridge))
     assert math.isinf(sine_bound(full, ramp, movers, spread * b - ridge, spread, ridge))
+
+
+# ---- Items no longer than one --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 4, 16])
+def test_records_whose_length_is_known_exactly_stay_within_the_unit_ball(d):
+    """Rounding to the grid may make a record longer, which is provided for beforehand."""
+    rows = _ScaledRows(np.vstack([np.eye(1, d), np.ones((1, d)), 2.0**40 * np.ones((1, d))]))
+    for row in np.hstack(list(rows.column_slices())):
+        square = sum(Fraction(float(value)) ** 2 for value in row)
+        assert 1 - 4 * d * Fraction(GRID) <= square <= 1
+
+
+@pytest.mark.parametrize(("length", "voted"), [(1.0, True), (1.2, False), (1.45, False)])
+def test_a_basis_longer_than_one_has_no_vote(length, voted):
+    bases = np.repeat(np.eye(5, 2)[None], 3, axis=0)
+    bases[1] *= length
+    gram = exact_gram(_GridBases(bases, np.ones(3, dtype=bool)).column_slices(), 6)
+    assert _too_long(gram, 2).tolist() == [False, not voted, False]
