@@ -21,7 +21,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
+.PHONY: help demo test test-slow mutate audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
 .PHONY: check-dependencies
 
 help: ## list the targets
@@ -35,6 +35,9 @@ test: $(DEV) ## the quick suite, documentation examples included
 
 test-slow: $(DEV) ## the long statistical runs
 	$(TEST) -m slow
+
+mutate: $(DEV) ## plant small faults one by one; every one must be noticed by the tests named for it
+	$(BIN)/python tests/mutations/mutate.py --workers $(WORKERS)
 
 audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
 	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json --overwrite

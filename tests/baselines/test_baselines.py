@@ -8,6 +8,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
+from charges import is_noise_of, watched
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, special, stats
@@ -697,3 +698,13 @@ def test_the_gap_is_released_from_below(clear):
     released = [run("analyze_gauss_gap", X, rng=seed).extras["gap_lower_bound"] for seed in range(40)]
     assert max(released) < gap
     assert min(released) > 0.9 * gap
+
+
+def test_the_gap_and_the_projector_have_noise_of_their_shares(clear):
+    """A replacement moves the gap by 2, and the projector by what the released gap allows."""
+    with watched() as seen:
+        release = run("analyze_gauss_gap", clear[0])
+    gap, projector = (part.mu for part in release.cost.parts[:2])
+    assert is_noise_of(seen.sigmas[0], 2.0, gap)
+    moved = projector_movement(release.extras["gap_lower_bound"]) / math.sqrt(2.0)
+    assert is_noise_of(seen.sigmas[1], moved, projector)

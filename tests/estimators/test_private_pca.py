@@ -472,3 +472,12 @@ def test_block_estimators_follow_their_functions():
     assert boosted.succeeded_
     assert boosted.subspace_.distance(truth) < 0.05
     assert boosted.release_.parameters["parts"] == 1
+
+
+def test_variances_from_differences_of_pairs_are_halved():
+    """The covariance of a difference is twice that of a row."""
+    X = np.random.default_rng(0).standard_normal((40_000, 3)) * [3.0, 1.0, 1.0] + 5.0
+    release = private_pca(X, 1, epsilon=100.0, delta=1e-6, method="analyze-gauss", rng=0)
+    assert release.parameters["centring"] == "pair differences"
+    assert release.extras["explained_variance"] == pytest.approx([9.0], rel=0.2)
+    assert release.extras["total_variance"] == pytest.approx(11.0, rel=0.2)

@@ -292,3 +292,24 @@ def test_more_runs_do_not_read_numpys_global_state():
     before = np.random.get_state()[1].copy()  # noqa: NPY002 - the point of the test
     exact_subspace(X, 2, **BUDGET, method="votes")
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_the_decision_and_both_sides_of_the_search_fit_into_delta(monkeypatch):
+    """The search may miss the winner on either of two neighbours, so its chance to is charged twice."""
+    taken = {}
+
+    def searched(rows, k, *, failure, max_bits, bits):
+        taken["failure"] = failure
+        return None, 0
+
+    def decided(margin, epsilon, delta, bits, release):
+        taken["epsilon"], taken["delta"] = epsilon, delta
+        return False
+
+    monkeypatch.setattr("privspan.exact.exact.majority_winner", searched)
+    monkeypatch.setattr("privspan.exact.exact.releases", decided)
+    found = exact_subspace(np.eye(3), 2, **BUDGET, method="gap-max", rng=0)
+    whole = Fraction(taken["delta"]) + 2 * Fraction(taken["failure"])
+    assert Fraction(0.999) * Fraction(1e-6) <= whole <= Fraction(1e-6)
+    assert taken["epsilon"] == 1.0
+    assert [part.delta for part in found.cost.parts] == [taken["delta"], 2 * taken["failure"]]

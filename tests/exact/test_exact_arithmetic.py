@@ -15,6 +15,7 @@ from privspan.exact.arithmetic import (
     PRIMES_TO_CHOOSE_FROM,
     ExactSpan,
     IntegerRows,
+    _fixed_primes,
     exact_rank,
     hashed_rows,
     integer_rows,
@@ -209,6 +210,15 @@ def test_membership_is_exact_when_integers_are_long(size):
     off[:, -1] += np.uint64(1)
     moved = ExactSpan(form).contains(IntegerRows(off, exact.negative, exact.shift))
     assert not moved[fits].any()
+
+
+def test_a_row_that_is_inside_modulo_some_primes_only_is_outside():
+    """Off by a multiple of all primes but the last that membership asks."""
+    line, off = rational_form([[1, 0]]), 1
+    for prime in _fixed_primes(2):
+        off *= prime
+        rows = integer_rows(np.array([[1, off], [1, 0]], dtype=np.uint64), max_bits=256)
+        assert ExactSpan(line).contains(rows).tolist() == [False, True]
 
 
 def test_leading_independent_takes_the_first_ones():

@@ -37,6 +37,7 @@ from privspan.privacy import (
     rho_from_budget,
     share_mu,
 )
+from privspan.privacy.cost import left_of
 from privspan.subspace import Subspace
 
 EPSILONS = [1e-3, 0.03, 0.5, 1.0, 3.0, 10.0, 50.0]
@@ -543,3 +544,11 @@ def test_release_checks_its_fields():
         Release(np.eye(2), PrivacyCost(1, 0), "votes")
     with pytest.raises(TypeError, match="`cost` must be a PrivacyCost; got tuple"):
         Release(None, (1, 0), "votes")
+
+
+@given(st.floats(1e-9, 1e4), st.floats(0.0, 1.0))
+def test_what_is_left_and_what_was_taken_never_exceed_the_whole(total, share):
+    part = share * total
+    left = left_of(total, part)
+    assert Fraction(left) + Fraction(part) <= Fraction(total)
+    assert left == pytest.approx(total - part, abs=1e-15 * total)

@@ -4,6 +4,7 @@ import html
 import shutil
 import subprocess
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from privspan._lib.in_words import number, with_noise
 from privspan._lib.markup import Html, element, shortened
 from privspan.datasets import gaussian_subspace
 from privspan.ledger.release_file import KNOWN_METHODS
-from privspan.privacy import Part, PrivacyCost
+from privspan.privacy import PERSONS, Part, PrivacyCost
 from privspan.report import report_html, write_report
 from privspan.report.words import about_method, chance_of_harm, chance_to_guess, command, program
 
@@ -209,6 +210,22 @@ def test_the_promise_is_translated(exact: ps.Release) -> None:
     assert "one in 1,000,000" in text
 
 
+def test_running_it_again_costs_as_much_again(exact: ps.Release) -> None:
+    twice = f"ε = {number(2.0)}, δ = {number(2e-6)}"
+    assert f"Running this again on the same people makes it {twice}" in Reader(report_html(exact)).text
+
+
+def test_the_page_says_whether_rows_or_persons_are_hidden(exact: ps.Release) -> None:
+    of_rows = Reader(report_html(exact)).text
+    parameters = {**exact.parameters, "max_rows": 8}
+    persons = replace(exact, cost=replace(exact.cost, neighbours=PERSONS), parameters=parameters)
+    of_persons = Reader(report_html(persons)).text
+    assert "What is hidden is any one record" in of_rows
+    assert "What is hidden is any one person" not in of_rows
+    assert "What is hidden is any one person" in of_persons
+    assert "What is hidden is any one record" not in of_persons
+
+
 def test_an_exact_release_is_told_in_relations(exact: ps.Release) -> None:
     text = Reader(report_html(exact)).text
     assert "total = rent + food" in text
@@ -236,6 +253,7 @@ def test_a_seeded_release_promises_nothing() -> None:
     text = Reader(report_html(a_release("adaptive", a_subspace(5, 2), private=False))).text
     assert "Not private." in text
     assert "Nothing is promised: a seed was given." in text
+    assert "No seed: this does not hold here." in text
     assert "a strong promise" not in text
     assert "confidence" not in text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -383,6 +384,25 @@ def test_histogram_cost_lists_its_parts():
     assert [part.name for part in cost.parts] == ["cell side", "cell vote", "hash collisions"]
     assert math.fsum(part.epsilon for part in cost.parts) <= 1.0
     assert Budget(1.0, 1e-6).cost(*cost.parts) == cost
+
+
+def test_collisions_are_taken_off_the_delta_of_the_vote(monkeypatch):
+    taken = []
+    monkeypatch.setattr(histogram, "stable_vote", lambda _, *budget: taken.append(budget[:2]))
+    X, _ = gaussian_subspace(8000, 20, 1, 1e-6, rng=1)
+    cost = approximate_subspace(X, 1, aggregate="histogram", rng=0, **BUDGET).cost
+    side, vote, collisions = cost.parts
+    assert taken == [(vote.epsilon, vote.delta)]
+    assert collisions.delta > 0.0
+    assert Fraction(vote.delta) + Fraction(collisions.delta) <= Fraction(1e-6)
+    assert Fraction(side.epsilon) + Fraction(vote.epsilon) <= 1
+
+
+def test_a_pair_of_which_one_does_not_vote_is_infinitely_far_apart():
+    frame = ReferenceFrame.draw(5, 8, np.random.default_rng(0))
+    bases = np.repeat(np.eye(5, 2)[None], 6, axis=0)
+    distances = histogram._pair_distances(BlockBases(bases, np.array([1, 1, 0, 1, 1, 0], dtype=bool)), frame)
+    assert distances.tolist() == [0.0, math.inf, math.inf]
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
