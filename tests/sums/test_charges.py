@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from charges import composed, is_noise_of, watched
+from privspan.sums.scales import _voted_clips
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
@@ -23,7 +24,6 @@ from privspan.sums.lengths import bisected_radius
 from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.localised import cross_bounds, geometric_mean, inner_bounds
 from privspan.sums.mean import mean_bounds, private_mean
-from privspan.sums.scales import _voted_clips
 from privspan.sums.variance import second_moments, typical_size
 
 OCTAVES = (-4, 4)

@@ -143,7 +143,7 @@ def scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateSc
 
 add("private_scales", private_scales, scale_pairs(), share=0.25)
 add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds=(0.0, 1.0))
-add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25, with_mean=False)
+add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25)
 
 
 def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
@@ -159,7 +159,8 @@ add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
 add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
 add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
 add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
-add("private_pca (scaled, bounds)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True, bounds=(-1, 1))
+add("private_pca (ranks)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True)
+add("private_pca (deviations)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale="deviations")
 add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.
 _pairs, _options = rank_pairs("only ballot", _FLAT), {"center": False, "max_components": 2}

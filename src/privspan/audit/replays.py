@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
@@ -32,11 +33,9 @@ from privspan.audit.tables import (
     looked_at_pair,
     mean_pairs,
     moment_pairs,
-    partners_pair,
     persons_pairs,
     rank_pairs,
     regression_pairs,
-    scale_pairs,
     short_row_pair,
     side_pair,
     sides_pair,
@@ -218,8 +217,17 @@ _replay("private_score_map (spreads measured)", private_score_map, _ONE_WAY, PLA
 _replay("private_regression", regressed, {"opposite targets": regression_pairs()["opposite targets"]})
 _TARGET = {"target turned round": regression_pairs()["target turned round"]}
 _replay("private_regression (in a subspace)", regressed, _TARGET, FIRST_AXIS)
-_APART = scale_pairs()["tiny row, long row"]
-_replay("PrivateStandardScaler", scaled, {"tiny row, long row": _APART}, with_mean=False, epsilon=8.0)
+_FAR_CELLS = {"far row, opposite row": last_replaced(np.zeros((400, 2)), (1e6, 1e6), (-1e6, -1e6))}
+_replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)
+
+
+def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
+    """Run an algorithm on the same rows, stored as a sparse table."""
+
+    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
+        return algorithm(csr_array(table), *arguments, **options)
+
+    return run
 
 
 def _paired(algorithm: Callable[..., Released]) -> Callable[..., Released]:
@@ -231,15 +239,8 @@ def _paired(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     return run
 
 
-_LIKE = partners_pair(_APART[0], (64.0 + 2.0**-30,) * 2, (64.0, 64.0), (-1e6, -1e6))
-_replay("private_scales", _paired(private_scales), {"row like its partner, far row": _LIKE}, epsilon=8.0)
-_TABLE = np.repeat([[0.0, 0.0], [1.0, 1.0]], 200, axis=0)
-_ENDS = {"end to end": last_replaced(_TABLE, (0.0, 0.0), (1.0, 1.0))}
-_MIDDLE = np.vstack([_TABLE[180:220], np.full((360, 2), 0.5 + 1e-7)])  # so many short rows that ends are clipped
-_CLIPPED = {"end to end": partners_pair(_MIDDLE, (0.0, 0.0), (0.0, 0.0), (1.0, 1.0))}
-_BOUNDS: dict[str, Any] = {"bounds": (0.0, 1.0), "epsilon": 8.0}
-_replay("private_scales (bounds)", _paired(private_scales), _CLIPPED, **_BOUNDS)
-_replay("private_scales (bounds, not centred)", private_scales, _ENDS, center=False, **_BOUNDS)
+_replay("private_scales", private_scales, _FAR_CELLS, epsilon=8.0)
+_replay("private_scales (bounds)", private_scales, _FAR_CELLS, bounds=(-1.0, 1.0), epsilon=8.0)
 _FAR = {"row at the centre, far row": last_replaced(moment_pairs(57)["tie"][0], (0.0, 0.0), (0.0, -1e3))}
 _replay("private_pca", private_pca, _FAR, 1, delta=_LARGE)
 _replay("private_pca (robust)", private_pca, _FAR, 1, delta=_LARGE, robust=True)
@@ -248,10 +249,14 @@ _replay("private_pca (not centred)", private_pca, _TILTED, 1, center=False)
 _CLOUD = np.random.default_rng(0).standard_normal((600, 2))
 _ACROSS_LONG = {"far row, row across": last_replaced(_CLOUD, (1e3, 0.0), (0.0, 3.0))}
 _replay("private_pca (centre searched for)", private_pca, _ACROSS_LONG, 1)
-# About a centre near another corner these two are long and across, and opposite as their partner sees them.
-_CORNER = np.clip(0.3 * _CLOUD + (0.95, -0.95), -1.0, 1.0)
-_CORNERS = {"corner to corner": partners_pair(_CORNER, (1.0, 1.0), (1.0, 1.0), (-1.0, -1.0))}
-_replay("private_pca (scaled, bounds)", _paired(private_pca), _CORNERS, 1, scale=True, bounds=(-1, 1))
+# Every other row is a tie: whatever the pairs are, the last one is larger in both columns, or in one of them.
+_SIGNS_TURNED = {"larger, larger and smaller": last_replaced(np.zeros((400, 2), dtype=int), (1, 1), (1, -1))}
+_replay("private_pca (ranks)", private_pca, _SIGNS_TURNED, 1, scale=True)
+_replay("private_pca (ranks, partitions)", _paired(private_pca), _SIGNS_TURNED, 1, scale=True)
+_replay("private_pca (ranks, sparse)", _sparse(private_pca), _SIGNS_TURNED, 1, scale=True)
+_ONE_FLIPPED = {"far row, turned row": last_replaced(np.zeros((400, 2)), (1e6, 1e6), (-1e6, 1e6))}
+_replay("private_pca (ranks, units too)", private_pca, _ONE_FLIPPED, 1, scale="ranks", epsilon=8.0)
+_replay("private_pca (deviations)", private_pca, _ONE_FLIPPED, 1, scale="deviations", epsilon=8.0)
 _ONE = {"one ballot of two": rank_pairs("one ballot of two", _FLAT)["one ballot of two"]}
 _replay("private_pca (k chosen)", private_pca, _ONE, "auto", center=False, max_components=2)
 
@@ -259,4 +264,5 @@ _replay("private_pca (k chosen)", private_pca, _ONE, "auto", center=False, max_c
 
 _replay("private_mean (persons)", of_persons(private_mean), persons_pairs(_OPPOSITE), norm_bound=1.0)
 _replay("private_subspace (persons)", of_persons(private_subspace), persons_pairs(_TIE), 1)
+_replay("private_pca (ranks, persons)", of_persons(private_pca), persons_pairs(_SIGNS_TURNED), 1, scale=True)
 _replay("private_pca (persons)", of_persons(private_pca), persons_pairs(_TIE), 1, center=(0.0, 0.0))

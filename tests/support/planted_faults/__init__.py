@@ -24,5 +24,6 @@ for family in (
     "files",
     "everyday",
     "persons",
+    "standard",
 ):
     import_module(f"planted_faults.{family}")

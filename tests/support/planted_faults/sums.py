@@ -1,9 +1,8 @@
-"""Faults in sums and their noise, in column scales and in localised rounds."""
+"""Faults in sums and their noise, and in localised rounds."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +20,7 @@ from planted_faults.registry import (
     refuted,
     task_refuted,
 )
-from privspan import Subspace, baselines, private_mean, private_scales, private_score_map
+from privspan import Subspace, baselines, private_mean, private_score_map
 from privspan.audit.tables import last_replaced
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
@@ -30,7 +29,7 @@ from privspan.rows import scaling
 from privspan.rows import unit as unit_rows
 from privspan.rows.unit import Rows
 from privspan.sums import grid as sums
-from privspan.sums import lazy_gauss, localised, mean, rounds, scales, score_map, standardise
+from privspan.sums import lazy_gauss, localised, mean, rounds, score_map
 from privspan.sums.localised import local_view, localised_sums
 
 # ---- Sums and their noise --------------------------------------------------------------------------------------
@@ -140,38 +139,6 @@ def stale_noise(patch):
     patch.setattr(lazy_gauss.LazyGauss, "__init__", seeded)
     patch.setattr(lazy_gauss, "add_gaussian", stale)
     patch.setattr(sums, "add_gaussian", stale)
-
-
-# ---- Column scales ---------------------------------------------------------------------------------------------
-
-ALIKE = last_replaced(np.zeros((200, 2)), (0.0, 0.0), (1e6, 1e6))
-
-
-@fault("a column's scale from its own values", lambda: algorithm_refuted(private_scales, ALIKE, center=False))
-def bare_deviations(patch):
-    released = standardise.column_scales
-
-    def exact_scales(X, ledger, *arguments, **options):
-        found = released(X, ledger, *arguments, **options)
-        return replace(found, scale=np.std(X, axis=0), found=np.ones(X.shape[1], dtype=bool))
-
-    patch.setattr(standardise, "column_scales", exact_scales)
-
-
-ONE_PAIR = last_replaced(np.zeros((2, 256)), (1.0,) * 256, (2.0**20,) * 256)
-
-
-def voted(table, rng):
-    """Count the columns whose vote is won by long differences: the one pair has short ones, or long ones, in all."""
-    mu = mu_from_budget(EPSILON, DELTA)
-    voting, bits = np.ones(256, dtype=bool), open_streams(rng).noise
-    clips, _ = scales._voted_clips(table[:1] - table[1:], voting, True, mu, bits)
-    return {"columns": float(np.sum((clips > 2.0**18) & (clips < 2.0**22)))}
-
-
-@fault("votes with sensitivity one", lambda: refuted(voted, ONE_PAIR, runs=MANY // 4))
-def quiet_votes(patch):
-    patch.setattr(scales, "vote_sensitivity", lambda columns: 1.0)
 
 
 PLANE = Subspace(np.eye(2))
