@@ -20,7 +20,7 @@ from privspan.rows.partitions import mixed_partitions
 from privspan.rows.unit import Rows
 from privspan.standard import ranges
 from privspan.standard.signs import MOST_PAIRINGS, pairings, sign_moment
-from privspan.sums.pairs import signs
+from privspan.sums.pairs import row_pairs, signs
 
 CELLS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, np.nan, np.inf, -np.inf, 2.5])
 

@@ -42,7 +42,7 @@ def ranks_refuted() -> bool:
     """Replay ranks where the last row is larger in both columns than all others, or in one of them."""
     turned = zeros((1.0, 1.0)), zeros((1.0, -1.0))
     cloud = np.random.default_rng(0).standard_normal((400, 2))
-    across = np.vstack([cloud, [[-9.0, -9.0]]]), np.vstack([cloud, [[9.0, -9.0]]])
+    across = np.vstack([cloud, [[-9.0, -9.0]]]), np.vstack([cloud, [[9.0, 9.0]]])
     for pair in (turned, across):
         if overspends(lambda table: private_pca(table, 1, scale="ranks", **BUDGET), *pair, BUDGET):
             return True
@@ -85,8 +85,8 @@ def person_in_two_pairs(patch):
     sides = count()
 
     def shared(self, persons):
-        second = next(sides) % 2 == 1
-        return made(self, np.where((np.arange(len(persons)) < 40) & second, len(self) - 1, persons))
+        second, longest = next(sides) % 2 == 1, int(np.abs(self.rows[:]).sum(axis=1).argmax()) // self.width
+        return made(self, np.where((np.arange(len(persons)) < 40) & second, longest, persons))
 
     patch.setattr(PersonTable, "slots", shared)
 
