@@ -224,15 +224,17 @@ class Standardised:
 def column_units(learnt: StandardisedPCA, public: PublicColumns) -> dict[str, Array]:
     """Return centre and unit of every column, measured or public, NaN where neither is known; (d,) each.
 
-    A column with public bounds has their middle, and the standard deviation that it would have if all values between
-    them were as likely; one with a public centre has that.
+    Where nothing was measured, a column with public bounds has their middle, and the standard deviation that it would
+    have if all values between them were as likely; one with a public centre has that.
     """
-    if learnt.units is not None:
-        moments = learnt.units.moments
-        names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
-        return {name: getattr(moments, name) for name in names}
     bounded = public.bounded
     mean = np.where(bounded | np.isfinite(public.centre), public.start, np.nan)
     scale = np.where(public.boolean, 0.5, np.where(bounded, public.half_range / math.sqrt(3.0), np.nan))
     low, high = np.where(bounded, public.low, -_FURTHEST), np.where(bounded, public.high, _FURTHEST)
-    return {"mean": mean, "scale": scale, "low": low, "high": high}
+    known = {"mean": mean, "scale": scale, "low": low, "high": high}
+    if learnt.units is None:
+        return known
+    moments, nothing = learnt.units.moments, np.zeros(len(mean))
+    names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
+    measured = np.isfinite(moments.scale)
+    return {name: np.where(measured, getattr(moments, name), known.get(name, nothing)) for name in names}

@@ -263,5 +263,6 @@ def _captured(
     got = max(float(judged.sum()), 0.0)
     shown, value = min(1.0, got / truth), min(1.0, got / (truth + hidden))
     across = (basis @ basis.T) * np.outer(w, w)
-    noise = released.noise * math.sqrt(2.0 * excess * float((across**2).sum() - (np.diagonal(across) ** 2).sum()))
+    np.fill_diagonal(across, 0.0)  # where there is no noise
+    noise = released.noise * math.sqrt(2.0 * excess * float((across**2).sum()))
     return Captured(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))

@@ -217,7 +217,8 @@ def _by_deviations(
     mu = ledger.spend("winsorised look", ledger.left)
     look = next(whole_looks(rows, None, [mu], streams.noise, lift=lift, count=count))
     variance = float(np.nansum((units.moments.scale / ranges.spread) ** 2))
-    cut = max(0.0, 1.0 - float(np.trace(look.moment)) * clip**2 / (count * variance)) if variance > 0.0 else 0.0
+    kept = float(np.trace(look.moment)) * clip**2 / (count * variance) if variance > 0.0 else 1.0
+    cut = 1.0 - min(max(kept, 0.0), 1.0)
     released = NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d), cut)
     components = read_components(released, k, streams.public)
     return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released)

@@ -129,7 +129,8 @@ def find_ranges(
     spread = np.where(known, public.scale, np.where(public.boolean, 0.5, np.nan))
     low, high = public.low.copy(), public.high.copy()  # of the next histogram; NaN before the first
     width = high - low  # of the first stretch of even bins
-    active = np.flatnonzero(~np.isfinite(spread))
+    sought = ~np.isfinite(spread)
+    active = np.flatnonzero(sought)
     if not len(active):
         return Ranges(centre, spread, np.zeros(d, dtype=bool))
     drawn = _drawn(source, ledger.mu, streams.public, tuning)
@@ -161,7 +162,7 @@ def find_ranges(
                 if high[j] - low[j] > BINS * np.spacing(max(abs(low[j]), abs(high[j]))):
                     again.append(j)
         active = np.array(again, dtype=np.intp)
-    return Ranges(centre, spread, spread < _SPIKE * width)  # False for NaN
+    return Ranges(centre, spread, sought & (spread < _SPIKE * width))  # False for NaN
 
 
 def _sure(bins: int, false: float) -> float:
@@ -214,9 +215,10 @@ def histogram_sensitivity(columns: int) -> float:
 
 
 def bin_counts(rows: NDArray[Any], *, columns: NDArray[np.intp], low: Array, high: Array, bins: int) -> Array:
-    """Count the cells in every bin of some columns; what lies outside counts in the outermost, gaps nowhere.
+    """Count the cells in every bin of some columns, gaps nowhere; each is in one bin at most, by itself.
 
-    Every cell is in one bin at most, by itself.
+    What lies outside of even bins counts in the outermost.  What lies beyond the first bins counts nowhere: a column
+    of such numbers has no range, rather than a wrong one.
 
     Returns
     -------
@@ -227,6 +229,7 @@ def bin_counts(rows: NDArray[Any], *, columns: NDArray[np.intp], low: Array, hig
         cells = np.asarray(rows[:, j], dtype=np.float64)
         cells = cells[np.isfinite(cells)]
         if math.isnan(low[i]):
+            cells = cells[(cells >= _FIRST_EDGES[0]) & (cells < _FIRST_EDGES[-1])]
             place = np.searchsorted(_FIRST_EDGES, cells, side="right") - 1
             last = len(_FIRST_EDGES) - 2
         else:
