@@ -5,6 +5,7 @@ WORKERS ?= 2
 RESULTS ?= bench-results
 
 VENV := .venv
+OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
@@ -21,7 +22,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow mutate audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
+.PHONY: help demo test test-slow test-oldest mutate audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
 .PHONY: check-dependencies
 
 help: ## list the targets
@@ -38,6 +39,13 @@ test-slow: $(DEV) ## the long statistical runs
 
 mutate: $(DEV) ## plant small faults one by one; every one must be noticed by the tests named for it
 	$(BIN)/python tests/mutations/mutate.py --workers $(WORKERS)
+
+test-oldest: ## fit, save, load, report and every file format with the oldest versions that are allowed
+	$(PYTHON) -m venv --clear $(OLDEST) >/dev/null 2>&1 || $(PYTHON) -m virtualenv --quiet --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[all]" "pytest~=9.2.0" "hypothesis~=6.170" polars -c $(OLDEST)/constraints.txt
+	$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -p no:cacheprovider -W "ignore::DeprecationWarning" tests/together/test_oldest.py
 
 audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
 	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json --overwrite
@@ -91,7 +99,7 @@ check-dependencies: $(DEV) ## broken requirements, and known vulnerabilities whe
 	fi; exit $$found
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/sg_execution_times.rst
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/auto_examples docs/sg_execution_times.rst
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -129,7 +129,8 @@ def test_a_cell_is_in_one_bin_by_itself(rows, first):
     ends = np.full(2, np.nan) if first else np.array([-2.0, -1.0])
     told = {"columns": np.arange(2), "low": ends, "high": ends + 4.0, "bins": 41}
     whole = ranges.bin_counts(rows, **told)
-    np.testing.assert_array_equal(whole.sum(axis=1), np.isfinite(rows).sum(axis=0))
+    counted = np.isfinite(rows) & ((np.abs(rows) < 16.0**12) if first else True)  # beyond, it has no range
+    np.testing.assert_array_equal(whole.sum(axis=1), counted.sum(axis=0))
     np.testing.assert_array_equal(whole, sum(ranges.bin_counts(row[None], **told) for row in rows))
 
 
