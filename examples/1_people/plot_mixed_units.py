@@ -43,8 +43,8 @@ plt.show()
 
 # %%
 # What ``scale=True`` measured for scores: the standard deviation of each column, extreme cells cut off, with the
-# standard error of the noise. That of the savings is smaller than that of the whole column: a few very rich households
-# make most of it, and they are cut off.
+# standard error of the noise. That of the savings is smaller than that of the whole column: a few very rich
+# households make most of it, and they are cut off.
 scaled = models["scale=True"]
 for name, unit, noise, true in zip(columns.values(), scaled.scale_, scaled.scale_std_, households.std(), strict=True):
     print(f"{name:<12} {unit:6.1f} ± {noise:.1f}   (without privacy {true:.1f})")

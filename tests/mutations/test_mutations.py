@@ -9,7 +9,7 @@ from mutate import PACKAGE, ROOT, listed
 
 MUTATIONS = listed()
 ROOMS = {"rows", "sums", "stable", "blocks", "exact", "privacy", "ledger", "pca"}
-ROOMS |= {"baselines", "estimators", "subspace", "_lib", "planner", "report", "cli"}
+ROOMS |= {"baselines", "estimators", "subspace", "_lib", "planner", "report", "cli", "standard"}
 
 
 @cache
