@@ -28,8 +28,8 @@ models = {
 }
 
 # %%
-# As it is, the first component is the savings and nothing else. With columns that are standardised (``scale=True``), or
-# in units that are public knowledge and cost nothing, families and ages get their say.
+# As it is, the first component is the savings and nothing else. With columns that are standardised (``scale=True``),
+# or in units that are public knowledge and cost nothing, families and ages get their say.
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True, layout="constrained")
 for axes, (name, model) in zip(panels, models.items(), strict=True):
     for number, component in enumerate(model.components_):
