@@ -34,10 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.methods import METHODS
+from privspan.audit import Transcript
 from privspan.privacy import Budget
 from privspan.privacy.gdp import delta_from_mu
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.run import open_run
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.subspace import Subspace
 from privspan.sums.centre import Centre, found_centre, polished_centre
@@ -72,21 +74,21 @@ class Prepared:
     spent: float
 
 
-def prepared(X: Array, budget: Budget, seed: int, *, short: bool) -> Prepared:
+def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prepared:
     """Centre the rows, or take differences of pairs; divide centred rows by a private radius if they may be short."""
     n, d = X.shape
-    ledger, streams = MuLedger(budget), open_streams(seed)
+    run = open_run(MuLedger(budget), seed)
     centre: Centre | None = None
-    if searches(n, d, ledger.mu):
-        centre = found_centre(X, ledger, streams.noise)
+    if searches(n, d, run.account.mu):
+        centre = found_centre(X, run)
         if centre.found:
-            centre = polished_centre(X, centre, ledger, streams.noise)
+            centre = polished_centre(X, centre, run)
     if centre is None or not centre.found:
-        return Prepared(pair_differences(X, streams.public), False, 1.0 - ledger.left)
-    rows, short = X - centre.vector(d), short and expected_share(n, d, ledger.mu)[0] == "two looks"
+        return Prepared(pair_differences(X, open_streams(run.streams.public).public), False, 1.0 - run.account.left)
+    rows, short = X - centre.vector(d), short and expected_share(n, d, run.account.mu)[0] == "two looks"
     if short:
-        rows = rows / balancing_clip(centre, n, d, ledger, streams.noise).radius
-    return Prepared(rows, short, 1.0 - ledger.left)
+        rows = rows / balancing_clip(centre, n, d, run).radius
+    return Prepared(rows, short, 1.0 - run.account.left)
 
 
 def rest_of(budget: Budget, spent: float, gaussian: bool) -> Budget | None:
@@ -135,12 +137,13 @@ def short_rows() -> Iterator[None]:
         yield
 
 
-def rival_on(name: str, X: Array, k: int, budget: Budget, seed: int) -> Subspace | None:
+def rival_on(name: str, X: Array, k: int, budget: Budget, seed: int | Transcript) -> Subspace | None:
     """Run a rival on a table about its centre; None if it abstained, or if nothing was left for it."""
     given = prepared(X, budget, seed, short=name in SHORT_ROWS)
     rest = rest_of(budget, given.spent, is_gaussian(name))
     if rest is None:
         return None
+    other = _OTHER_NOISE + seed if isinstance(seed, int) else seed.seeded(_OTHER_NOISE + seed.seed)
     with short_rows() if given.short else nullcontext():
-        release = METHODS[name].call(given.rows, k, epsilon=rest.epsilon, delta=rest.delta, rng=_OTHER_NOISE + seed)
+        release = METHODS[name].call(given.rows, k, epsilon=rest.epsilon, delta=rest.delta, rng=other)
     return release.subspace

@@ -29,6 +29,7 @@ from sklearn.decomposition import PCA
 from privspan import PrivatePCA, ScoreMap, Subspace, private_mean, private_score_map
 from privspan.baselines import analyze_gauss
 from privspan.datasets import load
+from privspan.privacy.randomness import open_streams
 from privspan.sums.mean import pair_differences
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def by_pca(X: Array, k: int, epsilon: float, seed: int) -> Subspace:
 
 
 def by_pairs(X: Array, k: int, epsilon: float, seed: int) -> Subspace:
-    pairs = pair_differences(X, seed)
+    pairs = pair_differences(X, open_streams(seed).public)
     return analyze_gauss(pairs, k, epsilon=epsilon, delta=DELTA / 2, rng=seed).subspace
 
 

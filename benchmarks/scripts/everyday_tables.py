@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmark is no part o
 from benchmarks.tables import Case, table
 from privspan.pca import private_pca
 from privspan.privacy import Budget, Release, epsilon_from_mu
+from privspan.privacy.randomness import open_streams
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.mean import pair_differences
 
@@ -87,7 +88,7 @@ def basis_of(release: Release) -> np.ndarray:
 
 def by_pairs(case: Case, budget: Budget, seed: int) -> np.ndarray:
     """Run Analyze Gauss on differences of pairs."""
-    pairs = pair_differences(case.values, seed)
+    pairs = pair_differences(case.values, open_streams(seed).public)
     epsilon = epsilon_from_mu(math.sqrt(0.82) * budget.mu, budget.delta)
     release = adaptive_subspace(pairs, case.k, epsilon=epsilon, delta=budget.delta, robust=False, rng=seed)
     return basis_of(release)

@@ -43,7 +43,7 @@ def settings(count: int, most_rows: int) -> Iterator[Plan]:
         tail = math.exp(rng.uniform(math.log(1e-4 if crowded else 5e-3), math.log(5e-3 if crowded else 1.0)))
         if k >= d:
             continue
-        chosen = plan(n, d, k, epsilon=epsilon, delta=DELTA, gamma=tail / math.sqrt(d - k))
+        chosen = plan(n, d, k, epsilon=epsilon, delta=DELTA, gamma=tail / math.sqrt(d - k), center=False)
         if chosen.useful and (chosen.method == "auto" or not crowded):
             drawn += 1
             yield chosen
@@ -74,7 +74,7 @@ def main() -> None:
     lines: list[tuple[object, ...]] = []
     for chosen in settings(count, most_rows):
         start = time.process_time()
-        plan(chosen.n + 1, chosen.d, chosen.k, epsilon=chosen.epsilon, delta=DELTA, gamma=chosen.gamma)
+        plan(chosen.n + 1, chosen.d, chosen.k, epsilon=chosen.epsilon, delta=DELTA, gamma=chosen.gamma, center=False)
         milliseconds = 1e3 * (time.process_time() - start)
         others = [one for one in chosen.alternatives if one.method != chosen.method and one.abstention < 0.1]
         for one in [chosen, *(others if options.all else [])]:

@@ -14,7 +14,6 @@ import argparse
 import math
 import warnings
 from dataclasses import replace
-from functools import partial
 
 from privspan.audit import replays
 from privspan.audit.registry import registered
@@ -32,8 +31,7 @@ def shares(name: str) -> tuple[float, float, float, float]:
     """Return what is used up, the move over its bound, and what would be used up in the two other cases."""
     case = registered("replayed")[name]
     table, neighbour = next(iter(case.pairs.values()))
-    with Transcript(answer=True) as transcript:
-        paths = transcript.paths(partial(lambda table: case.run(table.copy(), 0)), table, neighbour)
+    paths = Transcript(answer=True).paths(lambda table, rng: case.run(table.copy(), rng), table, neighbour)
     bound = max(part.mu for part in paths[0].results[0].cost.parts if part.name.endswith("noise"))
     moves = [math.sqrt(max(after_yes(path), 0.0)) / bound for path in paths if path.coin is not None]
     whole = [full(path, bound) for path in paths]

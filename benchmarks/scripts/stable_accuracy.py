@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from privspan.blocks.bases import block_bases
 from privspan.datasets import OUTLIERS, with_outliers
 from privspan.privacy import Budget
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.run import open_run
 from privspan.rows.dealing import public_order
 from privspan.stable.groups import stable_group_step
 from privspan.stable.records import stable_subspace
@@ -88,9 +89,9 @@ def by_records(n: int, d: int, gamma_w: float, preset: str, *, outliers: tuple[f
 def by_groups(n: int, d: int, gamma_w: float, condition: float, block_size: int) -> Callable[[int], float]:
     def once(seed: int) -> float:
         X, truth = records(np.random.default_rng(seed), n, d, gamma_w, condition=condition)
-        streams = open_streams(seed)
-        blocks = block_bases(X, K, block_size, order=public_order(n, streams.public))
-        found, _, _ = stable_group_step(blocks.bases, blocks.votes, budget=Budget(EPSILON, DELTA), streams=streams)
+        run = open_run(MuLedger(Budget(EPSILON, DELTA)), seed)
+        blocks = block_bases(X, K, block_size, order=public_order(n, run.streams.public))
+        found, _, _ = stable_group_step(blocks.bases, blocks.votes, budget=Budget(EPSILON, DELTA), run=run)
         return np.nan if found is None else found.distance(truth)
 
     return once

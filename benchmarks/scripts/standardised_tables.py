@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from _fresh_tables import FreshTable, captured, fresh_tables
 
-from privspan import private_pca
+from privspan import plan, private_pca
 from privspan.privacy import mu_from_budget
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -96,6 +96,25 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
     }
 
 
+def forecast(n: int, d: int, k: int, epsilon: float) -> float:
+    """What `plan` says before anything is spent; NaN in versions that cannot tell."""
+    told = getattr(plan(n, d, k, epsilon=epsilon, delta=DELTA, center=True, scale=True), "captured", None)
+    return math.nan if told is None else float(told)
+
+
+def known_units(table: FreshTable, epsilon: float, runs: int) -> float:
+    """What the everyday course captures whose units are the true standard deviations; refusals capture nothing."""
+    shares, units = [], table.values.std(axis=0)
+    for seed in range(runs):
+        try:
+            release = private_pca(table.values, table.k, epsilon=epsilon, delta=DELTA, scale=units, rng=seed)
+        except ValueError:
+            shares.append(0.0)
+        else:
+            shares.append(table.captured(release.subspace.basis))
+    return float(np.mean(shares))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--label", default="", help="of another version of the package, for the name of the file")
@@ -114,6 +133,8 @@ def main() -> None:
             mu = mu_from_budget(epsilon, DELTA)
             row = {"table": table.name, "n": len(table.values), "d": table.values.shape[1], "k": table.k}
             row |= {"epsilon": epsilon, **fits(table, epsilon, runs, ranks)}
+            row["forecast"] = forecast(len(table.values), table.values.shape[1], table.k, epsilon)
+            row["known_units"] = known_units(table, epsilon, runs)
             row["rival"], row["envelope"] = others(table, mu, runs)
             rows.append(row)
     for epsilon in EPSILONS:
@@ -123,7 +144,7 @@ def main() -> None:
         print(f"epsilon {epsilon:g}: {told}, refused {np.mean([float(row['refused']) for row in mine]):.2f}")
     if not arguments.quick:
         with path_of(arguments.label).open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, max(rows, key=len).keys())
+            writer = csv.DictWriter(handle, max(rows, key=len).keys(), lineterminator="\n")
             writer.writeheader()
             writer.writerows(
                 {key: f"{v:.4f}" if isinstance(v, float) else v for key, v in row.items()} for row in rows
@@ -167,6 +188,9 @@ def summary() -> None:
                 f"  {name}: told over spread, median {np.nanmedian(ratio):.2f}, least {np.nanmin(ratio):.2f}, "
                 f"largest {np.nanmax(ratio):.2f}; within a factor 1.5 on {within:.0%} of tables"
             )
+        off = value(now, "forecast") - new
+        print(f"  forecast less captured: mean {off.mean():+.3f}, root mean square {math.sqrt((off**2).mean()):.3f}")
+        print(f"  everyday course, true standard deviations given: {value(now, 'known_units').mean():.3f}")
         worse = [f"{key[0]} ({o:.3f} to {v:.3f})" for key, o, v in zip(keys, old, new, strict=True) if v < o - 0.02]
         print(f"  below before by .02: {', '.join(worse) or 'none'}")
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privspan import ledger as ledger
     from privspan import plot as plot
     from privspan import report as report
+    from privspan._lib.errors import PrivspanError
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
     from privspan.estimators import (
@@ -65,6 +66,7 @@ _HOMES = {
     "PrivateRegression": "privspan.sums.regression",
     "PrivateScales": "privspan.standard.column_scales",
     "PrivateStandardScaler": "privspan.estimators",
+    "PrivspanError": "privspan._lib.errors",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
     "ScoreMap": "privspan.sums.score_map",
@@ -104,6 +106,7 @@ __all__ = [
     "PrivateRegression",
     "PrivateScales",
     "PrivateStandardScaler",
+    "PrivspanError",
     "Relation",
     "Release",
     "ScoreMap",

@@ -15,19 +15,19 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import block_bases
 from privspan.blocks.histogram import histogram_step
 from privspan.blocks.plan import HistogramPlan
 from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.privacy import Budget, Part, Release
-from privspan.privacy.persons import MOST_ROWS, people
-from privspan.privacy.randomness import RandomLike, Streams, open_streams
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, Table, block_count, dealt
-from privspan.rows.unit import as_rows_input
 from privspan.stable.groups import stable_group_step
 from privspan.stable.plan import STABLE_OPTIONS, group_shares
 from privspan.subspace import Subspace
@@ -44,8 +44,6 @@ OPTIONS: dict[str, checks.Checks] = {
 _Outcome = tuple[Subspace | None, dict[str, object], tuple[Part, ...]]
 
 
-@entry
-@people
 def approximate_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int | Literal["auto"],
@@ -130,18 +128,53 @@ def approximate_subspace(
     >>> bool(release.subspace.distance(truth) < 0.05)
     True
     """
-    budget = Budget(epsilon, delta)
-    table = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    with Call("approximate_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
+        table = call.persons(X, groups, max_rows)
+        learn = prepare_approximate(
+            call,
+            table,
+            k,
+            call.budget,
+            aggregate=aggregate,
+            gamma=gamma,
+            block_size=block_size,
+            max_components=max_components,
+            shuffle=shuffle,
+            options=options,
+            **settings,
+        )
+        return call.finish(learn(call.begin()))
+
+
+def prepare_approximate(
+    call: Call,
+    X: object,
+    k: int | Literal["auto"],
+    budget: Budget,
+    *,
+    aggregate: Aggregate = "stable",
+    gamma: float | None = None,
+    block_size: int | None = None,
+    max_components: int | None = None,
+    shuffle: bool = True,
+    options: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Learn:
+    """Refuse what `approximate_subspace` refuses, from public facts alone; return what does the rest with a run."""
+    table = call.open(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     if k == "auto":
-        return _with_chosen_dimension(table, max_components, budget, chosen, rng, shuffle)
+        return _prepare_choice(table, max_components, budget, chosen, shuffle)
     if max_components is not None:
-        raise ValueError('`max_components` must be given only with `k="auto"`.')
+        raise ParameterError('{max_components} must be given only with {k:"auto"}.')
     chosen.check_table(table, k, budget)
-    streams = open_streams(rng)
-    table, order = dealt(table, streams.public) if shuffle else (table, None)
-    subspace, parameters, parts = block_step(table, k, budget, chosen, streams, order)
-    return Release(subspace, budget.cost(*parts), f"approximate ({aggregate})", parameters, streams.private)
+
+    def learn(run: Run) -> Release:
+        rows, order = dealt(table, run.streams.public) if shuffle else (table, None)
+        subspace, parameters, parts = block_step(rows, k, budget, chosen, run, order)
+        return Release(subspace, budget.cost(*parts), f"approximate ({aggregate})", parameters, run.private)
+
+    return learn
 
 
 @dataclass(frozen=True)
@@ -169,11 +202,11 @@ class BlockSettings:
         checks.dimension(k=k, d=d)
         m = self.stable_block_size(n, k)
         if self.block_size is not None and self.block_size < k:
-            raise ValueError(f"`block_size` must be at least k, {k}; got {self.block_size!r}.")
+            raise ParameterError("{block_size} must be at least k, {k}; got {got!r}.", k=k, got=self.block_size)
         if self.aggregate == "histogram":
             self.histogram_plan(shape, k, budget)
         elif n < 2 * m:
-            raise ValueError(f"`X` must have at least {2 * m} rows for two blocks; got {n}.")
+            raise ParameterError("{X} must have at least {least} rows for two blocks; got {n}.", least=2 * m, n=n)
         else:
             group_shares(n // m, k, budget, self.options.get("split"))
 
@@ -183,9 +216,10 @@ class BlockSettings:
         settings, shape = self.within_partitions(table, k, budget)
         m = settings.stable_block_size(len(table), k)
         if isinstance(table, PartitionedTable) and block_count(table, m) < 2:
-            raise ValueError(
-                f"`X` must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give "
-                f"a smaller `block_size`."
+            raise ParameterError(
+                "{X} must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give a "
+                "smaller {block_size}.",
+                m=m,
             )
         settings.check(shape, k, budget)
 
@@ -211,9 +245,7 @@ class BlockSettings:
         return planner_blocks.plan_histogram(*shape, k, epsilon=budget.epsilon, delta=budget.delta, **numbers)
 
 
-def block_step(
-    table: Table, k: int, budget: Budget, settings: BlockSettings, streams: Streams, order: Order
-) -> _Outcome:
+def block_step(table: Table, k: int, budget: Budget, settings: BlockSettings, run: Run, order: Order) -> _Outcome:
     """Propose a subspace per block and aggregate the proposals.
 
     Guarantee
@@ -225,23 +257,23 @@ def block_step(
         m = settings.stable_block_size(len(table), k)
         blocks = block_bases(table, k, m, order=order)
         subspace, numbers, parts = stable_group_step(
-            blocks.bases, blocks.votes, budget=budget, streams=streams, **settings.options
+            blocks.bases, blocks.votes, budget=budget, run=run, **settings.options
         )
         return subspace, {"k": k, "block_size": m, **numbers}, parts
     settings, shape = settings.within_partitions(table, k, budget)
     plan = settings.histogram_plan(shape, k, budget)
     blocks = block_bases(table, k, plan.block_size, order=order)
-    basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, streams=streams)
+    basis, side, parts = histogram_step(blocks, plan, delta=budget.delta, run=run)
     numbers = {**asdict(plan), "side": side, "error_bound": plan.error(table.shape[1], k, side)}
     return None if basis is None else Subspace(basis), {"k": k, **numbers}, parts
 
 
-def _with_chosen_dimension(
-    table: Table, max_components: int | None, budget: Budget, settings: BlockSettings, rng: RandomLike, shuffle: bool
-) -> Release:
+def _prepare_choice(
+    table: Table, max_components: int | None, budget: Budget, settings: BlockSettings, shuffle: bool
+) -> Learn:
     """Let the blocks vote for k with a part of epsilon, then run with the rest."""
     if max_components is None:
-        raise ValueError('`max_components` must be given with `k="auto"`.')
+        raise ParameterError('{max_components} must be given with {k:"auto"}.')
     checks.integer_at_least(1, max_components=max_components)
     blocks = block_count(table, planner_blocks.rank_block_size(max_components))
     rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
@@ -252,11 +284,14 @@ def _with_chosen_dimension(
         for smaller in range(1, max_components):
             settings.check_table(table, smaller, rest)
     check_choice(table, max_components)
-    streams = open_streams(rng)
-    table, order = dealt(table, streams.public) if shuffle else (table, None)
-    k = choose_dimension(table, max_components, epsilon=rank_epsilon, bits=streams.noise, order=order)
-    subspace, parameters, parts = block_step(table, k, rest, settings, streams, order)
-    cost = budget.cost(Part("choice of the dimension", rank_epsilon, 0.0), *parts)
-    method = f"approximate ({settings.aggregate}), dimension chosen"
-    told = {**parameters, "max_components": max_components}
-    return Release(subspace, cost, method, told, streams.private, {"n_components": k})
+
+    def learn(run: Run) -> Release:
+        rows, order = dealt(table, run.streams.public) if shuffle else (table, None)
+        k = choose_dimension(rows, max_components, epsilon=rank_epsilon, run=run, order=order)
+        subspace, parameters, parts = block_step(rows, k, rest, settings, run, order)
+        cost = budget.cost(Part("choice of the dimension", rank_epsilon, 0.0), *parts)
+        method = f"approximate ({settings.aggregate}), dimension chosen"
+        told = {**parameters, "max_components": max_components}
+        return Release(subspace, cost, method, told, run.private, {"n_components": k})
+
+    return learn

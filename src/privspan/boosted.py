@@ -15,21 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan.approximate import Aggregate, BlockSettings, block_step
 from privspan.blocks import plan as planner_blocks
 from privspan.privacy import Budget, Part, Release
-from privspan.privacy.persons import people
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import dealt
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 
 
-@entry
-@people
 def boosted_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -85,29 +82,66 @@ def boosted_subspace(
     0.7. With `groups`, for replacing one person. Proof: docs/explanation/boosted.md,
     docs/explanation/several-rows.md.
     """
-    budget = Budget(epsilon, delta)
-    table = as_rows_input(X, accept_sparse=False)
+    with Call("boosted_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
+        table = call.persons(X, groups)
+        learn = prepare_boosted(
+            call,
+            table,
+            k,
+            call.budget,
+            alpha=alpha,
+            beta=beta,
+            gamma=gamma,
+            aggregate=aggregate,
+            block_size=block_size,
+            options=options,
+            **settings,
+        )
+        return call.finish(learn(call.begin()))
+
+
+def prepare_boosted(
+    call: Call,
+    X: object,
+    k: int,
+    budget: Budget,
+    *,
+    alpha: float,
+    beta: float,
+    gamma: float | None = None,
+    aggregate: Aggregate = "stable",
+    block_size: int | None = None,
+    options: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Learn:
+    """Refuse what `boosted_subspace` refuses, from public facts alone, and return what does the rest with a run."""
+    table = call.open(X, accept_sparse=False)
     checks.probability(alpha=alpha, beta=beta)
     parts = planner_blocks.boosting_parts(beta)
     rows = len(table) // parts
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     try:
         chosen.check((rows, table.shape[1]), k, budget)
-    except ValueError as error:
-        raise ValueError(f"Each of the {parts} parts has {rows} rows, and for a part: {error}") from None
-    streams = open_streams(rng)
-    mixed: tuple[Any, Any] = dealt(table, streams.public)
-    table, order = mixed
-    candidates = []
-    for i in range(parts):
-        part = np.asarray(table[order[i * rows : (i + 1) * rows]])
-        candidates.append(block_step(part, k, budget, chosen, streams, None)[0])
-    central = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
-    public = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}
-    # One record is in one part, so the parts compose in parallel: the cost is that of a single run.
-    cost = budget.cost(Part(f"one of {parts} disjoint runs", budget.epsilon, budget.delta))
-    subspace = None if central is None else candidates[central]
-    return Release(subspace, cost, f"boosted ({aggregate})", public, streams.private)
+    except ParameterError as error:
+        raise ParameterError(
+            "Each of the {parts} parts has {rows} rows, and for a part: {error}", parts=parts, rows=rows, error=error
+        ) from None
+
+    def learn(run: Run) -> Release:
+        mixed: tuple[Any, Any] = dealt(table, run.streams.public)
+        records, order = mixed
+        candidates = []
+        for i in range(parts):
+            part = np.asarray(records[order[i * rows : (i + 1) * rows]])
+            candidates.append(block_step(part, k, budget, chosen, run, None)[0])
+        central = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
+        public = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}
+        # One record is in one part, so the parts compose in parallel: the cost is that of a single run.
+        cost = budget.cost(Part(f"one of {parts} disjoint runs", budget.epsilon, budget.delta))
+        subspace = None if central is None else candidates[central]
+        return Release(subspace, cost, f"boosted ({aggregate})", public, run.private)
+
+    return learn
 
 
 def central_candidate(candidates: list[Subspace | None], needed: int, radius: float) -> int | None:

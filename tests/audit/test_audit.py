@@ -36,11 +36,12 @@ from privspan.audit.page import PASSAGE, STORED, render
 from privspan.audit.results import run_facts
 from privspan.audit.tables import near_axis
 from privspan.blocks.histogram import _uniform_below_prime as uniform_below_prime
+from privspan.privacy import call as calls
 from privspan.privacy import delta_from_mu
 from privspan.privacy.noise import add_gaussian, rounded_normal
 from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.run import Run
 from privspan.privacy.selection import TruncatedLaplace
-from privspan.sums import mean
 
 # Spends a budget, and has no audit of its own because all of it is done by a function that has one.
 AUDITED_ELSEWHERE = {
@@ -208,9 +209,9 @@ class Sticky(BitSource):
 @pytest.mark.parametrize("name", ["BitSource.below", "hash keys", "TruncatedLaplace.sample", "add_gaussian"])
 def test_a_bad_source_of_bits_is_noticed(name):
     streams = open_streams(0)
-    broken = type(streams)(Sticky(np.random.Philox(1)), streams.public, Sticky(np.random.Philox(2)), private=False)
+    vars(streams).update(noise=Sticky(np.random.Philox(1)), charged=Sticky(np.random.Philox(2)))
     chosen = [sampler for sampler in SAMPLERS if sampler.name == name]
-    assert min(sampler.p_value(3000, broken) for sampler in chosen) < FALSE_ALARM
+    assert min(sampler.p_value(3000, streams) for sampler in chosen) < FALSE_ALARM
 
 
 # ---- The registry ----------------------------------------------------------------------------------------------
@@ -471,7 +472,8 @@ def test_the_module_runs_as_the_command(folder):
 
 
 def test_the_exit_code_tells_of_a_refuted_claim(monkeypatch, capsys):
-    monkeypatch.setattr(mean, "open_streams", lambda rng: open_streams(0))  # the planted fault: the same noise always
+    # The planted fault: the same noise always.
+    monkeypatch.setattr(calls, "open_run", lambda account, rng: Run(account, open_streams(0)))
     assert main(["private_mean (in a subspace)", "--runs", "400", "--seed", "0", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["refuted"] >= 1
 

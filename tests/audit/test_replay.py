@@ -6,19 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from runs import seeded
 from scipy import stats
 
 from privspan import baselines
-from privspan.audit import ReplayError, Transcript, registered, run_task, tasks
+from privspan.audit import ReplayError, Transcript, registered, replay, run_task, tasks
 from privspan.audit.laws import covariance_cells, direction_cells, epsilon_at, flipped_law, laplace_cells, product
 from privspan.audit.page import bites
 from privspan.audit.replay import is_gaussian, replayed_epsilon, spent_by
-from privspan.blocks import rank
-from privspan.exact import exact
-from privspan.privacy import Budget, delta_from_mu, noise, selection
-from privspan.privacy.randomness import open_streams
+from privspan.privacy import Budget, delta_from_mu
+from privspan.privacy.randomness import Child, open_streams
 from privspan.stable import records as stable_records
-from privspan.stable import release as stable_release
 from privspan.stable import scales as stable_scales
 from privspan.sums import grid, mean
 
@@ -35,21 +33,21 @@ def replayed(name):
 # ---- What is counted -------------------------------------------------------------------------------------------
 
 
-def released(values, sigma=2.0):
-    return noise.add_gaussian(np.asarray(values, dtype=np.float64), sigma, open_streams(0).noise)
+def released(values, rng, sigma=2.0):
+    return seeded(rng).gaussian(np.asarray(values, dtype=np.float64), sigma)
 
 
 def test_gaussian_steps_add_up_in_squares():
-    def run(table):
-        released(table)
-        return released(3.0 * np.asarray(table), sigma=6.0)
+    def run(table, rng):
+        released(table, rng)
+        return released(3.0 * np.asarray(table), rng, sigma=6.0)
 
     assert spent_by(run, [0.0, 4.0], [1.0, 4.0]) == pytest.approx(0.25 + 0.25)
 
 
 def test_the_second_run_is_handed_what_the_first_released():
-    with Transcript() as transcript:
-        transcript.spent_by(released, [0.0], [5.0])
+    transcript = Transcript()
+    transcript.spent_by(released, [0.0], [5.0])
     first, second = transcript.results
     assert first.tobytes() == second.tobytes()
 
@@ -57,10 +55,10 @@ def test_the_second_run_is_handed_what_the_first_released():
 @pytest.mark.parametrize(
     "run",
     [
-        lambda table: released(table, sigma=1.0 + table[0]),
-        lambda table: [released(table) for _ in range(1 + int(table[0]))],
-        lambda table: [released(table) for _ in range(2 - int(table[0]))],
-        lambda table: released(np.zeros(1 + int(table[0]))),
+        lambda table, rng: released(table, rng, sigma=1.0 + table[0]),
+        lambda table, rng: [released(table, rng) for _ in range(1 + int(table[0]))],
+        lambda table, rng: [released(table, rng) for _ in range(2 - int(table[0]))],
+        lambda table, rng: released(np.zeros(1 + int(table[0])), rng),
     ],
 )
 def test_what_an_unreleased_value_decides_is_refused(run):
@@ -68,23 +66,34 @@ def test_what_an_unreleased_value_decides_is_refused(run):
         spent_by(run, [0.0], [1.0])
 
 
-def test_the_code_is_as_it_was_when_a_transcript_is_closed():
+def test_a_replay_patches_nothing():
     before = {name: vars(module).copy() for name, module in sys.modules.items() if name.startswith("privspan")}
-    with Transcript() as transcript:
-        assert grid.add_gaussian != before["privspan.sums.grid"]["add_gaussian"]
-        with pytest.raises(ReplayError):
-            transcript.spent_by(lambda table: released(table, 1.0 + table[0]), [0.0], [1.0])
-    for name, values in before.items():
-        assert all(vars(sys.modules[name])[key] is value for key, value in values.items() if callable(value))
+    seen = []
+
+    def run(table, rng):
+        seen.append({name: vars(sys.modules[name]) == values for name, values in before.items()})
+        return mean.private_mean(table, epsilon=1.0, delta=1e-6, norm_bound=1.0, rng=rng)
+
+    spent_by(run, np.ones((20, 2)), -np.ones((20, 2)))
+    assert len(seen) == 2
+    assert all(all(same.values()) for same in seen)
+
+
+def test_parts_of_a_run_stay_in_its_transcript():
+    def run(table, rng):
+        whole = seeded(rng)
+        parts = (whole, whole.on(Child.MEAN), whole.nested("part", 0.5), whole.within(whole.account))
+        return [part.gaussian(np.asarray(table), 2.0) for part in parts]
+
+    assert spent_by(run, [0.0], [1.0]) == pytest.approx(4 * 0.25)
 
 
 def test_a_selection_is_followed_into_everything_that_it_may_select():
-    def run(scores):
-        chosen = selection.permute_and_flip(scores, 2.0, open_streams(0).noise)
-        return released([float(chosen * scores[0])])
+    def run(scores, rng):
+        chosen = seeded(rng).select(scores, 2.0)
+        return released([float(chosen * scores[0])], rng)
 
-    with Transcript() as transcript:
-        paths = transcript.paths(run, [4, 1], [3, 2])
+    paths = Transcript().paths(run, [4, 1], [3, 2])
     assert not is_gaussian(paths)
     assert sum(path.chance for path in paths) == pytest.approx(1.0)
     assert sorted(path.spent for path in paths) == [0.0, pytest.approx(0.25)]
@@ -153,21 +162,17 @@ def test_audits_named_after_a_course_take_it(cases):
     assert "auto (adaptive)" in taken[other]
 
 
-def test_what_follows_a_coin_counts_as_often_as_it_says_yes(monkeypatch):
+def test_what_follows_a_coin_counts_as_often_as_it_says_yes():
     """Also where the coin tells nothing by itself: the basis after *yes* may."""
 
-    def items(gram, width, k, plan, mu, delta, bits):
-        return stable_release.goes_on(3, mu, delta, bits) or None
+    def run(table, rng):
+        run = seeded(rng)
+        assert run.test(3, 0.5, 0.01)
+        return run.basis(np.array([[1.0], [table[0]]]), 0.5, 0.0, 1.0, 1e-9)[0]
 
-    def run(table):
-        bits = open_streams(0).noise
-        assert stable_release.certified_items(None, 1, 1, None, 0.5, 0.01, bits)
-        return stable_release._with_noise(np.array([[1.0], [table[0]]]), 0.5, 1.0, bits).basis
-
-    monkeypatch.setattr(stable_release, "certified_items", items)
-    with Transcript(answer=True) as transcript:
-        (path,) = transcript.paths(run, [0.0], [0.5])
-        (still,) = transcript.paths(run, [0.5], [0.5])
+    transcript = Transcript(answer=True)
+    (path,) = transcript.paths(run, [0.0], [0.5])
+    (still,) = transcript.paths(run, [0.5], [0.5])
     assert path.coin.cost == 0.0
     assert 0.0 < path.coin.chance == path.coin.other < 0.5
     assert not is_gaussian([path])
@@ -186,25 +191,24 @@ def half_the_noise(patch):
 
 
 def louder_vote(patch):
-    patch.setattr(
-        rank, "permute_and_flip", lambda scores, epsilon, bits: selection.permute_and_flip(scores, 4 * epsilon, bits)
-    )
+    select = replay.Replay.select
+    patch.setattr(replay.Replay, "select", lambda self, scores, epsilon: select(self, scores, 4 * epsilon))
 
 
 def steeper_coin(patch):
-    coin = stable_release.goes_on
-    patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(margin, 1.2 * mu, delta, bits))
+    coin = replay.goes_on
+    patch.setattr(replay, "goes_on", lambda margin, mu, delta, bits: coin(margin, 1.2 * mu, delta, bits))
 
 
 def coin_at_margin_zero(patch):
-    coin = stable_release.goes_on
-    patch.setattr(stable_release, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
+    coin = replay.goes_on
+    patch.setattr(replay, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
 
 
 def counts_with_little_noise(patch):
     count = stable_scales.noisy_histogram
     for module in (stable_scales, stable_records):
-        patch.setattr(module, "noisy_histogram", lambda bins, size, mu, bits: count(bins, size, 1.1 * mu, bits))
+        patch.setattr(module, "noisy_histogram", lambda bins, size, mu, run: count(bins, size, 1.1 * mu, run))
 
 
 def small_ridge(patch):
@@ -241,10 +245,12 @@ def eigenvalues_too_close(patch):
 
 
 def looser_release(patch):
-    def loose(margin, epsilon, delta, bits, release="optimal"):
-        return selection.releases(margin, 1.5 * epsilon, delta, bits, release)
+    decide = replay.Replay.decide
 
-    patch.setattr(exact, "releases", loose)
+    def loose(self, margin, epsilon, delta, rule="optimal"):
+        return decide(self, margin, 1.5 * epsilon, delta, rule)
+
+    patch.setattr(replay.Replay, "decide", loose)
 
 
 GAUSSIAN = (
@@ -304,8 +310,8 @@ def test_sketches_that_are_not_clipped_are_refuted(monkeypatch):
     seen = np.linalg.qr(open_streams(0).public.standard_normal((d, columns)))[0]
     table, neighbour = seen[:, :1].T, seen[:, 1:2].T  # rows that lie in the public directions
 
-    def run(rows):
-        return baselines.noisy_range_finder(rows, 1, epsilon=2.0, delta=1e-6, rng=0)
+    def run(rows, rng):
+        return baselines.noisy_range_finder(rows, 1, epsilon=2.0, delta=1e-6, rng=rng)
 
     mu = Budget(2.0, 1e-6).mu
     assert spent_by(run, table, neighbour) <= mu**2

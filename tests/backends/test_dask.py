@@ -14,6 +14,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from runs import seeded
 from scipy import sparse
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
@@ -326,7 +327,7 @@ def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(t
     for one, other in zip(as_it_is.parts, as_map.parts, strict=True):
         assert isinstance(arrays.mapped_rows(other()), arrays.MappedRows)
         assert np.array_equal(pairs._within(less, one(), 5), pairs._within(less, other(), 5))
-    for function in (lambda T: pair_differences(T, 3), lambda T: mean.less_mean(T, np.ones(4))):
+    for function in (lambda T: pair_differences(T, open_streams(3).public), lambda T: mean.less_mean(T, np.ones(4))):
         for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
             assert type(other()) is np.ndarray
             assert np.array_equal(one(), other())
@@ -439,7 +440,7 @@ def test_blocks_are_formed_inside_partitions_and_tails_are_dropped(client):
 
 def test_pairs_are_drawn_inside_partitions(client):
     X = np.repeat([[0.0], [100.0], [10_000.0]], [5, 1, 8], axis=0) + np.arange(14)[:, None]
-    away = pair_differences(on_dask(X, (5, 1, 8)), 1)
+    away = pair_differences(on_dask(X, (5, 1, 8)), open_streams(1).public)
     assert away.shape == (6, 1)
     differences = np.concatenate(away.place.fetch(away.parts, away.lengths))
     assert (np.abs(differences) < 14).all()
@@ -520,6 +521,8 @@ def test_noise_never_leaves_and_rows_are_never_fetched(client, data, monkeypatch
     assert ps.private_subspace(on_dask(X), 2, method="adaptive", **EPSILON_DELTA).private
     with pytest.raises(AssertionError, match="must stay"):
         pickle.dumps(open_streams().noise)
+    with pytest.raises(TypeError, match="does not travel"):
+        pickle.dumps(seeded())
 
 
 def blas_threads(*_):
@@ -606,9 +609,7 @@ def test_partitions_smaller_than_a_block_are_refused_before_any_budget_is_spent(
     with pytest.raises(ValueError, match="two blocks of 7 rows"):
         approximate_subspace(A, 1, **EPSILON_DELTA)
     with pytest.raises(ValueError, match="a partition of at least"):
-        choose_dimension(
-            as_rows_input(A, accept_partitions=True), 3, epsilon=1.0, bits=open_streams(0).noise, block_size=6
-        )
+        choose_dimension(as_rows_input(A, accept_partitions=True), 3, epsilon=1.0, run=seeded(0), block_size=6)
 
 
 @pytest.mark.parametrize("other", [lambda chunk: chunk[:3], sparse.csr_array, np.ndarray.tolist])

@@ -30,6 +30,7 @@ from privspan.baselines.smooth_sensitivity import (
 from privspan.blocks.bases import BlockBases
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, Release, delta_from_mu
+from privspan.privacy.run import Run
 
 NAMES = tuple(name for name in baselines.__all__ if name != "analyze_gauss")
 SUMS = ("k_dp_pca", "noisy_power", "noisy_range_finder")
@@ -678,7 +679,7 @@ def test_the_released_weight_alone_decides_about_a_core(monkeypatch):
     monkeypatch.setattr(module, "_noisy_average", watched)
     released = run().extras["core_weight_lower_bound"]
     assert seen == [released]  # the noise is for this one
-    monkeypatch.setattr(module, "add_gaussian", lambda values, *_, **__: 0.0 * values)
+    monkeypatch.setattr(Run, "gaussian", lambda self, values, *_: 0.0 * values)
     assert run().abstained  # though all agree
     assert len(seen) == 1
 
@@ -692,8 +693,8 @@ def test_blocks_are_chosen_from_public_numbers():
 
 def test_the_gap_is_released_from_below(clear):
     X, _ = clear
-    table = _common.open_table(X, 2, epsilon=1.0, delta=1e-6, rng=0)
-    values, _ = _common.spectrum(_common.second_moment(table).matrix)
+    with _common.open_table(X, 2, epsilon=1.0, delta=1e-6, rng=0) as table:
+        values, _ = _common.spectrum(_common.second_moment(table).matrix)
     gap = values[1] - values[2]
     released = [run("analyze_gauss_gap", X, rng=seed).extras["gap_lower_bound"] for seed in range(40)]
     assert max(released) < gap

@@ -162,21 +162,21 @@ def test_what_is_spent_and_told(k, single_pass, steps):
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, lambda X: da.from_array(X, chunks=(30, 3))])
 def test_a_record_is_in_one_batch_of_a_single_pass(kind):
     X = np.eye(100, 3) + np.arange(1, 101)[:, None]
-    table = _common.open_table(kind(X), 1, rng=3, **BUDGET)
-    pieces = [next(rows.pieces())[1] for rows in module._own_batches(table, 7)]
-    dense = np.vstack([piece.toarray() if sparse.issparse(piece) else piece for piece in pieces])
-    whole = next(Rows(X).pieces())[1]
-    assert {len(piece) for piece in map(np.asarray, np.array_split(dense, 7))} <= {14, 15}
-    np.testing.assert_allclose(np.sort(dense, axis=0), np.sort(whole, axis=0), rtol=1e-12)
+    with _common.open_table(kind(X), 1, rng=3, **BUDGET) as table:
+        pieces = [next(rows.pieces())[1] for rows in module._own_batches(table, 7)]
+        dense = np.vstack([piece.toarray() if sparse.issparse(piece) else piece for piece in pieces])
+        whole = next(Rows(X).pieces())[1]
+        assert {len(piece) for piece in map(np.asarray, np.array_split(dense, 7))} <= {14, 15}
+        np.testing.assert_allclose(np.sort(dense, axis=0), np.sort(whole, axis=0), rtol=1e-12)
 
 
 def test_the_batches_are_dealt_without_a_look_at_the_rows():
     angles = np.linspace(0.1, 1.4, 60)
     dealt = []
     for known in (angles, angles[::-1]):
-        table = _common.open_table(np.column_stack([np.cos(known), np.sin(known)]), 1, rng=3, **BUDGET)
-        pieces = [next(rows.pieces())[1] for rows in module._own_batches(table, 4)]
-        dealt.append([np.searchsorted(angles, np.arctan2(piece[:, 1], piece[:, 0]) - 1e-6) for piece in pieces])
+        with _common.open_table(np.column_stack([np.cos(known), np.sin(known)]), 1, rng=3, **BUDGET) as table:
+            pieces = [next(rows.pieces())[1] for rows in module._own_batches(table, 4)]
+            dealt.append([np.searchsorted(angles, np.arctan2(piece[:, 1], piece[:, 0]) - 1e-6) for piece in pieces])
     for some, reversed_ones in zip(*dealt, strict=True):
         np.testing.assert_array_equal(some, 59 - reversed_ones)
 

@@ -85,8 +85,7 @@ def test_search_and_gaussian_rival_stay_in_budget_on_neighbours(n, name):
     other = X.copy()
     X[n // 2], other[n // 2] = 50.0 + 3e5 * np.eye(4)[:2]  # long and at right angles: worst for second moments
     assert is_gaussian(name)  # asks a small table, once
-    with Transcript() as transcript:
-        spent = transcript.spent_by(lambda rows: rival_on(name, rows, 1, BUDGET, 3), X, other)
+    spent = Transcript(3).spent_by(lambda rows, rng: rival_on(name, rows, 1, BUDGET, rng), X, other)
     assert 0.8 * BUDGET.mu**2 <= spent <= BUDGET.mu**2 * (1.0 + 1e-9)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 from scipy import stats
 
 from privspan.approximate import approximate_subspace
@@ -126,15 +127,15 @@ def test_auto_is_charged_and_reported():
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, 7.0])
 def test_bad_data_gives_some_dimension(value):
     X = np.full((200, 10), value)
-    assert choose_dimension(X, 4, epsilon=1.0, bits=open_streams(0).noise) in {1, 2, 3, 4}
+    assert choose_dimension(X, 4, epsilon=1.0, run=seeded(0)) in {1, 2, 3, 4}
 
 
 def test_public_facts_are_refused_by_name():
     X = np.zeros((100, 5))
     with pytest.raises(ValueError, match="max_components"):
-        choose_dimension(X, 5, epsilon=1.0, bits=open_streams(0).noise)
+        choose_dimension(X, 5, epsilon=1.0, run=seeded(0))
     with pytest.raises(ValueError, match="at least 10 rows"):
-        choose_dimension(X[:9], 4, epsilon=1.0, bits=open_streams(0).noise)
+        choose_dimension(X[:9], 4, epsilon=1.0, run=seeded(0))
     with pytest.raises(ValueError, match="max_components"):
         approximate_subspace(X, "auto", epsilon=1.0, delta=1e-6)
     with pytest.raises(ValueError, match="max_components"):

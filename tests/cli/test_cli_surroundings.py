@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privspan._lib import whole_file as _whole_file
+from privspan._lib.errors import ParameterError
 from privspan.cli import _console, _progress, main
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
@@ -365,12 +366,13 @@ def test_what_a_function_in_c_raises_in_a_frame_of_ours_is_not_repeated(
     assert "Smith" not in capsys.readouterr().err
 
 
-def test_what_a_statement_of_ours_raises_is_told(folder: Path, monkeypatch, capsys) -> None:
+def test_a_refusal_is_told_in_flags(folder: Path, monkeypatch, capsys) -> None:
     import privspan.cli._task as module
 
-    scope: dict[str, object] = {}
-    exec(compile("def run(task, source):\n    raise ValueError('`k` is odd.')", module.__file__, "exec"), scope)
-    monkeypatch.setattr(module.Task, "run", scope["run"])
+    def run(task: object, source: object) -> None:
+        raise ParameterError("{k} is odd.")
+
+    monkeypatch.setattr(module.Task, "run", run)
     assert main([*FIT, "-o", "o.npz"]) == ExitCode.USAGE
     assert "--k is odd." in capsys.readouterr().err
 

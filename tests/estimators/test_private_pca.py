@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from runs import seeded
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +27,8 @@ from privspan.estimators import (
 )
 from privspan.pca import settings
 from privspan.privacy import Budget, compose_mu
+from privspan.privacy.call import Call
+from privspan.privacy.run import Run
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import open_rows, partition_rows
 from privspan.subspace import Subspace
@@ -139,19 +142,14 @@ def test_steps_do_not_share_noise(table, monkeypatch):
     X, _ = table
     seen = []
 
-    def spied(original):
-        return lambda *args, **more: (seen.append(args[-1]), original(*args, **more))[1]
-
-    for name in ("mean_within", "variance_within"):
-        monkeypatch.setattr(settings, name, spied(getattr(settings, name)))
-    for name in ("auto", "adaptive", "analyze-gauss"):
-        spying = replace(ALGORITHMS[name], within=spied(ALGORITHMS[name].within))
-        monkeypatch.setitem(ALGORITHMS, name, spying)
+    on = Run.on
+    monkeypatch.setattr(Run, "on", lambda run, child: seen.append(child) or on(run, child))
     fitted(X, robust=True)
-    assert len({(seed.entropy, seed.spawn_key) for seed in seen}) == 3
-    seen.clear()
-    fitted(X, robust=True, random_state=None)
-    assert seen == [None, None, None]
+    assert sorted(child.name for child in seen) == ["GAPS", "MEAN", "PAIRING", "SUBSPACE", "VARIANCES"]
+    monkeypatch.undo()
+    run = seeded(0)
+    bits = {run.on(child).streams.noise.bytes(32) for child in seen}
+    assert len({run.streams.noise.bytes(32), *bits}) == 1 + len(seen)
 
 
 def test_centring_matters_and_is_done(table):
@@ -229,8 +227,8 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
 def test_what_cannot_be_standardised_is_refused_before_anything_is_released(X, options, monkeypatch):
     monkeypatch.setattr(settings, "standardised_pca", lambda *_, **__: pytest.fail("something was released"))
     for act in ("check", "learn"):
-        with pytest.raises(ValueError, match="must be"):
-            getattr(settings.PCASettings(**({"k": 2, "epsilon": 1.0, "delta": 1e-6} | options)), act)(X)
+        with pytest.raises(ValueError, match="must be"), Call("private_pca", 1.0, 1e-6) as call:
+            getattr(settings.PCASettings(**({"k": 2, "epsilon": 1.0, "delta": 1e-6} | options)), act)(call, X)
 
 
 def test_the_headline_is_what_was_captured(table):
@@ -447,8 +445,7 @@ def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, o
     for name in ("mean_within", "variance_within", "choose_dimension", "everyday_pca", "standardised_pca"):
         monkeypatch.setattr(settings, name, refused)
     for name, method in ALGORITHMS.items():
-        within = None if method.within is None else refused
-        monkeypatch.setitem(ALGORITHMS, name, replace(method, function=refused, within=within))
+        monkeypatch.setitem(ALGORITHMS, name, replace(method, prepare=refused))
     model = PrivatePCA(k, **(BUDGET | options))
     for refuse in (model.check_table, model.fit):
         with pytest.raises(ValueError, match=message):

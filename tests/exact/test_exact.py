@@ -302,12 +302,12 @@ def test_the_decision_and_both_sides_of_the_search_fit_into_delta(monkeypatch):
         taken["failure"] = failure
         return None, 0
 
-    def decided(margin, epsilon, delta, bits, release):
+    def decided(self, margin, epsilon, delta, rule):
         taken["epsilon"], taken["delta"] = epsilon, delta
         return False
 
     monkeypatch.setattr("privspan.exact.exact.majority_winner", searched)
-    monkeypatch.setattr("privspan.exact.exact.releases", decided)
+    monkeypatch.setattr("privspan.privacy.run.Run.decide", decided)
     found = exact_subspace(np.eye(3), 2, **BUDGET, method="gap-max", rng=0)
     whole = Fraction(taken["delta"]) + 2 * Fraction(taken["failure"])
     assert Fraction(0.999) * Fraction(1e-6) <= whole <= Fraction(1e-6)

@@ -202,7 +202,7 @@ ps.private_mean(Deadly(), epsilon=0.5, delta=1e-6, ledger=sys.argv[1])
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills like this here")
 def test_a_killed_process_has_spent_and_the_next_one_knows(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    Ledger(path).set_limit("people", "0.9", "1e-5")
+    Ledger(path).set_limit("people", "0.6", "1e-5")
     killed = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(KILLED), str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert [entry.state for entry in entries(path)] == ["begun"]
@@ -211,6 +211,44 @@ def test_a_killed_process_has_spent_and_the_next_one_knows(tmp_path: Path) -> No
 
 
 # --- Refits, clones, folds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_gaussian_calls_are_charged_in_mu_and_others_plainly(call: str, tmp_path: Path) -> None:
+    """What the ledger was told beforehand is what the release claims afterwards, and never less."""
+    path = tmp_path / "b.json"
+    made = CALLS[call](X, **PLENTY, ledger=path)
+    (entry,) = entries(path)
+    cost = (
+        getattr(made, "release_", made).cost
+        if hasattr(getattr(made, "release_", made), "cost")
+        else made.scales_.cost
+    )
+    assert (entry.mu is None) == (cost.mu is None)
+    plain = ("exact", "stable", "approximate", "boosted", "Exact", "Approximate", "Boosted")
+    assert (entry.mu is None) == call.startswith(plain)
+    if entry.mu is not None:
+        assert (entry.mu, entry.aside) == pytest.approx(cost.in_mu(), rel=1e-12)
+        assert entry.mu >= cost.mu
+
+
+@pytest.mark.parametrize(("fits", "epsilon"), [(10, 3.53), (52, 9.10)])
+def test_many_fits_of_the_library_cost_what_they_compose_to(fits: int, epsilon: float, tmp_path: Path) -> None:
+    page = Ledger(tmp_path / "b.json").page("survey")
+    for _ in range(fits):
+        ps.private_mean(X, epsilon=1.0, delta=1e-6, ledger=page)
+    assert page.account().spent.epsilon == pytest.approx(epsilon, abs=0.006)
+    assert page.account().spent.delta == 1e-6
+
+
+def test_a_limit_with_a_delta_allows_more_refits(tmp_path: Path) -> None:
+    page = Ledger(tmp_path / "b.json").page("survey", limit_epsilon=1, limit_delta=1e-5)
+    model = ps.PrivatePCA(2, **BUDGET, ledger=page)
+    for _ in range(4):
+        model.fit(X)
+    with pytest.raises(OverspendError, match=r"a Gaussian fit of epsilon 0\.\d+ at delta 5e-06 is left"):
+        model.fit(X)
+    assert len(page.account().entries) == 4
 
 
 def test_refits_add_up(tmp_path: Path) -> None:
@@ -234,7 +272,8 @@ def test_clones_pickles_and_folds_share_one_account(kind: str, tmp_path: Path) -
     scaler = ps.PrivateStandardScaler(**PLENTY, bounds=(-9, 9), ledger=given)
     pipeline = make_pipeline(scaler, model, LogisticRegression())
     cross_val_score(pipeline, X, X[:, 0] > 0, cv=3)
-    assert book.account("people").spent.epsilon == 0.5 * 2 + (5.0 + 0.5) * 3
+    account = book.account("people")
+    assert sorted(entry.epsilon for entry in account.entries) == [0.5] * 5 + [5.0] * 3
 
 
 def test_a_cross_validation_stops_where_the_limit_is(tmp_path: Path) -> None:

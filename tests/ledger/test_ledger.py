@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privspan.ledger import Account, DamagedLedgerError, Entry, Ledger, OverspendError
+from privspan.ledger import Account, DamagedLedgerError, Entry, Ledger, LockedLedgerError, OverspendError
 from privspan.ledger import ledger as ledger_module
-from privspan.privacy import PrivacyCost
+from privspan.privacy import PrivacyCost, mu_from_budget
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_lock_that_is_never_freed_is_reported(ledger: Ledger, monkeypatch: pyt
     from filelock import FileLock
 
     monkeypatch.setattr(ledger_module, "_PATIENCE", 0.05)
-    with FileLock(f"{ledger.path}.lock"), pytest.raises(TimeoutError, match="another program has locked"):
+    with FileLock(f"{ledger.path}.lock"), pytest.raises(LockedLedgerError, match="another program has locked"):
         Ledger(ledger.path).begin("survey", 1.0, 1e-6)
 
 
@@ -216,7 +216,7 @@ def test_the_file_is_json_with_decimals_as_text(ledger: Ledger) -> None:
     ledger.begin("survey é", "0.10", 1e-6, what="PCA", limit_epsilon="1")
     content = json.loads(ledger.path.read_text("utf-8"))
     account = content["datasets"]["survey é"]
-    assert (content["format"], content["version"]) == ("privspan.ledger", 2)
+    assert (content["format"], content["version"]) == ("privspan.ledger", 3)
     assert account["limit"] == {"epsilon": "1", "delta": None}
     (written,) = account["entries"]
     assert {key: written[key] for key in ("epsilon", "delta", "state", "what")} == {
@@ -226,16 +226,32 @@ def test_the_file_is_json_with_decimals_as_text(ledger: Ledger) -> None:
         "what": "PCA",
     }
     assert (written["neighbours"], written["unit"]) == ("replace-one", "row")
-    known = {"identity", "epsilon", "delta", "state", "what", "since", "neighbours", "unit"}
+    known = {
+        "identity",
+        "epsilon",
+        "delta",
+        "state",
+        "what",
+        "since",
+        "neighbours",
+        "unit",
+        "mu",
+        "aside",
+        "pot",
+        "part",
+    }
     assert set(written) == known  # no end: durations may tell
 
 
-def as_version_1(ledger: Ledger) -> None:
+def as_version(ledger: Ledger, version: int) -> None:
     content = json.loads(ledger.path.read_text("utf-8"))
-    content["version"] = 1
+    content["version"] = version
+    later = {1: ("neighbours", "unit"), 2: ("mu", "aside", "pot", "part")}
     for account in content["datasets"].values():
+        del account["plain"], account["pots"]
         for written in account["entries"]:
-            del written["neighbours"], written["unit"]
+            for name in (name for since, names in later.items() if version <= since for name in names):
+                del written[name]
     ledger.path.write_text(json.dumps(content), "utf-8")
 
 
@@ -264,16 +280,22 @@ def test_a_page_adds_up_spends_for_one_unit_only(ledger: Ledger) -> None:
         page.check(0.1, 1e-6)
 
 
-def test_spends_of_an_earlier_version_are_shown_and_not_added_to(ledger: Ledger) -> None:
-    ledger.begin("survey", 0.5, 1e-6, limit_epsilon=3)
-    as_version_1(ledger)
+@pytest.mark.parametrize("version", [1, 2])
+def test_spends_of_earlier_versions_are_plain_and_for_rows(ledger: Ledger, version: int) -> None:
+    ledger.begin("survey", 0.5, 1e-6, limit_epsilon=3, limit_delta=1e-5)
+    as_version(ledger, version)
+    if version == 2:  # which called those of version 1 so
+        text = ledger.path.read_text("utf-8").replace('"replace-one"', '"unknown"').replace('"row"', '"unknown"')
+        ledger.path.write_text(text, "utf-8")
     account = ledger.account("survey")
-    assert str(account.spent) == "(0.5, 1e-06)-DP, unknown"
-    for person in (None, "patient", "unknown"):
-        with pytest.raises(OverspendError, match="an earlier version, which did not note their unit, and this one"):
-            ledger.begin("survey", 0.5, 1e-6, person=person)
-    ledger.begin("other", 0.5, 1e-6)  # which writes the file anew
-    assert ledger.account("survey") == account
+    assert str(account.spent) == "(0.5, 1e-06)-DP, replace-one"
+    with pytest.raises(OverspendError, match="are for rows, and this one is for persons"):
+        ledger.begin("survey", 0.5, 1e-6, person="patient")
+    ledger.begin("survey", 0.5, 1e-6)
+    assert ledger.account("survey").spent.epsilon == 1.0
+    ledger.begin("survey", 0.5, 1e-6, mu=mu_from_budget(0.5, 1e-6))  # and the rest becomes a pot
+    (pot,) = ledger.account("survey").pots
+    assert (pot.epsilon, pot.delta) == (2.0, pytest.approx(8e-6))
 
 
 def test_a_file_that_mixes_units_is_refused(ledger: Ledger) -> None:
@@ -295,7 +317,10 @@ def spoiled(content: str):
         (spoiled("[]"), "wrong kind"),
         (spoiled("{}"), "not written by privspan"),
         (lambda text: text[: len(text) // 2], "not JSON"),
-        (lambda text: text.replace('"version": 2', '"version": 3'), "version is 3"),
+        (lambda text: text.replace('"version": 3', '"version": 4'), "version is 4"),
+        (lambda text: text.replace('"pot": null', '"pot": "weekly"'), "pot that is not there"),
+        (lambda text: text.replace('"mu": null', '"mu": -0.5'), "wrong kind"),
+        (lambda text: text.replace('"plain": false', '"plain": 0'), "wrong kind"),
         (lambda text: text.replace('"begun"', '"undone"'), "unknown state 'undone'"),
         (lambda text: text.replace("0.5", "-0.5"), "wrong kind"),
         (lambda text: text.replace("0.5", "NaN"), "wrong kind"),
@@ -303,7 +328,8 @@ def spoiled(content: str):
         (lambda text: text.replace('"limit"', '"limits"'), "wrong kind"),
         (lambda text: text.replace('"what"', '"who"'), "wrong kind"),
         (lambda text: text.replace('"replace-one"', '"add-one"'), "wrong kind"),
-        (lambda text: text.replace('"version": 2', '"version": 1'), "wrong kind"),
+        (lambda text: text.replace('"version": 3', '"version": 1'), "wrong kind"),
+        (lambda text: text.replace('"version": 3', '"version": 2'), "wrong kind"),
     ],
 )
 def test_a_damaged_file_is_refused_and_left_alone(ledger: Ledger, spoil, reason: str) -> None:
@@ -354,8 +380,8 @@ def test_a_missing_package_is_named(ledger: Ledger, monkeypatch: pytest.MonkeyPa
         ('"entries": [', '"entries": [], "entries": [', "key twice"),
         ('"datasets": {', '"datasets": {}, "datasets": {', "key twice"),
         ('"epsilon": 0.5', '"epsilon": 0.5, "epsilon": 0.1', "key twice"),
-        ('"version": 2', '"version": true', "version is True"),
-        ('"version": 2', '"version": 2, "note": "x"', "wrong kind"),
+        ('"version": 3', '"version": true', "version is True"),
+        ('"version": 3', '"version": 3, "note": "x"', "wrong kind"),
         ('"what": ""', '"what": 7', "wrong kind"),
         ('"what": ""', '"what": "", "end": "x"', "wrong kind"),
         ('"epsilon": 0.5', '"epsilon": true', "wrong kind"),

@@ -12,6 +12,7 @@ import pytest
 import privspan as ps
 from privspan.ledger.release_file import KNOWN_METHODS, load_release, save_release
 from privspan.pca import PCASettings
+from privspan.privacy.call import Call
 from privspan.sums.variance import explained_variance
 
 X = np.random.default_rng(0).normal(size=(400, 2)) @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
@@ -106,7 +107,8 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
     settings = PCASettings(1, epsilon=1.0, delta=1e-6, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.NoSpreadWarning)
-        release, plan = settings.learn(rows, 0, names=["a", "b", "c"])
+        with Call("private_pca", settings.epsilon, settings.delta, 0) as call:
+            release, plan = settings.learn(call, rows, names=["a", "b", "c"])
     saved = load_release(save_release(tmp_path / "pca", release, plan=plan))
     assert (saved.plan, saved.release.extras) == (plan, release.extras)
     assert saved.release.to_dict() == release.to_dict()

@@ -6,6 +6,7 @@ import math
 import statistics
 import time
 from dataclasses import FrozenInstanceError
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privspan.datasets import gaussian_subspace
-from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, plan, plan_within
+from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, plan_within
+from privspan.planner import plan as plan_pca_or_subspace
 from privspan.planner.setting import mu_beside_test
 from privspan.privacy import Budget, mu_from_budget
 from privspan.stable.records import stable_subspace
@@ -21,6 +23,7 @@ from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.analyze_gauss import analyze_gauss
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+plan = partial(plan_pca_or_subspace, center=False)  # of private_subspace, unless said otherwise
 
 
 def test_a_plan_tells_everything_and_cannot_be_changed():

@@ -78,9 +78,9 @@ def test_replacing_a_person_costs_no_more_than_mu_on_any_course_of_pca(name):
     shape = {name: options[name] for name in ("most", "offset", "uneven") if name in options}
     budget = {**BUDGET, "epsilon": options.get("epsilon", 1.0)}
 
-    def run(rows, ids):
+    def run(rows, ids, rng):
         scale, kind = options.get("scale", False), options.get("kind", np.asarray)
-        return private_pca(kind(rows), 2, groups=ids, max_rows=4, scale=scale, **budget, rng=SEED)
+        return private_pca(kind(rows), 2, groups=ids, max_rows=4, scale=scale, **budget, rng=rng)
 
     costs = []
     for which in STRANGERS[1:2] if "wide" in name else STRANGERS:
@@ -103,36 +103,38 @@ def near_a_plane(n, d):
 
 
 def test_replacing_a_person_costs_no_more_than_mu_near_a_subspace():
-    run = partial(private_pca, k=2, max_rows=2, **BUDGET, rng=SEED)
-    spent, one, other = spent_between(lambda rows, ids: run(rows, groups=ids), near_a_plane(4000, 24))
+    run = partial(private_pca, k=2, max_rows=2, **BUDGET)
+    spent, one, other = spent_between(lambda rows, ids, rng: run(rows, groups=ids, rng=rng), near_a_plane(4000, 24))
     assert one.parameters["course"] == "near a subspace"
     assert same(one, other)
     assert 0.5 * MU_SQUARE < spent <= MU_SQUARE * (1 + 1e-9)
 
 
-def regression(rows, ids):
+def regression(rows, ids, rng):
     targets = np.nan_to_num(rows[:, 0], posinf=0.0)
-    return private_regression(rows[:, 1:], targets, groups=ids, norm_bound=10.0, target_bound=5.0, **BUDGET, rng=SEED)
+    return private_regression(rows[:, 1:], targets, groups=ids, norm_bound=10.0, target_bound=5.0, **BUDGET, rng=rng)
 
 
 PLANE = Subspace(np.eye(6, 2))
 OTHERS = {
-    "mean": lambda rows, ids: private_mean(rows, groups=ids, **BUDGET, rng=SEED),
-    "mean, bounded": lambda rows, ids: private_mean(rows, groups=ids, norm_bound=10.0, **BUDGET, rng=SEED),
-    "mean, width 3": lambda rows, ids: private_mean(rows, groups=ids, max_rows=3, norm_bound=9.0, **BUDGET, rng=SEED),
-    "scales": lambda rows, ids: private_scales(rows, groups=ids, max_rows=5, **BUDGET, rng=SEED),
+    "mean": lambda rows, ids, rng: private_mean(rows, groups=ids, **BUDGET, rng=rng),
+    "mean, bounded": lambda rows, ids, rng: private_mean(rows, groups=ids, norm_bound=10.0, **BUDGET, rng=rng),
+    "mean, width 3": lambda rows, ids, rng: private_mean(
+        rows, groups=ids, max_rows=3, norm_bound=9.0, **BUDGET, rng=rng
+    ),
+    "scales": lambda rows, ids, rng: private_scales(rows, groups=ids, max_rows=5, **BUDGET, rng=rng),
     "regression": regression,
-    "subspace": lambda rows, ids: private_subspace(rows, 2, groups=ids, **BUDGET, rng=SEED),
-    "adaptive": lambda rows, ids: private_subspace(rows, 2, groups=ids, method="adaptive", **BUDGET, rng=SEED),
-    "analyze-gauss": lambda rows, ids: private_subspace(
-        rows, 2, groups=ids, method="analyze-gauss", max_rows=7, **BUDGET, rng=SEED
+    "subspace": lambda rows, ids, rng: private_subspace(rows, 2, groups=ids, **BUDGET, rng=rng),
+    "adaptive": lambda rows, ids, rng: private_subspace(rows, 2, groups=ids, method="adaptive", **BUDGET, rng=rng),
+    "analyze-gauss": lambda rows, ids, rng: private_subspace(
+        rows, 2, groups=ids, method="analyze-gauss", max_rows=7, **BUDGET, rng=rng
     ),
-    "score map": lambda rows, ids: private_score_map(rows, PLANE, groups=ids, **BUDGET, rng=SEED),
-    "score map, grid given": lambda rows, ids: private_score_map(
-        rows, PLANE, groups=ids, bins=7, ranges=((-9, 9), (-9, 9)), **BUDGET, rng=SEED
+    "score map": lambda rows, ids, rng: private_score_map(rows, PLANE, groups=ids, **BUDGET, rng=rng),
+    "score map, grid given": lambda rows, ids, rng: private_score_map(
+        rows, PLANE, groups=ids, bins=7, ranges=((-9, 9), (-9, 9)), **BUDGET, rng=rng
     ),
-    "robust PCA": lambda rows, ids: private_pca(rows, 2, groups=ids, robust=True, **BUDGET, rng=SEED),
-    "scaler": lambda rows, ids: silently(PrivateStandardScaler(**BUDGET, random_state=SEED), rows, ids),
+    "robust PCA": lambda rows, ids, rng: private_pca(rows, 2, groups=ids, robust=True, **BUDGET, rng=rng),
+    "scaler": lambda rows, ids, rng: silently(PrivateStandardScaler(**BUDGET, random_state=rng), rows, ids),
 }
 
 
@@ -417,7 +419,7 @@ def test_refusals_say_what_to_do_and_not_how_many_rows_there_are(words):
 def test_the_name_of_a_column_is_not_taken_for_y(clinic, fit, name):
     """The promise would be for rows."""
     rows, ids = clinic
-    with pytest.raises(TypeError, match=r"^`y` .*of ids is `groups=`"):
+    with pytest.raises(TypeError, match=r"^`y` .*of ids is `groups`"):
         fit(pd.DataFrame(rows, columns=NAMES).assign(patient=ids), name)
 
 

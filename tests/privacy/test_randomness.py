@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from privspan.privacy.randomness import BitSource, open_streams, set_apart
+from privspan.privacy.randomness import BitSource, Child, open_streams
 
 
 def draws(streams):
@@ -220,12 +220,26 @@ def test_repr_names_the_origin():
     assert repr(open_streams(1).noise) == "BitSource(seeded, not private)"
 
 
-def test_steps_set_apart_draw_their_own_bits_and_leave_those_of_the_others():
+@pytest.mark.parametrize("child", Child)
+def test_a_child_draws_its_own_bits_and_leaves_those_of_the_others(child):
     for seed in (7, np.random.SeedSequence(7)):
-        apart, alone = open_streams(set_apart(seed)), open_streams(seed)
+        whole, other = open_streams(seed), next(one for one in Child if one is not child)
+        apart = whole.child(child)
         assert not apart.private
-        assert apart.noise.bytes(64) != alone.noise.bytes(64)
-        assert open_streams(set_apart(seed)).noise.bytes(64) == open_streams(set_apart(seed)).noise.bytes(64)
-    assert set_apart(None) is None
-    generator = np.random.default_rng(0)
-    assert set_apart(generator) is generator
+        drawn = apart.noise.bytes(64)
+        assert drawn == open_streams(seed).child(child).noise.bytes(64)
+        assert len({drawn, whole.noise.bytes(64), whole.child(other).noise.bytes(64)}) == 3
+        assert whole.child(child).public.random() == apart.public.random()
+    assert open_streams().child(child).private
+
+
+def test_the_noise_of_a_child_is_opened_once():
+    """Equal noise in two steps would give the difference of what they hide away."""
+    whole = open_streams(3)
+    whole.child(Child.MEAN).noise.bytes(8)
+    whole.child(Child.NEAR).child(Child.LOOK).noise.bytes(8)
+    whole.child(Child.LOOK).noise.bytes(8)
+    with pytest.raises(RuntimeError, match="opened twice"):
+        whole.child(Child.MEAN).noise.bytes(8)
+    secure = open_streams()
+    assert secure.child(Child.MEAN).noise.bytes(8) != secure.child(Child.MEAN).noise.bytes(8)

@@ -17,8 +17,8 @@ from privspan._lib.markup import Html, element, shortened
 from privspan.datasets import gaussian_subspace
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PERSONS, Part, PrivacyCost
-from privspan.report import report_html, write_report
-from privspan.report.words import about_method, chance_of_harm, chance_to_guess, command, program
+from privspan.report import Record, report_html, write_report
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, program
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 CHROMIUM = next(
@@ -87,7 +87,7 @@ def a_subspace(d: int, k: int) -> ps.Subspace:
 
 def test_a_pca_shows_spectrum_loadings_plan_and_budget(pca: ps.PrivatePCA) -> None:
     names = [f"question {i}" for i in range(15)]
-    page = report_html(pca.release_, plan=pca.plan_, columns=names, source="A survey of 2025")
+    page = report_html(pca.release_, plan=pca.plan_, columns=names, record=Record("A survey of 2025"))
     shown, text = pictures(page), Reader(page).text
     assert shown[0] == "Share of variance by component"
     assert shown[1:3] == ["Loadings of Component 1", "Loadings of Component 2"]
@@ -364,7 +364,7 @@ def test_a_method_leads_with_its_own_error_and_not_with_that_of_a_plan() -> None
     released = a_release(
         "adaptive", a_subspace(9, 2), parameters={"expected_error": 0.05, "found": 1, "k": 2, "d": 9}
     )
-    plan = ps.plan(900, 9, 2, **BUDGET)
+    plan = ps.plan(900, 9, 2, **BUDGET, center=False)
     text = Reader(report_html(released, plan=plan)).text
     assert "turned by noise" in text
     assert "planned error" not in text
@@ -393,17 +393,35 @@ def test_the_program_runs_and_has_the_same_cost(pca: ps.PrivatePCA, exact: ps.Re
     assert "<!DOCTYPE html>" in (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_the_command_is_one_that_exists(pca: ps.PrivatePCA, exact: ps.Release) -> None:
-    assert "--k 2 --epsilon 1 --delta 1e-06 \\\n" in str(command(pca.release_, 2))
+def test_the_code_repeats_what_was_declared() -> None:
     robust = a_release("private PCA (standardised columns)", parameters={"robust": True, "scale": True})
-    assert "--delta 1e-06 --scale --robust" in str(command(robust, 2))
     assert "scale=True, robust=True)" in str(program(robust, 2))
-    assert "--k 2 --epsilon 1 --delta 1e-06 --exact" in str(command(exact, 2))
-    decimal = a_release("exact/votes", parameters={"affine": True, "decimals": 2})
-    assert "--k K --epsilon 1 --delta 1e-06 --exact --affine --decimals 2" in str(command(decimal, None))
-    uncentred = a_release("private PCA (stable)", parameters={"centring": "none"}, extras={"n_components": 3})
-    assert "--k auto --epsilon 1 --delta 1e-06 --method stable --no-center" in str(command(uncentred, 3))
-    assert command(a_release("stable"), 2) is None
+    table = np.random.default_rng(0).standard_normal((900, 2)) + 3.0
+    release = ps.private_pca(table, 1, **BUDGET, bounds={0: (0, 6)})
+    assert release.parameters["declared"] == {"bounds": {"0": (0.0, 6.0)}}
+    page = Reader(report_html(release)).text
+    assert "bounds: 0 0 to 6." in page
+
+
+def test_a_command_and_its_schema_are_shown_as_they_were_typed(pca: ps.PrivatePCA) -> None:
+    record = Record(
+        "people.csv", command="privspan fit people.csv --schema s.toml", schema='[columns]\nage = "number"'
+    )
+    text = Reader(report_html(pca.release_, record=record)).text
+    assert "privspan fit people.csv --schema s.toml" in text
+    assert 'age = "number"' in text
+    assert "ps.private_pca" not in text
+
+
+def test_the_circumstances_stand_on_the_page(pca: ps.PrivatePCA) -> None:
+    bare = Reader(report_html(pca.release_)).text
+    assert bare.count("not recorded") >= 3
+    record = Record("Survey", by="Office", purpose="year book", date="2026-01-02", left_out=(("name", "text"),))
+    text = Reader(report_html(pca.release_, record=record)).text
+    for said in ("2026-01-02", "Office", "year book", "name (text)", "every row was taken as a different person"):
+        assert said in text
+    with pytest.raises(TypeError, match="of the wrong type"):
+        Record(by=3)  # type: ignore[arg-type]
 
 
 # --- What it must not do -------------------------------------------------------------------------------
@@ -412,7 +430,12 @@ def test_the_command_is_one_that_exists(pca: ps.PrivatePCA, exact: ps.Release) -
 def test_nothing_given_can_break_out_of_the_page() -> None:
     evil = "<script>alert(1)</script>\"'&\u202e\x00\ud800</svg>"
     release = a_release(evil, a_subspace(3, 2), parameters={evil: evil}, extras={evil: [evil]})
-    page = report_html(release, columns=[evil + str(i) for i in range(3)], title=evil, source=evil)
+    page = report_html(
+        release,
+        columns=[evil + str(i) for i in range(3)],
+        title=evil,
+        record=Record(evil, by=evil, purpose=evil, left_out=((evil, evil),), ledger=(evil,), schema=evil),
+    )
     reader = Reader(page)
     assert reader.named("script") == []
     assert "<script" not in page

@@ -21,6 +21,7 @@ from scipy import sparse
 
 import privspan as ps
 from privspan._lib import checks
+from privspan.privacy.randomness import open_streams
 from privspan.rows import GatheredRows, PartitionedTable, open_rows, partition_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.rows.unit import as_rows_input
@@ -179,7 +180,7 @@ def test_a_record_reaches_its_own_row_alone(make, record):
 @pytest.mark.parametrize(("make", "record"), CASES)
 def test_a_record_reaches_the_difference_of_its_own_pair_alone(make, record):
     """In memory, in partitions, and on the way through scikit-learn's checks."""
-    differences = [pair_differences(make(records), rng=3) for records in (PLAIN, replaced(record))]
+    differences = [pair_differences(make(records), open_streams(3).public) for records in (PLAIN, replaced(record))]
     assert differences[0].dtype == differences[1].dtype
     rows = [
         np.asarray(GatheredRows(each)[:]) if isinstance(each, PartitionedTable) else np.asarray(each[:])
@@ -196,7 +197,7 @@ class Stopped(Exception):
 class Caught(ps.PrivatePCA):
     """An estimator that stops with the rows on which its private steps would run."""
 
-    def _release(self, X, names, declared):
+    def _release(self, call, X, names, declared):
         raise Stopped(X.dtype, X.shape, np.asarray(X))
 
 
@@ -327,7 +328,7 @@ def test_one_null_in_arrow_decides_nothing_about_the_other_pairs():
         pa.table({"small": pa.array(own, pa.int8()), "a": cells[:, 0], "b": cells[:, 1]})
         for own in (small, [None, *small[1:]])
     ]
-    one, other = (pair_differences(X, 1) for X in tables)
+    one, other = (pair_differences(X, open_streams(1).public) for X in tables)
     assert one.dtype == other.dtype
     assert (one != other).any(axis=1).sum() <= 1
 

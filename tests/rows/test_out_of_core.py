@@ -14,6 +14,7 @@ from scipy import sparse
 import privspan as ps
 from privspan.blocks.bases import block_bases
 from privspan.datasets import gaussian_subspace
+from privspan.privacy.randomness import open_streams
 from privspan.rows import DealtRows, RowSource, arrays, open_rows
 from privspan.rows import source as source_module
 from privspan.rows.dealing import dealt, public_order, table_edges
@@ -226,14 +227,14 @@ def test_one_record_of_a_file_changes_one_block_only(people, tmp_path, windows_o
 def test_one_record_of_a_file_changes_one_difference_only(people, tmp_path, windows_of_50_rows, kind):
     X = people[:301].copy()
     (tmp_path / "before").mkdir()
-    before = pair_differences(stored(tmp_path / "before", X, kind), 4)
+    before = pair_differences(stored(tmp_path / "before", X, kind), open_streams(4).public)
     assert isinstance(before, RowSource)
     assert before.shape == (150, 12)
     changed_by = []
     for record in range(0, 301, 7):
         other = X.copy()
         other[record] += 1.0
-        after = pair_differences(stored(tmp_path, other, kind), 4)
+        after = pair_differences(stored(tmp_path, other, kind), open_streams(4).public)
         differs = (before[:] != after[:]) & ~(np.isnan(before[:]) & np.isnan(after[:]))
         changed_by.append(int(differs.any(axis=1).sum()))
     assert max(changed_by) == 1
@@ -246,7 +247,7 @@ def test_order_and_pairs_stay_within_windows(people, tmp_path, windows_of_50_row
     np.testing.assert_array_equal(np.sort(order), np.arange(321))
     np.testing.assert_array_equal(order // 50, np.arange(321) // 50)
     assert (order != np.arange(321)).mean() > 0.9
-    pairs = pair_differences(source, 0)
+    pairs = pair_differences(source, open_streams(0).public)
     windows = pairs._pairs // 50
     assert (windows[:, 0] == windows[:, 1]).all()
     assert len(np.unique(pairs._pairs)) == 320
@@ -259,7 +260,7 @@ def test_a_windowed_file_is_read_once_per_pass(people, tmp_path, windows_of_50_r
     loads = []
     load = type(source)._load
     monkeypatch.setattr(type(source), "_load", lambda self, window: loads.append(window) or load(self, window))
-    for _ in Rows(pair_differences(source, 0)).pieces():
+    for _ in Rows(pair_differences(source, open_streams(0).public)).pieces():
         pass
     assert sorted(loads) == list(range(20))
     loads.clear()
@@ -302,7 +303,7 @@ def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path
         table, order = dealt(source, np.random.default_rng(1))
         assert isinstance(table, DealtRows)
         found.append(block_bases(table, 2, 7, order=order).bases)
-        pairs.append(pair_differences(source, 4)[:])
+        pairs.append(pair_differences(source, open_streams(4).public)[:])
     assert int((found[0] != found[1]).any(axis=(1, 2)).sum()) <= 1
     assert int(((pairs[0] != pairs[1]) & ~np.isnan(pairs[0])).any(axis=1).sum()) <= 1
 
@@ -322,7 +323,7 @@ def test_a_sorted_large_map_is_mixed_well_enough_for_blocks(tmp_path, large_maps
     source = stored(tmp_path, X, "npy")
     release = ps.approximate_subspace(source, 2, rng=0, **BUDGET)
     assert release.subspace.distance(truth) < 0.05
-    variance = np.var(pair_differences(source, 0)[:] @ truth.basis[:, 0])
+    variance = np.var(pair_differences(source, open_streams(0).public)[:] @ truth.basis[:, 0])
     assert abs(variance / (2 * np.var(X @ truth.basis[:, 0])) - 1) < 0.1
 
 
@@ -346,7 +347,7 @@ def test_row_numbers_outside_a_map_are_refused(people, tmp_path):
 def test_nothing_is_formed_before_rows_are_asked_for(people, tmp_path, monkeypatch):
     source = stored(tmp_path, people, "parquet")
     monkeypatch.setattr(type(source), "_load", lambda self, window: pytest.fail("rows were read"))
-    differences = pair_differences(source, 0)
+    differences = pair_differences(source, open_streams(0).public)
     shifted = less_mean(source, np.ones(12))
     assert differences.shape == (4_500, 12)
     assert shifted.shape == (9_000, 12)
@@ -370,7 +371,7 @@ ps.private_mean(np.ones((10, 2)), epsilon=1.0, delta=1e-6)
 before = peak()
 X = np.load(sys.argv[1], mmap_mode="r")
 ps.private_mean(X, epsilon=1.0, delta=1e-6)
-for _ in unit_rows.Rows(pair_differences(X)).pieces():
+for _ in unit_rows.Rows(pair_differences(X, np.random.default_rng(0))).pieces():
     pass
 print(peak() - before)
 """

@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from privspan.blocks.bases import block_spectra
+from privspan.privacy.randomness import open_streams
 from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable, TakenRows, belongings
 from privspan.rows.source import WindowedSource, window_edges
@@ -111,7 +112,7 @@ def test_rows_are_taken_in_any_order_and_more_than_once(numbers):
 
 def test_pairs_are_of_persons_slot_by_slot():
     rows = np.arange(18.0)[:, None] * np.ones(2)  # person i has rows 3 i, 3 i + 1, 3 i + 2
-    pairs = pair_differences(persons(rows, 3), 0)
+    pairs = pair_differences(persons(rows, 3), open_streams(0).public)
     assert pairs.shape == (3, 2)
     steps = pairs.rows[:][:, 0].reshape(3, 3)
     assert (steps == steps[:, :1]).all()  # the same two persons, each slot with its like

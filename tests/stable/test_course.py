@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 from scipy import sparse
 
-from privspan.audit.replay import spent_by
+from privspan.audit.replay import Transcript
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
@@ -31,8 +32,9 @@ def table(tail=1e-3, n=N, d=D, k=K, seed=0):
 
 
 def run(X, seed=4, gamma=None, k=K, **changes):
-    budget = Budget(**(BUDGET | changes))
-    return course_within(MuLedger(budget, test_share=delta_share(X, k, budget, gamma=gamma)), X, k, seed, gamma)
+    budget = BUDGET | changes
+    share = delta_share(X, k, Budget(**budget), gamma=gamma)
+    return course_within(seeded(seed, **budget, test_share=share), X, k, gamma)
 
 
 # ---- Which way it goes --------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ def test_delta_is_set_aside_on_every_path_and_the_parts_fit_the_budget(monkeypat
 
 def test_a_ledger_that_sets_nothing_aside_takes_no_look():
     X, _ = table()
-    assert course_within(MuLedger(Budget(**BUDGET)), X, K, 4).method == "adaptive"
+    assert course_within(seeded(4, **BUDGET), X, K).method == "adaptive"
 
 
 @given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.1), st.floats(0.01, 0.5))
@@ -176,7 +178,9 @@ def test_a_record_costs_no_more_than_mu_on_any_path(tail, answer, label, shape, 
     mu = MuLedger(budget, test_share=delta_share(X, K, budget)).mu
     methods = []
     for changed in neighbours(X):
-        spent = spent_by(lambda rows: methods.append(run(rows, epsilon=epsilon).method), X, changed, answer=answer)
+        transcript = Transcript(4, answer=answer)
+        spent = transcript.spent_by(lambda rows, rng: run(rows, rng, epsilon=epsilon), X, changed)
+        methods += [release.method for release in transcript.results]
         assert 0 < spent <= mu**2 * (1 + 1e-6)
     assert set(methods) == {label}
 

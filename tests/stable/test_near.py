@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from everyday_replay import DELTA, near, replayed
+from runs import seeded
 
 from privspan import NotPrivateWarning, PrivatePCA, private_pca
 from privspan.audit.tables import last_replaced
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.stable import near as near_course
 from privspan.stable.near import _cut, _Measured, _off, can_be_near, most_are_near, most_off
@@ -64,8 +64,8 @@ def test_no_replacement_costs_more_than_mu_on_other_courses(name):
     X, _ = gaussian_subspace(n, d, k, gamma_w=gamma_w, condition=condition, rng=0)
     steps = []
 
-    def run(table):
-        look = near(table + 1.0, k=k, epsilon=epsilon)
+    def run(table, rng):
+        look = near(table + 1.0, rng, k=k, epsilon=epsilon)
         steps.append(tuple(step for step, _ in look.shares))
         assert look.course == "near a subspace"
         return look
@@ -126,7 +126,7 @@ def test_the_count_is_of_rows_near_a_subspace_and_not_of_equal_rows(people):
     few_kinds = few_kinds[np.random.default_rng(1).integers(0, 40, 4_000)]  # forty kinds of people
     for table, expected in ((people[0], True), (few_kinds, False)):
         rows = with_constant(table, table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, open_streams(0)) is expected
+        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0)) is expected
 
 
 def test_what_all_rows_have_in_common_does_not_pass_for_a_subspace(people):
@@ -134,8 +134,8 @@ def test_what_all_rows_have_in_common_does_not_pass_for_a_subspace(people):
     ball = np.random.default_rng(0).standard_normal((4_000, 24))
     for table, expected in ((ball, False), (people[0], True)):
         rows = with_constant(table + 40.0, np.zeros(24), 10.0)
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, open_streams(0))
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, open_streams(0), but_first=True) is expected
+        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0))
+        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0), but_first=True) is expected
 
 
 def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from everyday_replay import DELTA, near
+from runs import seeded
 
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget, mu_from_budget
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
+from privspan.privacy import mu_from_budget
 from privspan.stable import near as near_course
 from privspan.stable.near import NearCourse, can_be_near, most_off, probe_share
 from privspan.sums import adaptive, rounds
@@ -146,15 +145,15 @@ def test_what_is_looked_for_is_planned_without_the_constant(people, spied):
 
 
 def test_what_is_explained_has_the_constant(people, spied):
-    calls = spied(adaptive._Run, "_pairs")
+    calls = spied(adaptive._Course, "_pairs")
     near(people, k=5)
     look = calls[0][2]
     assert len(look.explained) == look.found + 1
 
 
 def course(n, d, k=3):
-    ledger, streams = MuLedger(Budget(1.0, DELTA)), open_streams(0)
-    return NearCourse(np.zeros((n, d)), k, ledger, streams, 1)
+    run = seeded(0, 1.0, DELTA)
+    return NearCourse(np.zeros((n, d)), k, run, run)
 
 
 def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
@@ -163,7 +162,7 @@ def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
     centre = Centre(np.zeros(50), 0.5, 1.0, 0.9, None, True, rows="a few")
     course(10_000, 50)._polished(centre)
     assert handed[0][1].rows is None
-    assert handed[0][4] == 0.75
+    assert handed[0][3] == 0.75
     course(2_000, 1_000)._polished(replace(centre, centre=np.zeros(1_000)))
     assert len(handed) == 1
 
@@ -188,13 +187,13 @@ def test_neither_a_guess_nor_the_constant_is_counted_as_found():
     rng = np.random.default_rng(0)
     axes = np.linalg.qr(rng.standard_normal((24, 3)))[0]
     X = rng.standard_normal((4_000, 3)) * [1.0, 1.0, 0.0] @ axes.T + 1e-2 * rng.standard_normal((4_000, 24)) + 1.0
-    assert near(X, k=3, seed=2).found == 2
+    assert near(X, 2, k=3).found == 2
 
 
 def test_the_mean_is_no_worse_than_the_centre(spied):
     calls = spied(near_course, "with_constant")
     X = gaussian_subspace(10_000, 100, 10, gamma_w=0.1, rng=0)[0] + 1.0
-    look = near(X, k=10, seed=50)
+    look = near(X, 50, k=10)
     mean, centre = (np.linalg.norm(found - X.mean(axis=0)) for found in (look.mean, calls[-1][1][1]))
     assert mean <= 1.1 * centre
     assert mean <= 2.0 * look.mean_std * math.sqrt(100)

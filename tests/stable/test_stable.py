@@ -13,12 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from runs import seeded
 from scipy import sparse
 from scipy.special import ndtri
 from stable_attacks import break_lapack, failing, hidden_rows
 
-from privspan.privacy import Budget, compose_mu, delta_from_mu
+from privspan.privacy import Budget, coin, compose_mu, delta_from_mu
+from privspan.privacy.coin import goes_on, random_rotation
 from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.run import Run
 from privspan.rows.unit import as_rows_input
 from privspan.stable import leverage, scales
 from privspan.stable import records as stable
@@ -38,7 +41,7 @@ from privspan.stable.plan import (
     plan_stable_split,
 )
 from privspan.stable.records import _ScaledRows, stable_subspace
-from privspan.stable.release import goes_on, procrustes_bound, random_rotation
+from privspan.stable.release import procrustes_bound
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -102,7 +105,7 @@ def test_one_record_moves_the_number_of_long_groups_by_one(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stable, "released_share", lambda long, *_args: counts.append(long) or 0.0)
         for table in (X, Y):
-            stable.StableRecords(table, 2, open_streams(seed)).release_long_share(0.1, 1.0)
+            stable.StableRecords(table, 2, seeded(seed)).release_long_share(0.1, 1.0)
     assert 0 < max(counts) <= 20
     assert abs(counts[0] - counts[1]) <= 1
 
@@ -116,7 +119,7 @@ def test_the_split_of_the_budget_can_be_overridden() -> None:
         np.zeros((40, 6, 2)),
         np.ones(40, bool),
         budget=Budget(1.0, 1e-6),
-        streams=open_streams(0),
+        run=seeded(0),
         split={"tail": 9.0},
     )[2]
     assert max(groups, key=lambda part: part.mu or 0.0).name == "tail length"
@@ -241,20 +244,19 @@ def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
 def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scales without noise, or noise from what the data achieved, would change these numbers."""
     drawn: list[float] = []
-    histogram_noise, vector_noise = stable_release.rounded_normal, stable_release.add_gaussian
+    rotation_noise, gaussian = coin.rounded_normal, Run.gaussian
 
     def rounded(size: Any, scale: float, bits: BitSource) -> Any:
         drawn.append(scale)
-        return histogram_noise(size, scale, bits)
+        return rotation_noise(size, scale, bits)
 
-    def vector(values: Array, sigma: float, bits: BitSource, **options: Any) -> Array:
+    def vector(self: Run, values: Array, sigma: float, grid: float | None = None) -> Array:
         drawn.append(sigma)
-        return vector_noise(values, sigma, bits, **options)
+        return gaussian(self, values, sigma, grid)
 
-    monkeypatch.setattr(stable_release, "rounded_normal", rounded)
-    for module in (scales, stable_release, stable):
-        monkeypatch.setattr(module, "add_gaussian", vector)
-    monkeypatch.setattr(stable_release, "goes_on", lambda *_: True)
+    monkeypatch.setattr(coin, "rounded_normal", rounded)
+    monkeypatch.setattr(Run, "gaussian", vector)
+    monkeypatch.setattr(Run, "test", lambda *_: True)
     fixed = {"full_level": 150, "ramp": 50, "movers": 50, "signal": 200.0, "spread": 2e-5, "ridge": 1e-3}
     sizes = []
     for tail in (1e-3, 1e-5):  # the same public plan on different data: the same noise
@@ -287,9 +289,9 @@ def weighted(rows: Array, plan: LeveragePlan, k: int) -> tuple[Array, float]:
 def test_nothing_fails_after_the_coin_where_power_steps_miss_the_top_space(monkeypatch) -> None:
     rows = hidden_rows(1000, 0.5)
     gram = exact_gram([rows], len(rows))
-    monkeypatch.setattr(stable_release, "goes_on", lambda *_: True)
+    monkeypatch.setattr(Run, "test", lambda *_: True)
     budget = plan_stable_split(1000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
-    found = stable_release.certified_release(gram, 1, lambda c: rows.T @ c, HIDDEN, 1, budget, open_streams(0))
+    found = stable_release.certified_release(gram, 1, lambda c: rows.T @ c, HIDDEN, 1, budget, seeded(0))
     assert found is not None
     basis, error = weighted(rows, HIDDEN, 1)
     assert 1 - abs(basis[0, 0]) < 1e-12
@@ -321,7 +323,7 @@ def test_the_weighted_basis_keeps_its_error_by_each_route(kind, working, monkeyp
 def test_the_steps_one_by_one_are_the_whole() -> None:
     """A caller with a mu for each step gets what `stable_subspace` releases, and the size of its noise."""
     X, truth = near_a_subspace(np.random.default_rng(5), 1200, 30)
-    shares, streams = plan_stable_split(1200, 3, 1.0, 1e-6).budget(1.0, 1e-6), open_streams(2)
+    shares, streams = plan_stable_split(1200, 3, 1.0, 1e-6).budget(1.0, 1e-6), seeded(2)
     records = stable.StableRecords(X, 3, streams)
     records.release_scale(shares.mu_scale, shares.norm_quantile)
     tail = records.release_tail(shares.mu_tail)
@@ -341,7 +343,7 @@ def test_a_no_looks_the_same_whatever_the_reason_and_draws_no_noise_for_a_basis(
     plan = LeveragePlan(60, 20, 20, 70.0, 1e-3, 1e-2, 5)
     few = replace(plan, signal=199.0)  # no levels: fewer records than that have any
     loose = replace(plan, spread=0.011 / 40)  # margin 0: the tail's bar is below the ridge
-    records = stable.StableRecords(X, 1, open_streams(0))
+    records = stable.StableRecords(X, 1, seeded(0))
     monkeypatch.setattr(stable_release, "noisy_basis", lambda *_: pytest.fail("noise was drawn"))
     assert [records.certified(one, 1e-3, 1e-9) for one in (plan, few, loose)] == [None] * 3
     assert stable_release.leverage_levels(records.gram, 1, 1, few) is None
@@ -358,7 +360,7 @@ def test_tails_of_groups_need_the_rows_of_the_groups_alone(monkeypatch, tmp_path
     X, _ = near_a_subspace(np.random.default_rng(3), 100, 9, k=2, tail=0.1)
     X[7], X[8, 0] = 0.0, np.nan
     groups = groups_of(100, 2)
-    records = stable.StableRecords(X, 2, open_streams(0))
+    records = stable.StableRecords(X, 2, seeded(0))
     expected = scales.smallest_squares(records.gram[groups[:, :, None], groups[:, None, :]])
     np.save(tmp_path / "rows.npy", X)
     tables = [X, np.load(tmp_path / "rows.npy", mmap_mode="r"), sparse.csr_array(X), da.from_array(X, chunks=(30, 9))]
@@ -374,7 +376,7 @@ def test_the_released_tail_of_few_groups_is_near_the_truth(spread: float, near: 
 
     Lengths that spread over octaves are at the limit of what a window of two can find in it: four draws of five.
     """
-    rng, bits = np.random.default_rng(0), open_streams(0).noise
+    rng, bits = np.random.default_rng(0), seeded(0)
     lengths = 1e-3 * np.exp2(spread * rng.standard_normal((300, 250)))
     found = np.array([scales.released_tail(some**2, np.sqrt(2) / 25, bits) for some in lengths])
     assert np.mean((found > 0.6e-3) & (found < 3e-3)) > near
@@ -383,7 +385,7 @@ def test_the_released_tail_of_few_groups_is_near_the_truth(spread: float, near: 
 
 @pytest.mark.parametrize("length", [0.0, 1e-30, 1.0, np.nan])
 def test_a_tail_at_the_ends_of_the_histogram_is_released_as_any_other(length: float) -> None:
-    found = scales.released_tail(np.full(1000, length), 10.0, open_streams(0).noise)
+    found = scales.released_tail(np.full(1000, length), 10.0, seeded(0))
     assert 2.0**-26 <= found <= 2 ** (1 / 6)
 
 
@@ -402,7 +404,7 @@ def test_one_record_moves_the_tail_of_its_own_group_alone(seed: int) -> None:
 def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alone(bad, monkeypatch) -> None:
     """LAPACK fails a batch as a whole; an exception or an abstention would be one record's doing."""
     X, _ = near_a_subspace(np.random.default_rng(0), 90, 8, k=2, tail=0.3)
-    records = stable.StableRecords(X, 2, open_streams(0))
+    records = stable.StableRecords(X, 2, seeded(0))
     seen: list[Array] = []
     honest = np.linalg.eigvalsh
     monkeypatch.setattr(stable, "released_tail", lambda squares, *_a, **_o: seen.append(squares) or 0.1)
@@ -428,10 +430,10 @@ def test_no_failure_of_lapack_becomes_an_abstention_or_an_exception(monkeypatch)
     rows = np.rint(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0) * 0.99 / GRID) * GRID
     gram, plan = exact_gram([rows], 60), LeveragePlan(18, 6, 6, 15.0, 3e-4, 1e-3, 3)
     budget = plan_stable_split(2000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
-    monkeypatch.setattr(stable_release, "goes_on", lambda margin, *_: margin >= 1)
+    monkeypatch.setattr(Run, "test", lambda self, margin, *_: margin >= 1)
 
     def released() -> Any:
-        return stable_release.certified_release(gram, 1, lambda c: rows.T @ c, plan, 1, budget, open_streams(0))
+        return stable_release.certified_release(gram, 1, lambda c: rows.T @ c, plan, 1, budget, seeded(0))
 
     sound = released()
     break_lapack(monkeypatch)
@@ -527,7 +529,7 @@ def test_groups_agree_on_a_subspace_whatever_their_bases_and_silent_groups_hold(
     votes[:3] = False
     bases[0], bases[1], bases[2] = np.nan, 1e300, 0.0
     budget = Budget(1.0, 1e-6)
-    found, parameters, parts = stable_group_step(bases, votes, budget=budget, streams=open_streams(1))
+    found, parameters, parts = stable_group_step(bases, votes, budget=budget, run=seeded(1))
     assert found is not None
     assert found.distance(truth) < 0.02
     assert parameters["groups"] == 400
@@ -549,7 +551,7 @@ def test_groups_without_agreement_lead_to_an_abstention() -> None:
     rng = np.random.default_rng(0)
     bases = np.stack([np.linalg.qr(rng.standard_normal((20, 2)))[0] for _ in range(200)])
     votes = np.ones(200, dtype=bool)
-    found, _, _ = stable_group_step(bases, votes, budget=Budget(1.0, 1e-6), streams=open_streams(1))
+    found, _, _ = stable_group_step(bases, votes, budget=Budget(1.0, 1e-6), run=seeded(1))
     assert found is None
 
 

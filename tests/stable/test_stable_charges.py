@@ -6,31 +6,31 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from charges import is_noise_of, watched
+from runs import seeded
 from scipy.special import chdtr
 
 from privspan.audit.replay import spent_by
-from privspan.privacy.randomness import open_streams
+from privspan.privacy import coin
+from privspan.privacy import run as runs_room
+from privspan.privacy.coin import random_rotation
+from privspan.privacy.randomness import BitSource
 from privspan.stable import certificate, release
 from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, certified_margin, sine_bound
 from privspan.stable.groups import _GridBases, _too_long
 from privspan.stable.leverage import GRID, exact_gram
 from privspan.stable.near import most_are_near
 from privspan.stable.records import StableRecords, _ScaledRows
-from privspan.stable.release import Certified, noisy_basis, procrustes_bound, random_rotation
+from privspan.stable.release import Certified, noisy_basis, procrustes_bound
 from privspan.stable.scales import noisy_histogram, released_share
 
 PLAN = LeveragePlan(full_level=40, ramp=10, movers=6, signal=50.0, spread=0.5, ridge=0.5, largest_margin=8)
 
 
-def bits():
-    return open_streams(0).noise
-
-
 # ---- Counts --------------------------------------------------------------------------------------------------------
 
 
-def near_or_not(table, mu=0.5):
-    return most_are_near(table, 1, len(table) // 6, 0.01, mu, open_streams(0))
+def near_or_not(table, rng=0, mu=0.5):
+    return most_are_near(table, 1, len(table) // 6, 0.01, mu, seeded(rng))
 
 
 def test_the_count_of_near_groups_has_noise_of_one_over_mu():
@@ -53,8 +53,8 @@ def test_a_row_that_takes_its_group_away_from_all_planes_uses_the_mu_up():
 
 def test_a_histogram_has_noise_of_root_two_over_mu_and_a_share_of_one_over_mu():
     with watched() as seen:
-        noisy_histogram(np.array([0, 1, 1]), 4, 0.5, bits())
-        released_share(3, 10, 0.5, bits())
+        noisy_histogram(np.array([0, 1, 1]), 4, 0.5, seeded())
+        released_share(3, 10, 0.5, seeded())
     histogram, share = seen.added
     assert is_noise_of(histogram.sigma, math.sqrt(2.0), 0.5)
     assert is_noise_of(share.sigma, 1.0, 0.5)
@@ -62,7 +62,7 @@ def test_a_histogram_has_noise_of_root_two_over_mu_and_a_share_of_one_over_mu():
 
 
 def test_the_strength_has_noise_for_one_record_and_both_errors():
-    records = StableRecords(np.random.default_rng(0).standard_normal((30, 6)), 2, open_streams(0))
+    records = StableRecords(np.random.default_rng(0).standard_normal((30, 6)), 2, seeded(0))
     with watched() as seen:
         records.release_strength(0.5)
     (one,) = seen.added
@@ -80,20 +80,20 @@ def test_errors_of_the_basis_and_of_its_rotation_are_charged_on_both_sides(monke
         return np.eye(k), 0.5
 
     monkeypatch.setattr(release, "_weighted_basis", lambda *_: (np.eye(5, 2), 0.125))
-    monkeypatch.setattr(release, "random_rotation", rotation)
+    monkeypatch.setattr(runs_room, "random_rotation", rotation)
     monkeypatch.setattr(LeveragePlan, "sensitivity", lambda self: 0.25)
     passed = Certified(np.eye(4), np.ones(4), 1, 2, PLAN)
     with watched() as seen:
-        noisy_basis(passed, lambda some: some, 2.0, 1e-8, bits())
+        noisy_basis(passed, lambda some: some, 2.0, 1e-8, seeded())
     (one,) = seen.added
     assert is_noise_of(one.sigma, procrustes_bound(0.25) + 2 * (0.125 + 0.5), 2.0)
     assert asked == [5e-9]  # half of it on either side
 
 
 def test_the_grid_of_a_basis_is_charged(monkeypatch):
-    monkeypatch.setattr(release, "grid_for", lambda sigma: 16.0)
+    monkeypatch.setattr(coin, "grid_for", lambda sigma: 16.0)
     with watched() as seen:
-        release._with_noise(np.zeros((4, 4)), 0.5, 2.0, bits())
+        seeded()._turned(np.zeros((4, 4)), 0.5, 2.0)
     (one,) = seen.added
     assert is_noise_of(one.sigma, 0.5 + 4.0, 2.0)  # the root of sixteen entries, times a grid of one
 
@@ -107,7 +107,7 @@ def test_items_of_several_columns_move_the_space_further(monkeypatch):
     monkeypatch.setattr(release, "_weighted_basis", lambda *_: (np.eye(5, 2), 0.0))
     monkeypatch.setattr(LeveragePlan, "sensitivity", lambda self: 0.25)
     with watched() as seen:
-        noisy_basis(Certified(np.eye(4), np.ones(4), 4, 2, PLAN), lambda some: some, 2.0, 1e-8, bits())
+        noisy_basis(Certified(np.eye(4), np.ones(4), 4, 2, PLAN), lambda some: some, 2.0, 1e-8, seeded())
     (one,) = seen.added
     assert is_noise_of(one.sigma, procrustes_bound(0.5), 2.0)
 
@@ -116,7 +116,7 @@ def test_items_of_several_columns_move_the_space_further(monkeypatch):
 @pytest.mark.parametrize("failure", [1e-6, 1e-12])
 def test_the_error_of_a_rotation_holds_but_for_the_failure_that_is_charged(k, failure):
     """It says how near to the origin no point may be; the chance that one is follows from their exact law."""
-    error = random_rotation(k, failure, bits())[1]
+    error = random_rotation(k, failure, BitSource())[1]
     nearest = 8 * k**1.5 * 2.0**-55 / (error - 100 * k**2.5 * 2.0**-53)
     assert sum(float(chdtr(size, nearest**2)) for size in range(2, k + 1)) <= failure
     assert k * nearest**2 / 2 == pytest.approx(failure, rel=1e-6)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from runs import seeded
 from scipy.stats import kendalltau
 
 from privspan import PrivatePCA, plan, private_pca
-from privspan.privacy.randomness import open_streams
 from privspan.standard.correlations import NoisyMoment, read_components
 from privspan.standard.course import chosen_course, unit_share
 from privspan.standard.signs import sign_moment
@@ -24,7 +24,7 @@ def factors(n, seed, d=8):
 
 
 def noiseless(X, m=1e9):
-    return sign_moment(X, m, open_streams(0), np.ones(X.shape[1]))
+    return sign_moment(X, m, seeded(0), np.ones(X.shape[1]))
 
 
 def test_two_columns_have_kendalls_tau():

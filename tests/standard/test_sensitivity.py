@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from runs import seeded
 from scipy import sparse
 
 from privspan import private_pca, private_scales
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
-from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.rows.partitions import mixed_partitions
 from privspan.rows.unit import Rows
@@ -116,7 +116,7 @@ def test_a_moment_moves_by_no_more_than_its_noise_allows(n, last):
     for row in ((1.0, 1.0), last):
         table = np.zeros((n, 2))
         table[-1] = row
-        moments.append(sign_moment(table, 1e7, open_streams(0), np.ones(2)).moment)
+        moments.append(sign_moment(table, 1e7, seeded(0), np.ones(2)).moment)
     assert np.linalg.norm(moments[0] - moments[1]) <= np.sqrt(2.0) * (1.0 + 1e-5)
 
 
@@ -162,8 +162,8 @@ def test_whole_runs_spend_no_more_than_mu(course, records, n):
     one = np.vstack([rng.standard_normal((n - 1, 2)), [records[0]]])
     other = np.vstack([one[:-1], [records[1]]])
     mu = Budget(**budget).mu
-    assert spent_by(lambda table: private_pca(table, 1, **budget, scale=course, rng=3), one, other) <= mu**2
-    assert spent_by(lambda table: private_scales(table, **budget, rng=3), one, other) <= mu**2
+    assert spent_by(lambda table, rng: private_pca(table, 1, **budget, scale=course, rng=rng), one, other) <= mu**2
+    assert spent_by(lambda table, rng: private_scales(table, **budget, rng=rng), one, other) <= mu**2
 
 
 @pytest.mark.parametrize("rows", [1, 500])
@@ -175,7 +175,7 @@ def test_whole_runs_of_persons_spend_no_more_than_mu(rows):
     ids = [np.append(np.arange(300), np.full(len(table) - 300, 300)) for table in (one, other)]
     tables = [np.column_stack([table, whose]) for table, whose in zip((one, other), ids, strict=True)]
 
-    def run(table):
-        return private_pca(table[:, :2], 1, **budget, scale=True, groups=table[:, 2].astype(int), rng=3)
+    def run(table, rng):
+        return private_pca(table[:, :2], 1, **budget, scale=True, groups=table[:, 2].astype(int), rng=rng)
 
     assert spent_by(run, *tables) <= Budget(**budget).mu ** 2

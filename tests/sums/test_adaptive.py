@@ -8,13 +8,13 @@ import pytest
 from folding import folded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 from scipy import sparse
 
 from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import adaptive, localised, rounds
@@ -128,10 +128,10 @@ def test_preconditioned_sums_move_by_at_most_root_two_c_squared(case, clip):
 @given(pairs_and_frames())
 def test_second_moments_and_typical_lengths_spend_at_most_mu(case):
     x, y, basis, _, clip, _ = case
-    spent = spent_by(lambda X: second_moments(Rows(X, clip=clip), basis, 1.0, open_streams(0).noise), x, y)
+    spent = spent_by(lambda X, rng: second_moments(Rows(X, clip=clip), basis, 1.0, seeded(rng)), x, y)
     assert spent <= 1.0
     spent = spent_by(
-        lambda X: geometric_mean(np.abs(np.nan_to_num(X[0])), 0.01, 2.0, 1.0, open_streams(0).noise),
+        lambda X, rng: geometric_mean(np.abs(np.nan_to_num(X[0])), 0.01, 2.0, 1.0, seeded(rng)),
         x,
         x * np.r_[1e9, np.ones(x.shape[1] - 1)],
     )
@@ -225,13 +225,13 @@ def test_replacing_one_record_costs_at_most_the_budget(case):
     shape, course = CASES[case]
     X, truth = gaussian_subspace(3_000, 30, 3, rng=5, **shape)
 
-    def run(rows):
-        assert adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=11).parameters["course"] == course
+    def run(rows, rng):
+        assert adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=rng).parameters["course"] == course
 
     across = truth.complement().basis[:, 0]
     records = [np.zeros(30), np.full(30, np.nan), across, -1e200 * across, truth.basis[:, -1]]
     others = [flipped(X, truth, 7), *(replaced(X, 7, record) for record in records)]
-    spent = [spent_by(run, X, other) for other in others]
+    spent = [spent_by(run, X, other, seed=11) for other in others]
     assert max(spent) <= MU**2
     assert max(spent) > 0.2 * MU**2  # the microscope is sharp enough to see a factor 2.3 in the noise
 
@@ -245,11 +245,11 @@ def test_weak_directions_are_looked_for_in_that_case():
 def most_spent():
     """Return the largest share of mu² that a flipped residual costs, over a few rows."""
     X, truth = gaussian_subspace(3_000, 30, 3, gamma_w=0.1, rng=5)
-    costs = [
-        spent_by(lambda rows: adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=11), X, flipped(X, truth, row))
-        for row in range(4)
-    ]
-    return max(costs) / MU**2
+
+    def run(rows, rng):
+        return adaptive_subspace(rows, 3, epsilon=1.0, delta=1e-6, rng=rng)
+
+    return max(spent_by(run, X, flipped(X, truth, row), seed=11) for row in range(4)) / MU**2
 
 
 def test_one_sided_sensitivity_of_c_is_caught(monkeypatch):
@@ -265,8 +265,8 @@ def test_one_sided_sensitivity_of_c_is_caught(monkeypatch):
 
 def test_weights_from_unreleased_quantiles_are_caught(monkeypatch):
     # The planted fault: the clip is a quantile of the data themselves, so a noise level depends on them.
-    def unreleased(values, low, high, mu, bits):
-        geometric_mean(values, low, high, mu, bits)
+    def unreleased(values, low, high, mu, run):
+        geometric_mean(values, low, high, mu, run)
         return float(np.mean(values))
 
     monkeypatch.setattr(rounds, "geometric_mean", unreleased)
@@ -282,12 +282,12 @@ def test_a_ledger_that_does_not_add_up_is_caught(monkeypatch):
     monkeypatch.setattr(MuLedger, "left", property(lambda self: 1.0))
     X, truth = gaussian_subspace(500, 10, 1, gamma_w=0.1, rng=5)
 
-    def run(rows):
+    def run(rows, rng):
         source = Rows(rows)
         view = local_view(source, truth.basis)
-        ledger = MuLedger(Budget(1.0, 1e-6))
-        mu = ledger.spend("residuals", 0.9)
-        localised.localised_sums(source, view, np.ones(1), 0.05, mu, mu, open_streams(0).noise)
+        run = seeded(rng)
+        mu = run.account.spend("residuals", 0.9)
+        localised.localised_sums(source, view, np.ones(1), 0.05, mu, mu, run)
 
     assert spent_by(run, X, flipped(X, truth, 0)) > MU**2
 
@@ -460,9 +460,7 @@ def test_the_noise_of_a_localised_round_is_what_it_says():
     rows, basis = Rows(np.zeros((3, 4))), np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0]
     draws = []
     for seed in range(400):
-        found = localised.localised_sums(
-            rows, local_view(rows, basis), np.ones(2), 0.5, 1.0, 0.7, open_streams(seed).noise
-        )
+        found = localised.localised_sums(rows, local_view(rows, basis), np.ones(2), 0.5, 1.0, 0.7, seeded(seed))
         draws.append(
             np.append(found.cross.ravel() / found.cross_noise, symmetric_entries(found.inner) / found.inner_noise)
         )
@@ -476,7 +474,7 @@ def test_the_noise_of_a_localised_round_is_what_it_says():
 def test_the_noise_of_second_moments_is_what_it_says():
     rows, basis, draws = Rows(np.zeros((3, 4))), np.eye(4, 2), []
     for seed in range(400):
-        inside, outside, _ = second_moments(rows, basis, 2.0, open_streams(seed).noise)
+        inside, outside, _ = second_moments(rows, basis, 2.0, seeded(seed))
         draws.append(2.0 * np.append(symmetric_entries(inside), outside / math.sqrt(2.0)))
     assert worst_moment(draws) < WORST
 
@@ -488,7 +486,7 @@ def test_the_noise_of_several_preconditioned_looks_together_is_what_it_says():
     basis = np.linalg.qr(rng.standard_normal((d, 2)))[0]
     rest = np.linalg.qr(np.hstack([basis, rng.standard_normal((d, d - 2))]))[0][:, 2:]
     for seed in range(200):
-        bits = open_streams(seed).noise
+        bits = seeded(seed)
         looks = []
         for known, mu in ((1, 0.5), (2, 1.0)):
             view = local_view(Rows(np.zeros((2, d))), basis[:, :known])

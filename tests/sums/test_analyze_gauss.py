@@ -26,7 +26,7 @@ def test_replacing_a_record_costs_at_most_the_budget():
     other = X.copy()
     other[0] = np.eye(6)[5]
     mu = mu_from_budget(1.0, 1e-6)
-    spent = spent_by(lambda rows: analyze_gauss(rows, 2, epsilon=1.0, delta=1e-6, rng=3), X, other)
+    spent = spent_by(lambda rows, rng: analyze_gauss(rows, 2, epsilon=1.0, delta=1e-6, rng=rng), X, other)
     assert 0.99 * mu**2 < spent <= mu**2
 
 

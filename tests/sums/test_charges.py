@@ -7,11 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 from charges import composed, is_noise_of, watched
+from runs import seeded
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable, PersonValues
 from privspan.rows.unit import CHUNK_ROWS, Rows
@@ -27,10 +26,6 @@ from privspan.sums.mean import mean_bounds, private_mean
 from privspan.sums.variance import second_moments, typical_size
 
 OCTAVES = (-4, 4)
-
-
-def bits():
-    return open_streams(0).noise
 
 
 def persons(rows, width):
@@ -56,7 +51,7 @@ def test_the_noise_of_a_sum_covers_mathematics_rounding_and_the_grid():
 def test_symmetric_noise_is_root_two_times_larger_on_the_diagonal():
     level = noise_level(SumBounds(1.0, 0.0, 6, 1.0), 1.0)
     with watched() as seen:
-        noisy = gaussian_symmetric(np.eye(3), level, bits())
+        noisy = gaussian_symmetric(np.eye(3), level, seeded())
     off, on = seen.sigmas
     assert off == level.sigma
     assert Fraction(on) ** 2 >= 2 * Fraction(off) ** 2
@@ -82,7 +77,7 @@ def test_analyze_gauss_has_noise_of_one_over_mu():
 
 
 def test_a_lazy_matrix_is_looked_at_no_more_often_than_is_charged():
-    lazy = LazyGauss(UnitGram(Rows(np.eye(9))), 1.0, bits(), most_columns=9, most_passes=2)
+    lazy = LazyGauss(UnitGram(Rows(np.eye(9))), 1.0, seeded(), most_columns=9, most_passes=2)
     told = [lazy.extend(np.eye(9)[:, column : column + 1]) for column in range(3)]
     assert told == [True, True, False]
     assert lazy.basis.shape[1] == 2
@@ -105,7 +100,7 @@ def test_a_mean_takes_a_fifth_for_the_length_and_the_rest_for_the_sum():
 
 def test_a_typical_size_shares_its_mu_between_two_steps():
     with watched() as seen:
-        typical_size(np.geomspace(0.1, 10.0, 50), OCTAVES, 2.0, bits())
+        typical_size(np.geomspace(0.1, 10.0, 50), OCTAVES, 2.0, seeded())
     assert len(seen.added) == len(seen.mus) == 2
     assert composed(*seen.mus) == pytest.approx(2.0, rel=1e-12)
     assert composed(*seen.mus) <= 2.0
@@ -113,22 +108,22 @@ def test_a_typical_size_shares_its_mu_between_two_steps():
 
 def test_counts_of_octaves_move_by_root_two():
     with watched() as seen:
-        typical_size(np.geomspace(0.1, 10.0, 50), OCTAVES, math.sqrt(2.0), bits())
+        typical_size(np.geomspace(0.1, 10.0, 50), OCTAVES, math.sqrt(2.0), seeded())
     octaves, _ = seen.charged
     assert Fraction(octaves.bounds.sensitivity) ** 2 >= 2
     assert octaves.bounds.entries == 9
     assert is_noise_of(seen.sigmas[0], math.sqrt(2.0), octaves.mu)
     one, other = np.full(50, 0.1), np.append(np.full(49, 0.1), 10.0)
-    assert spent_by(lambda sizes: typical_size(sizes, OCTAVES, 1.0, bits()), one, other) <= 1.0
+    assert spent_by(lambda sizes, rng: typical_size(sizes, OCTAVES, 1.0, seeded(rng)), one, other) <= 1.0
 
 
 def test_a_logarithm_moves_by_the_width_of_its_range():
     low, high, mu = 0.25, 4.0, 0.5
     with watched() as seen:
-        geometric_mean(np.ones(50), low, high, mu, bits())
+        geometric_mean(np.ones(50), low, high, mu, seeded())
     assert is_noise_of(seen.sigmas[0], math.log(high / low), mu)
     one, other = np.append(np.ones(49), 1e-9), np.append(np.ones(49), 1e9)
-    spent = spent_by(lambda sizes: geometric_mean(sizes, low, high, mu, bits()), one, other)
+    spent = spent_by(lambda sizes, rng: geometric_mean(sizes, low, high, mu, seeded(rng)), one, other)
     assert spent == pytest.approx(mu**2, rel=1e-5)
     assert spent <= mu**2
 
@@ -137,13 +132,13 @@ def test_all_of_a_typical_size_is_used_up_by_the_longest_jump():
     """One length crosses octaves and all of the range of the mean: both halves are spent."""
     others = np.repeat([0.7, 1.5, 3.0], [20, 30, 20])  # about octave 0, so that the mean is one of 1/4 to 8
     one, other = np.append(others, 0.3), np.append(others, 7.9)
-    spent = spent_by(lambda sizes: typical_size(sizes, OCTAVES, 4.0, bits()), one, other)
+    spent = spent_by(lambda sizes, rng: typical_size(sizes, OCTAVES, 4.0, seeded(rng)), one, other)
     assert spent == pytest.approx(16.0 * (1 + (math.log(7.9 / 0.3) / math.log(32.0)) ** 2) / 2, rel=1e-5)
 
 
 def test_bisection_shares_its_mu_between_the_counts():
     with watched() as seen:
-        bisected_radius(np.ones(40), 10.0, 0.5, 4, 2.0, bits(), far=20.0)
+        bisected_radius(np.ones(40), 10.0, 0.5, 4, 2.0, seeded(), far=20.0)
     assert len(seen.added) == 4
     assert composed(*seen.mus) == pytest.approx(2.0, rel=1e-12)
     assert composed(*seen.mus) <= 2.0
@@ -157,7 +152,7 @@ def test_second_moments_move_by_root_two_jointly():
     """Noise of 1/mu off the diagonal, root two times that on it and on what lies off the subspace."""
     mu = 0.5
     with watched() as seen:
-        *_, told = second_moments(Rows(np.eye(4), clip=1.0), np.eye(4, 2), mu, bits())
+        *_, told = second_moments(Rows(np.eye(4), clip=1.0), np.eye(4, 2), mu, seeded())
     off, on, outside = seen.sigmas
     assert is_noise_of(off, 1.0, mu)
     assert Fraction(off) * Fraction(mu) >= 1
@@ -174,7 +169,7 @@ def test_second_moments_move_by_root_two_jointly():
 def test_second_moments_use_their_mu_up(to):
     """A unit row that turns by a right angle, within the subspace or out of it."""
     one, other = np.eye(4)[[2, 0]], np.eye(4)[[2, to]]
-    spent = spent_by(lambda X: second_moments(Rows(X, clip=1.0), np.eye(4, 2), 2.0, bits()), one, other)
+    spent = spent_by(lambda X, rng: second_moments(Rows(X, clip=1.0), np.eye(4, 2), 2.0, seeded(rng)), one, other)
     assert spent == pytest.approx(4.0, rel=1e-5)
     assert spent <= 4.0
 
@@ -200,11 +195,11 @@ def is_charged(seen, exact):
 def test_rounding_of_averaged_gaps_is_charged(width):
     rows = np.zeros((200 * width, 2))
     rows[:: 2 * width] = np.nan  # one slot of every other person
-    ledger = MuLedger(Budget(100.0, 1e-3))
+    run = seeded(0, 100.0, 1e-3)
     with watched() as seen:
-        assert released_gaps(persons(rows, width), np.ones(2, dtype=bool), ledger, bits()) is not None
+        assert released_gaps(persons(rows, width), np.ones(2, dtype=bool), run) is not None
     assert is_charged(seen, [Fraction(100, width)] * 2)
-    assert ledger.shares == (("gaps", gap_share(200, 2, ledger.mu)),)
+    assert run.account.shares == (("gaps", gap_share(200, 2, run.account.mu)),)
 
 
 def test_rounding_of_averaged_votes_is_charged():
@@ -212,7 +207,7 @@ def test_rounding_of_averaged_votes_is_charged():
     rows = np.zeros((100 * 3, 1))
     rows[::3] = 1.0
     with watched() as seen:
-        _histograms(persons(rows, 3), np.arange(1), np.array([0.0]), np.array([1.0]), 1.0, bits())
+        _histograms(persons(rows, 3), np.arange(1), np.array([0.0]), np.array([1.0]), 1.0, seeded())
     (chunk,) = seen.chunks
     exact = [Fraction(round(3 * count), 3) for count in np.ravel(chunk).tolist()]
     assert sum(exact) == 100
@@ -222,14 +217,14 @@ def test_rounding_of_averaged_votes_is_charged():
 def test_rounding_of_averaged_counts_is_charged_in_a_bisection():
     sizes = PersonValues(np.tile([2.0, 0.1, 0.1], 100), 3)
     with watched() as seen:
-        bisected_radius(sizes, 10.0, 0.5, 1, 2.0, bits(), far=20.0)
+        bisected_radius(sizes, 10.0, 0.5, 1, 2.0, seeded(), far=20.0)
     assert is_charged(seen, [Fraction(100, 3)])
 
 
 def test_rounding_of_averaged_counts_is_charged_in_a_typical_size():
     sizes = PersonValues(np.tile([2.0, 0.01, 0.01], 100), 3)
     with watched() as seen:
-        typical_size(sizes, OCTAVES, 2.0, bits())
+        typical_size(sizes, OCTAVES, 2.0, seeded())
     counts, _ = seen.chunks
     octaves, _ = seen.charged
     error = max(abs(Fraction(count) - Fraction(100, 3)) for count in counts.tolist() if count)
@@ -239,7 +234,7 @@ def test_rounding_of_averaged_counts_is_charged_in_a_typical_size():
 def test_rounding_of_averaged_logarithms_is_charged():
     sizes = PersonValues(np.tile([0.3, 0.7, 1.9], 1000), 3)
     with watched() as seen:
-        geometric_mean(sizes, 0.25, 4.0, 1.0, bits())
+        geometric_mean(sizes, 0.25, 4.0, 1.0, seeded())
     with mpmath.workprec(200):
         exact = mpmath.fsum(mpmath.log(mpmath.mpf(size) / mpmath.mpf(0.25)) for size in (0.3, 0.7, 1.9)) * 1000 / 3
         error = abs(mpmath.mpf(float(seen.chunks[0][0])) - exact)
@@ -250,7 +245,7 @@ def test_rounding_of_the_weight_of_persons_is_charged():
     rows = np.tile(np.eye(3), (200, 1)) + np.random.default_rng(0).standard_normal((600, 3)) / 10.0
     lift = person_lift(open_unit_rows(persons(rows, 3)), 0.0)
     with watched() as seen:
-        released_weight(lift, 200, 1.0, bits())
+        released_weight(lift, 200, 1.0, seeded())
     exact = sum(max(Fraction(factor) ** 2 - 1, Fraction(0)) for factor in lift.factors.slots.tolist()) / 3
     assert is_charged(seen, [exact])
     (one,) = seen.charged
@@ -273,8 +268,8 @@ def test_rounding_of_sums_of_rows_is_charged_for_a_whole_chunk():
     for bounds in (mean_bounds(10, 3), inner_bounds(10, 3), cross_bounds(10, 3, 2, 1.0)):
         assert bounds.chunk_error >= CHUNK_ROWS * gamma
     for run in (
-        lambda: geometric_mean(np.ones(5), 0.25, 4.0, 1.0, bits()),
-        lambda: second_moments(Rows(np.eye(4)), np.eye(4, 2), 1.0, bits()),
+        lambda: geometric_mean(np.ones(5), 0.25, 4.0, 1.0, seeded()),
+        lambda: second_moments(Rows(np.eye(4)), np.eye(4, 2), 1.0, seeded()),
     ):
         with watched() as seen:
             run()

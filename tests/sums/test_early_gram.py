@@ -9,11 +9,11 @@ import pytest
 from everyday_replay import DELTA, fitted, numbers, replayed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 
 from privspan._lib.watch import watching_rows
 from privspan.audit.replay import spent_by
 from privspan.privacy import mu_from_budget
-from privspan.privacy.randomness import open_streams
 from privspan.rows.scaling import clip_scale, row_scales
 from privspan.rows.unit import Rows
 from privspan.sums import early_gram, everyday
@@ -119,8 +119,8 @@ ROWS = st.lists(ENTRIES | st.floats(-9.0, 9.0), min_size=3, max_size=3)
 def spent(row, other, mus=(0.8, 0.6)):
     X = np.vstack([rows_of_all_kinds(12), row])
 
-    def looked(table):
-        list(released_looks(clipped(table), mus, open_streams(0).noise, CONSTANT, None))
+    def looked(table, rng):
+        list(released_looks(clipped(table), mus, seeded(rng), CONSTANT, None))
 
     return spent_by(looked, X, np.vstack([X[:-1], other]))
 

@@ -10,12 +10,12 @@ import pytest
 from everyday_replay import DELTA, fitted, numbers, replayed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 from scipy import sparse
 
 from privspan._lib.watch import watching_rows
 from privspan.audit import replay
-from privspan.privacy import Budget, mu_from_budget
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy import mu_from_budget
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.rows.unit import Rows, as_rows_input
@@ -99,10 +99,10 @@ def test_polishing_and_a_lost_centre_are_replayed_too():
     for seed in range(4):
         other = X.copy()
         other[0] = -1e6
-        spent, same = replayed(X, other, partial(fitted, seed=seed, epsilon=0.6))
+        spent, same = replayed(X, other, partial(fitted, epsilon=0.6), seed=seed)
         assert same
         assert spent <= mu_from_budget(0.6, DELTA) ** 2 * (1 + 1e-9)
-        rounds.add(fitted(X, seed=seed, epsilon=0.6).rounds)
+        rounds.add(fitted(X, seed, epsilon=0.6).rounds)
     assert max(rounds) >= 2
 
 
@@ -123,8 +123,8 @@ def about_two(length=3.0):
     return centre.Centre(np.full(3, 2.0), 1.0, length, length, None, True)
 
 
-def counted(X):
-    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, open_streams(0).noise, far=4.0)
+def counted(X, rng):
+    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, seeded(rng), far=4.0)
 
 
 @given(row=ROWS, other=ROWS)
@@ -140,11 +140,11 @@ def test_lemma_1_is_sharp():
 @given(row=ROWS, other=ROWS)
 @settings(max_examples=60, deadline=None)
 def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
-    def squared(X):
+    def squared(X, rng):
         source = as_rows_input(X)
-        course = everyday._Course(source, 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
+        course = everyday._Course(source, 1, seeded(rng, 1.0, DELTA))
         course._sum_of_squares(np.minimum(lengths_about(source, None) / 4.0, 1.0))
-        shares.append(dict(course._ledger.shares)["mean square"])
+        shares.append(dict(course._run.account.shares)["mean square"])
 
     shares = []
     assert spent_by(squared, row, other) <= shares[0] * MU**2 * (1 + 1e-9)
@@ -153,24 +153,24 @@ def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
 @given(row=ROWS, other=ROWS)
 @settings(max_examples=60, deadline=None)
 def test_lemma_2_a_step_of_the_centre_costs_mu(row, other):
-    assert spent_by(lambda X: centre.mean_step(X, about_two(), 1.0, open_streams(0).noise), row, other) <= 1.0 + 1e-9
+    assert spent_by(lambda X, rng: centre.mean_step(X, about_two(), 1.0, seeded(rng)), row, other) <= 1.0 + 1e-9
 
 
 def test_lemma_2_is_sharp():
     step = partial(centre.mean_step, now=about_two(), mu=1.0)
-    cost = spent_by(lambda X: step(X, bits=open_streams(0).noise), [1e9, 2.0, 2.0], [-1e9, 2.0, 2.0])
+    cost = spent_by(lambda X, rng: step(X, run=seeded(rng)), [1e9, 2.0, 2.0], [-1e9, 2.0, 2.0])
     assert cost == pytest.approx(1.0, rel=1e-6)
 
 
-def revealed(X, then, mus=(2.0, 1.0), seed=0, second=None):
+def revealed(X, rng, then, mus=(2.0, 1.0), second=None):
     """Wide looks at three columns, the second direction a function of what the first has shown unless it is given.
 
     After that direction there is a second look, unless there are two from the beginning.
     """
-    lengths, bits = lengths_about(X, None), open_streams(seed).noise
+    lengths, run = lengths_about(X, None), seeded(rng)
     factors, first = np.minimum(lengths / 4.0, 1.0), np.array([[1.0], [1.0], [0.0]])
     begun = {"first": first, "columns": 3, "passes": 4, "unit": then == "both at once"}
-    looks = CentredGauss(Rows(X), factors, CONSTANT, mus, bits, **begun)
+    looks = CentredGauss(Rows(X), factors, CONSTANT, mus, run, **begun)
     looks.extend(looks.image(0) if second is None else second)
     if then == "once more":
         looks.strengthen()
@@ -200,7 +200,7 @@ def test_lemma_3_is_sharp_for_wide_looks_too(then):
 @SECOND_LOOKS
 def test_wide_looks_are_the_matrices_they_stand_for(then):
     X = np.random.default_rng(0).standard_normal((6000, 3)) + 0.3
-    looks = revealed(X, then, mus=(1e5, 1e4))
+    looks = revealed(X, 0, then, mus=(1e5, 1e4))
     lengths = np.linalg.norm(X, axis=1)
     for number, least in enumerate((4.0, 0.0)[: len(looks.noises)]):
         rows = X / np.maximum(lengths, least)[:, None]
@@ -215,7 +215,7 @@ def test_a_second_release_of_the_same_moment_averages_the_noise(second):
     """In all directions, those that follow included, and of the mean, by as much as is told."""
     X, errors, means = np.zeros((5, 3)), [], []
     for seed in range(400):
-        looks = revealed(X, "once more", mus=(1.0, second), seed=seed, second=np.eye(3)[:, 2:])
+        looks = revealed(X, seed, "once more", mus=(1.0, second), second=np.eye(3)[:, 2:])
         errors.append((looks.basis.T @ looks._moments[0].image)[1:, 1:])  # without the axis of the mean
         means.append(looks._moments[0].image[:3, 0])
     assert looks.noises[0] == pytest.approx((1 + CONSTANT**2) / math.hypot(1.0, second), rel=1e-5)
@@ -230,7 +230,7 @@ def test_a_second_release_of_the_same_moment_averages_the_noise(second):
 def test_the_noise_after_a_second_release_is_rounded_up(ratio):
     begun = {"first": np.eye(3), "columns": 3, "passes": 1}
     for tenth in range(30):
-        mus, bits = (1.0 + 0.01 * tenth, ratio), open_streams(0).noise
+        mus, bits = (1.0 + 0.01 * tenth, ratio), seeded(0)
         looks = CentredGauss(Rows(np.zeros((5, 3))), np.ones(5), CONSTANT, mus, bits, **begun)
         sigmas = [looks.noises[0], looks._spare[0].sigma]
         looks.strengthen()
@@ -239,7 +239,7 @@ def test_the_noise_after_a_second_release_is_rounded_up(ratio):
 
 @SECOND_LOOKS
 def test_there_is_one_second_look(then):
-    looks = revealed(np.zeros((5, 3)), then)
+    looks = revealed(np.zeros((5, 3)), 0, then)
     for again in (looks.strengthen, looks.look_at_unit_rows):
         with pytest.raises((RuntimeError, ValueError)):
             again()
@@ -247,7 +247,7 @@ def test_there_is_one_second_look(then):
 
 def test_a_later_look_at_unit_rows_takes_a_pass_that_is_charged():
     begun = {"first": np.eye(3)[:, :1], "columns": 3}
-    made = partial(CentredGauss, Rows(np.ones((5, 3))), np.ones(5), CONSTANT, (2.0, 1.0), open_streams(0).noise)
+    made = partial(CentredGauss, Rows(np.ones((5, 3))), np.ones(5), CONSTANT, (2.0, 1.0), seeded(0))
     looks = made(**begun, passes=2)
     looks.look_at_unit_rows()
     assert not looks.extend(np.eye(3)[:, 1:])
@@ -350,7 +350,7 @@ def test_lengths_from_very_short_to_too_long():
 
 def test_bisection_finds_the_radius_that_enough_rows_exceed():
     lengths = np.geomspace(1.0, 1024.0, 20_001)
-    noise = open_streams(0).noise
+    noise = seeded(0)
     for wanted in (100.0, 5000.0, 15_000.0):
         answer = bisected_radius(lengths, wanted, 1.0, 6, 1.0, noise, far=wanted)
         truth = lengths[-int(wanted)]
@@ -364,14 +364,14 @@ def test_noise_hardly_leads_a_bisection_octaves_astray():
     """Rows of one length, and noise of two and 4.5 deviations from what takes the search far beyond it."""
     search = partial(bisected_radius, np.ones(1000), 20.0, 0.7, 5, math.sqrt(5.0) / 10.0, per_octave=4)
     for far, fewest, most in ((20.0, 3, 60), (45.0, 0, 0)):
-        wrong = sum(search(open_streams(seed).noise, far=far).radius > 2.5 for seed in range(600))
+        wrong = sum(search(seeded(seed), far=far).radius > 2.5 for seed in range(600))
         assert fewest <= wrong <= most
 
 
 def test_a_higher_bar_for_far_steps_is_exceeded_by_no_more_rows_than_it_says():
-    lengths, noise = np.geomspace(1.0, 1024.0, 20_001), open_streams(0).noise
+    lengths, noise = np.geomspace(1.0, 1024.0, 20_001), seeded(0)
     for wanted in (100.0, 700.0, 2000.0, 9000.0):
-        far, search = 1.5 * wanted, partial(bisected_radius, lengths, low=1.0, steps=6, mu=1e4, bits=noise)
+        far, search = 1.5 * wanted, partial(bisected_radius, lengths, low=1.0, steps=6, mu=1e4, run=noise)
         shortest, longest = (search(bar, far=bar).radius for bar in (far, wanted))
         assert shortest <= search(wanted, far=far).radius <= longest
 
@@ -425,7 +425,7 @@ def test_looks_are_second_moments_about_the_mean():
     lengths = np.linalg.norm(X, axis=1)
     units, clipped = X / lengths[:, None], X / np.maximum(lengths, 4.0)[:, None]
     for factors, rows in ((None, units), (np.minimum(lengths / 4.0, 1.0), clipped)):
-        first, both = whole_looks(Rows(X), factors, [50.0, 80.0], open_streams(0).noise)
+        first, both = whole_looks(Rows(X), factors, [50.0, 80.0], seeded(0))
         assert not np.allclose(first.moment, both.moment, atol=1e-3)
         check_look(first, rows, 50.0)
         check_look(both, rows, math.hypot(50.0, 80.0))
@@ -499,7 +499,7 @@ def test_the_captured_variance_is_estimated_well():
     for seed in range(6):
         X = rng.standard_normal((3000, 20)) * np.geomspace(4.0, 0.5, 20)
         moment = np.cov(X.T)
-        look = fitted(X, k=3, seed=seed)
+        look = fitted(X, seed, k=3)
         truth = np.trace(look.basis.T @ moment @ look.basis) / np.linalg.eigvalsh(moment)[-3:].sum()
         off.append(look.captured.value - truth)
         assert 0.0 < look.captured.std < 0.1
@@ -716,7 +716,7 @@ def test_a_draw_that_depends_on_a_row_is_found_out(monkeypatch):
 def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
     rng = np.random.default_rng(0)
     for few in (rng.standard_normal((32_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
-        course = everyday._Course(as_rows_input(few), 1, MuLedger(Budget(1.0, DELTA)), open_streams(0))
+        course = everyday._Course(as_rows_input(few), 1, seeded(0, 1.0, DELTA))
         assert course._drawn() is course._source
 
 

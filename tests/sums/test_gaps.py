@@ -6,12 +6,12 @@ from everyday_replay import DELTA, replayed
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from runs import seeded
 from scipy import sparse
 
 import privspan as ps
 from privspan.audit.replay import spent_by
-from privspan.privacy import Budget, mu_from_budget
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy import mu_from_budget
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
 from privspan.rows.gaps import gap_counts, with_gaps, without_gaps
@@ -59,7 +59,7 @@ def test_a_sparse_gap_is_filled_with_the_centre():
 def test_a_gap_makes_no_difference_in_its_own_column():
     X = np.array([[1.0, np.nan, 5.0], [4.0, 2.0, np.inf]])
     for table in (X, sparse.csr_array(X), partition_rows(X, [2])):
-        difference = pair_differences(table, 0)
+        difference = pair_differences(table, open_streams(0).public)
         rows = difference.place.fetch(difference.parts, [1])[0] if hasattr(difference, "place") else difference
         ((_, piece),) = Rows(rows).pieces()
         shown = np.abs(piece.toarray() if sparse.issparse(piece) else piece)
@@ -114,8 +114,8 @@ def test_one_record_moves_the_counts_by_no_more_than_claimed(X, row):
     np.testing.assert_array_equal(gap_counts(X), gap_counts(sparse.csr_array(X)))
 
 
-def counted(table):
-    return released_gaps(table, np.ones(4, bool), MuLedger(Budget(1.0, 1e-6)), open_streams(0).noise)
+def counted(table, rng=0):
+    return released_gaps(table, np.ones(4, bool), seeded(rng))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "g"])

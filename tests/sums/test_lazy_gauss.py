@@ -7,9 +7,12 @@ import pytest
 from folding import single_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 
 from privspan.audit.replay import spent_by
+from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.run import Run
 from privspan.rows.unit import CHUNK_ROWS, Rows
 from privspan.sums import krylov
 from privspan.sums.krylov import _above_rest, leading_pairs, spiked_eigenvalues
@@ -17,29 +20,26 @@ from privspan.sums.lazy_gauss import Asked, LazyGauss, UnitGram
 from privspan.sums.looks import CONSTANT, AugmentedGram
 
 
-def lazy_on(X, mu=1.0, seed=0, columns=1000, bits=None):
-    bits = open_streams(seed).noise if bits is None else bits
-    return LazyGauss(UnitGram(Rows(X)), mu, bits, most_columns=columns, most_passes=30)
+def lazy_on(X, mu=1.0, rng=0, columns=1000, run=None):
+    run = seeded(rng) if run is None else run
+    return LazyGauss(UnitGram(Rows(X)), mu, run, most_columns=columns, most_passes=30)
 
 
-class SameNoiseAgain:
+class SameNoiseAgain(Run):
     """The planted fault: every draw of a given size returns the same numbers."""
 
-    def uint64(self, size):
-        return BitSource(np.random.Philox(self.seed)).uint64(size)
-
-    def bytes(self, count):
-        return BitSource(np.random.Philox(self.seed)).bytes(count)
+    def gaussian(self, values, sigma, grid=None):
+        return add_gaussian(values, sigma, BitSource(np.random.Philox(self.seed)), grid=grid)
 
 
 def noise_matrices(draws, fresh=True):
     """Reveal the noise of an all-zero table through blocks that depend on earlier answers; (draws, d, d)."""
     d, matrices = 4, []
     for seed in range(draws):
-        bits = None if fresh else SameNoiseAgain()
-        if bits is not None:
-            bits.seed = seed
-        lazy = lazy_on(np.zeros((5, d)), seed=seed, bits=bits)
+        run = None if fresh else SameNoiseAgain(None, open_streams(0))
+        if run is not None:
+            run.seed = seed
+        lazy = lazy_on(np.zeros((5, d)), rng=seed, run=run)
         first = np.ones((d, 1))
         second = lazy.product(first)  # adaptively chosen
         lazy.product(second)
@@ -100,8 +100,8 @@ def neighbours(draw):
 def krylov_run(block, seed, strengthen=None):
     """Ask for blocks until all is known; strengthen on the way ("midway") or afterwards ("at the end")."""
 
-    def run(X):
-        lazy = lazy_on(X, seed=seed)
+    def run(X, transcript):
+        lazy = lazy_on(X, rng=transcript)
         rng = np.random.default_rng(seed)
         lazy.extend(rng.standard_normal((X.shape[1], block)))
         lazy.extend(lazy.image)
@@ -229,7 +229,7 @@ def test_directions_that_do_not_stand_out_are_not_turned():
 class TwoOf:
     """A source with known sizes and errors, for the formula of lemma 5."""
 
-    size, largest, moments = 2.0, 3.0, 1
+    size, largest, moments, empty = 2.0, 3.0, 1, 1.5
 
     def __init__(self, n, d):
         self.shape = (n, d)
@@ -334,7 +334,7 @@ def test_the_image_is_that_of_one_symmetric_matrix(course, d):
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     lazy = course_on(lazy_on(X, mu=1e6), course, mu=1e6)
     np.testing.assert_allclose(lazy.image, unit.T @ (unit @ lazy.basis), atol=1e-4)
-    noisy = course_on(lazy_on(X, seed=d), course)
+    noisy = course_on(lazy_on(X, rng=d), course)
     within = noisy.basis.T @ noisy.image
     np.testing.assert_allclose(within, within.T, atol=1e-9 * np.abs(within).max())
 
@@ -344,7 +344,7 @@ def test_every_course_has_the_law_of_dense_analyze_gauss(course):
     """The noise of what is known, completed: all second moments, in standard and in turned coordinates."""
     d, draws, matrices = 3, 400, []
     for seed in range(draws):
-        lazy = course_on(lazy_on(np.zeros((2, d)), seed=seed), course)
+        lazy = course_on(lazy_on(np.zeros((2, d)), rng=seed), course)
         matrices.append(lazy.product(np.eye(d)) / lazy.noise)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
     for coordinates in (np.array(matrices), turn.T @ np.array(matrices) @ turn):

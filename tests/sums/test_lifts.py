@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from runs import seeded
 
-from privspan.audit.replay import Transcript
-from privspan.privacy.randomness import open_streams
+from privspan.audit.replay import spent_by
 from privspan.rows.partitioned_rows import count_error, known_chunks, open_unit_rows, per_row
 from privspan.rows.persons import PersonTable, PersonValues
 from privspan.rows.unit import CHUNK_ROWS, whole_persons
@@ -91,38 +91,37 @@ def test_a_single_row_and_sparse_rows_are_not_lifted():
 def spent(run, rows, others, width):
     rest = np.arange(12.0 * width).reshape(-1, 4)
     tables = (persons(np.vstack([rest, last]), width) for last in (rows, others))
-    with Transcript() as transcript:
-        return transcript.spent_by(run, *tables)
+    return spent_by(run, *tables)
 
 
 @given(data=st.data(), width=WIDTHS)
 @settings(max_examples=30, deadline=None)
 def test_lemma_3_the_weight_of_persons_costs_its_mu(data, width):
-    def weigh(table):
+    def weigh(table, rng):
         rows = open_unit_rows(table)
-        return released_weight(person_lift(rows, 0.0), rows.shape[0], 1.0, open_streams(0).noise)
+        return released_weight(person_lift(rows, 0.0), rows.shape[0], 1.0, seeded(rng))
 
     assert spent(weigh, data.draw(one_person(width)), data.draw(one_person(width)), width) <= 1.0 + 1e-9
 
 
 def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
-    def weigh(table):
+    def weigh(table, rng):
         rows = open_unit_rows(table)
-        return released_weight(person_lift(rows, 0.0), rows.shape[0], 1e4, open_streams(0).noise)
+        return released_weight(person_lift(rows, 0.0), rows.shape[0], 1e4, seeded(rng))
 
     rows = np.tile(np.eye(4), (50, 1))
-    assert weigh(persons(rows, 4))[0] == pytest.approx(2.0 * 50, abs=0.01)
+    assert weigh(persons(rows, 4), 0)[0] == pytest.approx(2.0 * 50, abs=0.01)
     assert spent(weigh, np.eye(4), np.ones((4, 4)), 4) == pytest.approx(1e8, rel=1e-6)
 
 
 def test_looks_at_persons_cost_their_mus_and_the_bound_is_sharp():
-    def look(table):
-        return next(whole_looks(open_unit_rows(table), None, [1.0], open_streams(0).noise, constant=0.0))
+    def look(table, rng):
+        return next(whole_looks(open_unit_rows(table), None, [1.0], seeded(rng), constant=0.0))
 
-    def lifted(table):
+    def lifted(table, rng):
         rows = open_unit_rows(table)
         lift = person_lift(rows, 0.0)
-        return next(whole_looks(rows, None, [1.0], open_streams(0).noise, constant=0.0, lift=lift, count=4.0))
+        return next(whole_looks(rows, None, [1.0], seeded(rng), constant=0.0, lift=lift, count=4.0))
 
     for run in (look, lifted):
         assert spent(run, np.eye(4)[:1].repeat(2, 0), np.eye(4)[1:2].repeat(2, 0), 2) == pytest.approx(1.0, rel=1e-6)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import seeded
 
-from privspan.privacy.randomness import open_streams
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.sums.estimate import first_estimate
 from privspan.sums.krylov import leading_pairs
@@ -24,7 +24,7 @@ def people(d, k=3, offset=0.4, n=3_000, seed=0):
 
 
 def revealed(rows, mu, seed=0):
-    lazy = LazyGauss(UnitGram(open_unit_rows(rows)), mu, open_streams(seed).noise, most_columns=300, most_passes=40)
+    lazy = LazyGauss(UnitGram(open_unit_rows(rows)), mu, seeded(seed), most_columns=300, most_passes=40)
     return lazy, OffConstant(lazy)
 
 

@@ -13,6 +13,7 @@ from scipy import sparse, stats
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
+from privspan.privacy.randomness import open_streams
 from privspan.rows import PartitionedTable, RowSource, partition_rows
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
@@ -59,8 +60,8 @@ def test_a_whole_run_spends_no_more_than_mu(within, norm_bound):
     subspace = Subspace(np.eye(6, 2)) if within else None
     mu = Budget(**BUDGET).mu
 
-    def run(X):
-        return private_mean(X, subspace, **BUDGET, norm_bound=norm_bound, rng=3)
+    def run(X, rng):
+        return private_mean(X, subspace, **BUDGET, norm_bound=norm_bound, rng=rng)
 
     spent = [spent_by(run, *neighbours(seed)) for seed in range(6)]
     assert max(spent) <= mu**2
@@ -77,7 +78,7 @@ def test_a_planted_fault_is_seen(monkeypatch):
     X = np.ones((300, 6))
     other = X.copy()
     other[0] = -1.0
-    spent = spent_by(lambda rows: private_mean(rows, **BUDGET, norm_bound=1.0, rng=0), X, other)
+    spent = spent_by(lambda rows, rng: private_mean(rows, **BUDGET, norm_bound=1.0, rng=rng), X, other)
     assert spent > 1.5 * Budget(**BUDGET).mu ** 2
 
 
@@ -143,7 +144,7 @@ def test_one_record_reaches_one_difference(X, seed, data):
     index = data.draw(st.integers(0, len(X) - 1))
     other = X.copy()
     other[index] = data.draw(hnp.arrays(np.float64, 3, elements=NUMBERS))
-    before, after = pair_differences(X, seed), pair_differences(other, seed)
+    before, after = pair_differences(X, open_streams(seed).public), pair_differences(other, open_streams(seed).public)
     assert before.shape == (len(X) // 2, 3)
     assert int(((before != after).any(axis=1)).sum()) <= 1
 
@@ -151,19 +152,21 @@ def test_one_record_reaches_one_difference(X, seed, data):
 def test_differences_forget_the_mean_and_double_the_covariance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40_000, 2)) * [2.0, 1.0] + 50.0
-    differences = pair_differences(X, 0)
+    differences = pair_differences(X, open_streams(0).public)
     np.testing.assert_allclose(differences.mean(axis=0), 0.0, atol=0.1)
     np.testing.assert_allclose(np.cov(differences.T), np.diag([8.0, 2.0]), atol=0.2)
-    np.testing.assert_allclose(pair_differences(X + 7.0, 0), differences, atol=1e-9)
+    np.testing.assert_allclose(pair_differences(X + 7.0, open_streams(0).public), differences, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, bool])
 def test_unsigned_and_narrow_numbers_do_not_wrap(dtype):
     X = np.array([[0, 1], [1, 0], [0, 1], [1, 1]]).astype(dtype)
-    differences = pair_differences(X, 1)
+    differences = pair_differences(X, open_streams(1).public)
     assert differences.dtype == np.float64
     assert set(np.unique(differences)) <= {-1.0, 0.0, 1.0}
-    np.testing.assert_array_equal(pair_differences(sparse.csr_array(X), 1).toarray(), differences)
+    np.testing.assert_array_equal(
+        pair_differences(sparse.csr_array(X), open_streams(1).public).toarray(), differences
+    )
 
 
 class HeldRows(RowSource):
@@ -213,7 +216,7 @@ TABLES = {  # how a table is held, whose row `index` is another and may need ano
 
 def difference_bits(table, seed):
     """Return the differences as bit patterns, one row per pair; NaN counts as NaN, whatever its digits."""
-    differences = pair_differences(table, seed)
+    differences = pair_differences(table, open_streams(seed).public)
     if isinstance(differences, PartitionedTable):
         differences = np.concatenate([part() for part in differences.parts])
     elif sparse.issparse(differences):
@@ -275,9 +278,9 @@ def test_differences_in_the_type_of_the_table_are_seen(monkeypatch):
 @pytest.mark.parametrize("step", [1, 3, 7])
 def test_differences_do_not_depend_on_the_pieces_they_are_formed_in(step, monkeypatch):
     X = np.random.default_rng(0).standard_normal((101, 5)).astype(np.float32)
-    whole = pair_differences(X, 2)
+    whole = pair_differences(X, open_streams(2).public)
     monkeypatch.setattr(pairs_module, "piece_rows", lambda d: step)
-    assert np.array_equal(pair_differences(X, 2), whole)
+    assert np.array_equal(pair_differences(X, open_streams(2).public), whole)
 
 
 def test_a_released_mean_is_taken_away_without_a_word_about_values():

@@ -51,8 +51,8 @@ def opposite_targets(n=300, d=4):
     return np.column_stack([X, np.eye(n)[0] * -9.0]), np.column_stack([other, np.eye(n)[0] * 9.0])
 
 
-def split_run(table):
-    return private_regression(table[:, :-1], table[:, -1], **BUDGET, **BOUNDS, rng=3)
+def split_run(table, rng):
+    return private_regression(table[:, :-1], table[:, -1], **BUDGET, **BOUNDS, rng=rng)
 
 
 def test_a_whole_run_spends_no_more_than_mu():

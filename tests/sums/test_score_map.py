@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,8 +68,8 @@ def neighbours(seed, n=300):
 def test_a_whole_run_spends_no_more_than_mu(ranges):
     mu = Budget(**BUDGET).mu
 
-    def run(X):
-        return ps.private_score_map(X, PLANE, **BUDGET, ranges=ranges, bins=6, rng=3)
+    def run(X, rng):
+        return ps.private_score_map(X, PLANE, **BUDGET, ranges=ranges, bins=6, rng=rng)
 
     spent = [spent_by(run, *neighbours(seed)) for seed in range(6)]
     assert 0.8 * mu**2 <= max(spent) <= mu**2
@@ -76,7 +77,8 @@ def test_a_whole_run_spends_no_more_than_mu(ranges):
 
 def test_a_sensitivity_of_one_is_seen(monkeypatch):
     monkeypatch.setattr(score_map, "count_bounds", lambda n, count: SumBounds(1.0, 0.0, count, 1.0 * n))
-    spent = spent_by(lambda X: ps.private_score_map(X, PLANE, **BUDGET, ranges=SQUARE, bins=6, rng=3), *neighbours(0))
+    counted = partial(ps.private_score_map, subspace=PLANE, **BUDGET, ranges=SQUARE, bins=6)
+    spent = spent_by(lambda X, rng: counted(X, rng=rng), *neighbours(0))
     assert spent > 1.5 * Budget(**BUDGET).mu ** 2
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from runs import seeded
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.randomness import open_streams
 from privspan.sums.grid import (
     GridSum,
     NoiseLevel,
@@ -66,7 +66,7 @@ def test_a_change_in_one_chunk_moves_the_total_by_that_chunk_only():
 
 def test_symmetric_noise_has_the_stated_standard_deviations():
     m, draws = 3, 1000
-    bits = open_streams(1).noise
+    bits = seeded(1)
     level = NoiseLevel(sigma=2.0, grid=2.0**-20)
     samples = np.array([gaussian_symmetric(np.zeros((m, m)), level, bits) for _ in range(draws)])
     assert np.array_equal(samples, samples.transpose(0, 2, 1))
@@ -82,14 +82,14 @@ def test_only_the_upper_triangle_is_read():
     level = NoiseLevel(sigma=1.0, grid=2.0**-20)
     lower = np.array([[1.0, 2.0], [999.0, 3.0]])
     upper = np.array([[1.0, 2.0], [2.0, 3.0]])
-    first = gaussian_symmetric(lower, level, open_streams(3).noise)
-    assert np.array_equal(first, gaussian_symmetric(upper, level, open_streams(3).noise))
+    first = gaussian_symmetric(lower, level, seeded(3))
+    assert np.array_equal(first, gaussian_symmetric(upper, level, seeded(3)))
 
 
 def test_gaussian_sum_centres_on_the_sum():
     chunks = [np.full((2, 3), 0.25)] * 8
     bounds = SumBounds(1.0, 1e-9, 6, 10.0)
-    values = [gaussian_sum(chunks, (2, 3), bounds, 50.0, open_streams(seed).noise)[0] for seed in range(40)]
+    values = [gaussian_sum(chunks, (2, 3), bounds, 50.0, seeded(seed))[0] for seed in range(40)]
     sigma = noise_level(bounds, 50.0).sigma
     assert abs(np.mean(values) - 2.0) < 6 * sigma / math.sqrt(240)
 

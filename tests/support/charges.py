@@ -5,16 +5,16 @@ looks at the results would need thousands of runs.
 """
 
 import math
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from unittest import mock
 
 import numpy as np
 
-from privspan.audit.replay import _swap
-from privspan.privacy import noise
+from privspan.privacy.run import Run
 from privspan.sums import grid
 
 
@@ -29,7 +29,7 @@ class Charged:
 
 @dataclass(frozen=True)
 class Added:
-    """One call of `add_gaussian`."""
+    """One call of `Run.gaussian`."""
 
     values: np.ndarray
     sigma: float
@@ -61,28 +61,28 @@ class Seen:
 def watched() -> Iterator[Seen]:
     """Watch every sum and every Gaussian noise of the package, wherever a module holds the functions by name."""
     seen = Seen()
-    level, gaussian, add = grid.noise_level, noise.add_gaussian, grid.GridSum.add
+    level, draw, add = grid.noise_level, Run.gaussian, grid.GridSum.add
 
     def noise_level(bounds, mu, **options):
         made = level(bounds, mu, **options)
         seen.charged.append(Charged(bounds, mu, made))
         return made
 
-    def add_gaussian(values, sigma, bits, **options):
+    def gaussian(self, values, sigma, grid=None):
         seen.added.append(Added(np.array(values), sigma))
-        return gaussian(values, sigma, bits, **options)
+        return draw(self, values, sigma, grid)
 
     def add_chunk(self, chunk):
         seen.chunks.append(np.array(chunk))
         add(self, chunk)
 
-    pairs = [(level, noise_level), (gaussian, add_gaussian)]
-    _swap(pairs)
-    try:
-        with mock.patch.object(grid.GridSum, "add", add_chunk):
-            yield seen
-    finally:
-        _swap([(instead, genuine) for genuine, instead in pairs])
+    with ExitStack() as patches:
+        for module in list(sys.modules.values()):
+            if module.__name__.startswith("privspan.") and vars(module).get("noise_level") is level:
+                patches.enter_context(mock.patch.object(module, "noise_level", noise_level))
+        patches.enter_context(mock.patch.object(Run, "gaussian", gaussian))
+        patches.enter_context(mock.patch.object(grid.GridSum, "add", add_chunk))
+        yield seen
 
 
 def is_noise_of(sigma: float, change: float, mu: float) -> bool:

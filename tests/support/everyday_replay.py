@@ -1,11 +1,10 @@
 """Replay of everyday PCA on neighbours: what a replacement costs, and whether it shows in anything else."""
 
 import numpy as np
+from runs import seeded
 
 from privspan.audit.replay import spent_by
-from privspan.privacy import Budget
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.randomness import Child
 from privspan.rows.unit import as_rows_input
 from privspan.stable.near import NearCourse
 from privspan.sums.everyday import everyday_pca
@@ -13,17 +12,18 @@ from privspan.sums.everyday import everyday_pca
 DELTA = 1e-6
 
 
-def fitted(X, *, k=2, epsilon=1.0, seed=0, **options):
+def fitted(X, rng=0, *, k=2, epsilon=1.0, **options):
     """Run everyday PCA on any table."""
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
-    return everyday_pca(source, k, MuLedger(Budget(epsilon, DELTA)), open_streams(seed), **options)
+    return everyday_pca(source, k, seeded(rng, epsilon, DELTA), **options)
 
 
-def near(X, *, k=2, epsilon=1.0, seed=0):
+def near(X, rng=0, *, k=2, epsilon=1.0):
     """Run everyday PCA with the course near a subspace, on tables that stable leverage is no use for."""
     source = as_rows_input(X, min_rows=2, accept_partitions=True)
-    ledger, streams = MuLedger(Budget(epsilon, DELTA)), open_streams(seed)
-    return everyday_pca(source, k, ledger, streams, instead=NearCourse(source, k, ledger, streams, seed + 1))
+    run = seeded(rng, epsilon, DELTA)
+    apart = seeded(rng + 1) if isinstance(rng, int) else run.on(Child.NEAR)
+    return everyday_pca(source, k, run, instead=NearCourse(source, k, run, apart))
 
 
 def numbers(look):
@@ -42,12 +42,12 @@ def numbers(look):
     return np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in (*fields, *scalars, look.weight)])
 
 
-def replayed(X, neighbour, run=fitted):
+def replayed(X, neighbour, run=fitted, seed=0):
     """Return the share of mu² that a replacement costs along one transcript, and whether the results are equal."""
     looks = []
 
-    def kept(table):
-        looks.append(run(table))
+    def kept(table, rng):
+        looks.append(run(table, rng))
 
-    spent = spent_by(kept, X, neighbour)
+    spent = spent_by(kept, X, neighbour, seed=seed)
     return spent, np.array_equal(numbers(looks[0]), numbers(looks[1]), equal_nan=True)

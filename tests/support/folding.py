@@ -4,8 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from privspan.rows.arrays import as_source
-from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.unit import Rows
 from privspan.sums.centre import step_bounds
 from privspan.sums.early_gram import ClippedGram, EarlyGram
@@ -84,7 +82,7 @@ def errors_over_charges(seed, n=24, d=4, b=4):
 
 def single_rows(X, centre, clip=None):
     """Return the rows of a float32 table about a centre, made in float32."""
-    return Rows(SingleShiftedRows(as_source(X), centre), clip=clip)
+    return Rows(X, centre=centre, single=True, clip=clip)
 
 
 def single_errors_over_charges(seed, n=200, d=5, b=3):

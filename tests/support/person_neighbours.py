@@ -97,10 +97,10 @@ def neighbours(n: int, d: int, which: tuple[str, str] = STRANGERS[0], **shape: A
 def spent_between(run: Run, pair: tuple[Crowd, Crowd]) -> tuple[float, Any, Any]:
     """Replay ``run(rows, groups)``; return what the replacement cost, as mu², and both results."""
 
-    def on(people: Crowd) -> Any:
+    def on(people: Crowd, rng: Transcript) -> Any:
         with people.coupled():
-            return run(people.rows, people.ids)
+            return run(people.rows, people.ids, rng)
 
-    with Transcript() as transcript:
-        spent = transcript.spent_by(on, *pair)
+    transcript = Transcript()
+    spent = transcript.spent_by(on, *pair)
     return spent, *transcript.results

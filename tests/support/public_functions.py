@@ -10,6 +10,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 
 import privspan
+from privspan.privacy.call import Call
 
 RANDOMNESS = {"bits", "random_state", "rng"}
 
@@ -35,10 +36,15 @@ def documented_functions() -> Iterator[tuple[str, Callable[..., object]]]:
 
 def spends(value: Callable[..., object]) -> bool:
     """Tell whether a function takes an epsilon and randomness, and so spends the one by the other."""
-    if inspect.isclass(value) and issubclass(value, BaseException):  # these have no signature
+    if inspect.isclass(value) and issubclass(value, BaseException | Call):  # without a signature; the door itself
         return False
     names = set(inspect.signature(value).parameters)
-    return "epsilon" in names and bool(names & RANDOMNESS)
+    return "epsilon" in names and (bool(names & RANDOMNESS) or is_behind_a_door(value))
+
+
+def is_behind_a_door(value: Callable[..., object]) -> bool:
+    """Tell whether a function takes a run that somebody else has begun, or the bits of one."""
+    return inspect.isfunction(value) and bool({"run", "bits"} & set(inspect.signature(value).parameters))
 
 
 FUNCTIONS = dict(documented_functions())

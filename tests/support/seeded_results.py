@@ -135,8 +135,117 @@ def cases(folder: Path) -> Iterator[tuple[str, Case]]:
     yield "BoostedSubspace", fitted(ps.BoostedSubspace(1, **LOOSE, alpha=0.5, beta=0.3), line)
     for name in ps.baselines.__all__:
         yield name, subspace(getattr(ps.baselines, name), line[:, :12], 1, **LOOSE)
+    yield from rarer(X, folder)
     for shape in ((3000, 12, 2), (400, 900, 2), (50_000, 1000, 10)):
-        yield f"plan, {shape}", lambda shape=shape: {"error": np.float64(ps.plan(*shape, **BUDGET).error)}
+        yield (
+            f"plan, {shape}",
+            lambda shape=shape: {"error": np.float64(ps.plan(*shape, **BUDGET, center=False).error)},
+        )
+
+
+def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
+    """Courses and kinds of tables that the cases above do not come by."""
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    whose, sparse = rng.integers(0, 1100, len(X)), sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    in_parts = ps.rows.partition_rows(X + 1.0, (1500, 1100, 400))
+    kinds = {
+        "array": (X + 1.0, {}),
+        "partitions": (in_parts, {}),
+        "persons": (X + 1.0, {"groups": whose, "max_rows": 3}),
+        "sparse persons": (sparse, {"groups": whose, "max_rows": 3}),
+    }
+    for name, (table, more) in kinds.items():
+        scales = {"": False, ", ranks": "ranks"} | ({} if sp.issparse(table) else {", deviations": "deviations"})
+        for what, scale in scales.items():
+            yield f"private_pca{what}, {name}", subspace(ps.private_pca, table, 2, **LOOSE, **more, scale=scale)
+        yield f"private_subspace, {name}", subspace(ps.private_subspace, table, 2, **LOOSE, **more)
+        yield (
+            f"private_mean, {name}",
+            lambda table=table, more=more: {
+                "mean": ps.private_mean(table, **BUDGET, **more, norm_bound=3.0, rng=1).mean
+            },
+        )
+        bounds = {"norm_bound": 4.0, "target_bound": 2.0}
+        yield (
+            f"private_regression, {name}",
+            lambda table=table, more=more, bounds=bounds: {
+                "x": ps.private_regression(table, X[:, 1], **LOOSE, **more, **bounds, rng=1).coefficients
+            },
+        )
+        ids = {"groups": more["groups"]} if more else {}
+        plane = ps.private_pca(X + 1.0, 2, **LOOSE, rng=2)
+        yield (
+            f"score map, {name}",
+            lambda table=table, ids=ids, plane=plane: {
+                "counts": ps.private_score_map(table, plane, **BUDGET, **ids, rng=1).counts
+            },
+        )
+        for course, n in (("pairs", 250), ("one look", 1500)):
+            few = ps.rows.partition_rows(X[:n], (100, n - 100)) if name == "partitions" else table[:n]
+            own = {"groups": whose[:n], "max_rows": 3} if more else {}
+            yield f"{course}, {name}", subspace(ps.private_pca, few, 2, epsilon=0.5, delta=1e-6, **own)
+    yield "gaps of rows, partitions", subspace(ps.private_pca, in_parts, 2, **LOOSE, missing="zero-row")
+
+    sloped = rng.normal(size=(36_000, 12)) * np.linspace(3.0, 0.5, 12) + 4.0
+    yield "early Gram", subspace(ps.private_pca, sloped, 3, **LOOSE)
+    yield "share of variance", subspace(ps.private_pca, sloped[:6000], 0.8, **LOOSE)
+    yield "SeedSequence", subspace(ps.private_pca, sloped[:6000], 3, **LOOSE, rng=np.random.SeedSequence(7))
+    yield "standardised", subspace(ps.private_pca, sloped[:6000], 3, **LOOSE, scale=True)
+    broad = near_plane(3000, 300, 3, 0.3) * np.linspace(1.0, 2.0, 300) + 1.0
+    yield "wide centred looks", subspace(ps.private_pca, broad, 3, **LOOSE)
+    yield "wide centred looks, float32", subspace(ps.private_pca, broad.astype(np.float32), 3, **LOOSE)
+    yield (
+        "wide centred looks, partitions",
+        subspace(ps.private_pca, ps.rows.partition_rows(broad, (1700, 1300)), 3, **LOOSE),
+    )
+    yield (
+        "wide centred looks, persons",
+        subspace(ps.private_pca, broad, 3, **LOOSE, groups=np.arange(3000) // 2, max_rows=2),
+    )
+    yield "wide centred looks, sparse", subspace(ps.private_pca, sp.csr_array(np.maximum(broad, 0.0)), 3, **LOOSE)
+    yield "wide, pairs", subspace(ps.private_pca, broad[:400], 3, **BUDGET)
+    yield "wide, one look", subspace(ps.private_pca, broad[:1500], 3, **BUDGET)
+    yield (
+        "wide mean, float32",
+        lambda: {"mean": ps.private_mean(broad.astype(np.float32), **BUDGET, norm_bound=40.0, rng=1).mean},
+    )
+    steep = rng.normal(size=(20_000, 40)) * np.r_[1.0, 1.0, 0.02, 0.02, np.full(36, 1e-3)]
+    yield "preconditioned looks", subspace(ps.private_subspace, steep, 4, **BUDGET, method="adaptive")
+    yield (
+        "preconditioned looks, partitions",
+        subspace(ps.private_subspace, ps.rows.partition_rows(steep, (9000, 11_000)), 4, **BUDGET, method="adaptive"),
+    )
+    ranges = {0: (-9.0, 9.0), 3: (-5.0, 50.0)}
+    for name, (table, more) in kinds.items():
+        yield f"public bounds, {name}", subspace(ps.private_pca, table, 2, **LOOSE, **more, bounds=ranges)
+        line = ps.Subspace(np.eye(12)[:, :2])
+        ids = {"groups": more["groups"]} if more else {}
+        yield (
+            f"score map of a public plane, {name}",
+            lambda table=table, ids=ids, line=line: {
+                "counts": ps.private_score_map(table, line, **BUDGET, **ids, bins=5, rng=1).counts
+            },
+        )
+        if not sp.issparse(table):
+            yield (
+                f"private_scales, {name}",
+                lambda table=table, more=more: {"scale": ps.private_scales(table, **LOOSE, **more, rng=1).scale},
+            )
+    measured = ps.private_pca(sloped, 2, **LOOSE, scale="deviations", rng=2)
+    yield (
+        "score map of standardised columns",
+        lambda: {"counts": ps.private_score_map(sloped[:3000], measured, **BUDGET, rng=1).counts},
+    )
+    for name, sigma in (("clear", 0.2), ("heavy tails", 2.0)):
+        heavy = rng.normal(size=(3000, 280)) * np.r_[9.0, np.ones(279)] * rng.lognormal(sigma=sigma, size=(3000, 1))
+        yield f"wide, {name}", subspace(ps.private_pca, heavy, 3, epsilon=20.0, delta=1e-3)
+    words = pd.DataFrame({"height": X[:, 0], "sex": np.where(X[:, 1] > 0.0, "f", "m"), "weight": X[:, 2]})
+    yield "categories", subspace(ps.private_pca, words, 2, **LOOSE, categories={"sex": ["f", "m"]})
+    np.save(folder / "mapped.npy", sloped[:6000])
+    mapped = np.load(folder / "mapped.npy", mmap_mode="r")
+    yield "memory map", subspace(ps.private_pca, mapped, 3, **LOOSE, center={2: 1.0}, missing="zero-row")
 
 
 def results() -> dict[str, np.ndarray]:

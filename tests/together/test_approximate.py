@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import seeded
 
 from privspan.approximate import approximate_subspace
 from privspan.blocks import histogram
@@ -21,6 +22,7 @@ from privspan.blocks.plan import plan_histogram
 from privspan.datasets import TAILS, gaussian_subspace
 from privspan.privacy import Budget
 from privspan.privacy.randomness import open_streams
+from privspan.privacy.run import Run
 from privspan.privacy.selection import release_probability
 
 AGGREGATES = ["stable", "histogram"]
@@ -123,12 +125,12 @@ def scale_scores(distances, monkeypatch):
     blocks = BlockBases(np.zeros((2 * len(distances), 4, 1)), np.ones(2 * len(distances), dtype=bool))
     monkeypatch.setattr(histogram, "_pair_distances", lambda *_: np.array(distances))
 
-    def record(scores, *_):
+    def record(run, scores, epsilon):
         seen["scores"] = scores
         return 0
 
-    monkeypatch.setattr(histogram, "permute_and_flip", record)
-    histogram.private_pair_distance(blocks, frame, 1.0, open_streams(0).noise)
+    monkeypatch.setattr(Run, "select", record)
+    histogram.private_pair_distance(blocks, frame, 1.0, seeded(0))
     return np.array(seen["scores"])
 
 
@@ -159,10 +161,10 @@ def test_a_side_taken_from_the_data_is_caught(monkeypatch):
     medians = [float(np.median(histogram._pair_distances(block_bases(data, 2, 6), frame))) for data in (X, other)]
     assert medians[0] != medians[1]
     scores = []
-    genuine = histogram.permute_and_flip
-    monkeypatch.setattr(histogram, "permute_and_flip", lambda s, *rest: scores.append(s) or genuine(s, *rest))
+    genuine = Run.select
+    monkeypatch.setattr(Run, "select", lambda run, s, epsilon: scores.append(s) or genuine(run, s, epsilon))
     for data in (X, other):
-        histogram.private_pair_distance(block_bases(data, 2, 6), frame, 1.0, open_streams(0).noise)
+        histogram.private_pair_distance(block_bases(data, 2, 6), frame, 1.0, seeded(0))
     assert max(abs(a - b) for a, b in zip(*scores, strict=True)) <= 1
 
 
@@ -177,7 +179,7 @@ def tied_blocks(for_first: int, for_second: int) -> BlockBases:
 
 def answer_rate(blocks: BlockBases, runs: int) -> float:
     plan = plan_histogram(len(blocks.votes) * 10, 2, 1, gamma=1e-4, block_size=10, **BUDGET)
-    answers = [histogram.histogram_step(blocks, plan, delta=1e-6, streams=open_streams(s))[0] for s in range(runs)]
+    answers = [histogram.histogram_step(blocks, plan, delta=1e-6, run=seeded(s))[0] for s in range(runs)]
     return float(np.mean([basis is not None and abs(basis[0, 0]) > 0.9 for basis in answers]))
 
 
@@ -192,7 +194,7 @@ def test_a_vote_without_threshold_is_caught(monkeypatch):
     """Planted fault: always answer. One block then decides between two lines; the real vote is silent on both."""
     pair = tied_blocks(51, 50), tied_blocks(50, 51)
     assert [answer_rate(blocks, 20) for blocks in pair] == [0.0, 0.0]
-    monkeypatch.setattr(histogram, "stable_vote", lambda keys, *_: max(keys, key=keys.count))
+    monkeypatch.setattr(Run, "decide", lambda *_: True)
     assert [answer_rate(blocks, 20) for blocks in pair] == [1.0, 0.0]
 
 
@@ -388,7 +390,7 @@ def test_histogram_cost_lists_its_parts():
 
 def test_collisions_are_taken_off_the_delta_of_the_vote(monkeypatch):
     taken = []
-    monkeypatch.setattr(histogram, "stable_vote", lambda _, *budget: taken.append(budget[:2]))
+    monkeypatch.setattr(Run, "decide", lambda run, margin, *budget: taken.append(budget))
     X, _ = gaussian_subspace(8000, 20, 1, 1e-6, rng=1)
     cost = approximate_subspace(X, 1, aggregate="histogram", rng=0, **BUDGET).cost
     side, vote, collisions = cost.parts

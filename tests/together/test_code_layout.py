@@ -1,6 +1,8 @@
 """The page that shows the way through the code names what is there, and the house keeps its size."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,3 +29,75 @@ def test_every_file_that_the_page_names_is_there():
 def test_few_rooms_and_fewer_modules_outside_of_them():
     assert len(list(PACKAGE.glob("*.py"))) <= 6
     assert len([path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 20
+
+
+# ---- Gates: numbers that may only fall -----------------------------------------------------------------------------
+
+TRACE = """
+import os, sys, warnings
+import numpy as np
+import privspan as ps
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(2000, 12)) * np.linspace(3.0, 0.5, 12)
+root, seen, deepest = os.path.dirname(ps.__file__), set(), 0
+
+def fit():
+    ps.PrivatePCA(3, epsilon=1.0, delta=1e-6, random_state=0).fit(X)
+
+def called(frame, event, argument):
+    global deepest
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(root):
+        seen.add((code.co_filename, code.co_qualname))
+        depth = 0
+        while frame is not None:
+            depth, frame = depth + frame.f_code.co_filename.startswith(root), frame.f_back
+        deepest = max(deepest, depth)
+
+fit()  # what is done once in a process is no station
+sys.setprofile(called)
+fit()
+sys.setprofile(None)
+print(len({file for file, _ in seen}), len(seen), deepest)
+"""
+
+KINDS = r"""\b(?:
+    RowSource|\w*Table|GatheredRows|EncodedRows|Rows|UnitRows|PartRows|PersonRows|PartitionedRows|CentredSparseRows
+    |SingleShiftedRows|CentredPiece|RowValues|PersonValues|PartitionedSums
+)\b"""
+
+
+def sources(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))}
+
+
+def test_a_plain_fit_comes_by_few_stations():
+    run = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True)
+    files, functions, depth = map(int, run.stdout.split())
+    assert (files <= 44, functions <= 348, depth <= 32) == (True, True, True), (files, functions, depth)
+
+
+def test_kinds_of_tables_are_told_apart_in_their_room():
+    outside = {name: text for name, text in sources(PACKAGE).items() if not name.startswith("rows/")}
+    asked = [
+        f"{name}: {found[0]}"
+        for name, text in outside.items()
+        for found in re.finditer(r"isinstance\([^()]*,[^()]*\)", text)
+        if re.search(KINDS, found[0].split(",", 1)[1], re.VERBOSE)
+    ]
+    assert len(asked) <= 63, asked
+
+
+def test_few_tests_patch_the_code():
+    text = "".join(sources(ROOT / "tests").values())
+    assert text.count("monkeypatch.setattr" + "(") <= 203
+
+
+def test_few_types_are_anything():
+    assert len(re.findall(r"\bAny\b", "".join(sources(PACKAGE).values()))) <= 944
+
+
+def test_the_house_does_not_grow():
+    assert (
+        sum(text.count("\n") for text in sources(PACKAGE).values()) <= 38_900
+    )  # with 1,400 for accounts over many releases

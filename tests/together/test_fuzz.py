@@ -34,6 +34,7 @@ from fuzzing import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from public_functions import SPENDING
+from runs import seeded
 
 import privspan
 from privspan import (
@@ -266,11 +267,13 @@ TARGETS: dict[str, Any] = {
     "explained_variance": with_subspace(explained_variance, norm_bound=length),
     "choose_dimension": given_options(
         lambda X, k, epsilon, delta, rng, **more: choose_dimension(
-            as_rows_input(X), k, epsilon=epsilon, bits=open_streams(rng).noise, **more
+            as_rows_input(X), k, epsilon=epsilon, run=seeded(rng), **more
         ),
         block_size=small,
     ),
-    "pair_differences": without_dimension(lambda X, epsilon, delta, rng: pair_differences(X, rng)),
+    "pair_differences": without_dimension(
+        lambda X, epsilon, delta, rng: pair_differences(X, open_streams(rng).public)
+    ),
     "Subspace arithmetic": with_subspace(on_subspace),
     "private_pca": given_options(privspan.private_pca, **PCA),
     "private_pca, any k": given_options(chosen(privspan.private_pca), **AUTO),

@@ -58,7 +58,7 @@ def test_a_method_that_cannot_be_chosen_is_forecast_only_when_asked_for(monkeypa
     forecasts.forecast.cache_clear()
     asked, genuine = [], forecasts._stable
     monkeypatch.setattr(forecasts, "_stable", lambda setting: asked.append(setting.n) or genuine(setting))
-    numbers = {"epsilon": 1.0, "delta": 1e-6}
+    numbers = {"epsilon": 1.0, "delta": 1e-6, "center": False}
     many = privspan.plan(MOST_STABLE_ROWS + 1, 5_000, 3, **numbers, gamma=1e-5)
     roomy = privspan.plan(5_000, 20, 2, **numbers)
     assert asked == []

@@ -11,9 +11,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import privspan as ps
-from privspan._lib.entry import WeakPrivacyWarning, entry, warn
 from privspan.ledger import Ledger
-from privspan.privacy.randomness import open_streams
+from privspan.privacy import WeakPrivacyWarning
+from privspan.privacy.call import Call
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(3000, 6))
@@ -35,17 +35,17 @@ def warnings_are_errors():
         yield
 
 
-@entry
 def toy(*, epsilon: float, delta: float, ledger: object = None, warn_first: bool = False, fail: bool = False) -> str:
     """Stand for a private function that warns before its first look, after it, or fails then."""
-    if warn_first:
-        warn("public")
-    open_streams()
-    warn("found")
-    warn("found, too", RuntimeWarning)
-    if fail:
-        raise ZeroDivisionError
-    return "paid for"
+    with Call("toy", epsilon, delta, None, ledger) as call:
+        if warn_first:
+            call.warn("public")
+        call.begin()
+        call.warn("found")
+        call.warn("found, too", RuntimeWarning)
+        if fail:
+            raise ZeroDivisionError
+        return call.finish("paid for")
 
 
 # --- The door ------------------------------------------------------------------------------------------------

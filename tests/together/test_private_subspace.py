@@ -28,10 +28,10 @@ def table():
 def test_auto_runs_the_planned_method_with_the_same_noise(table):
     X, truth = table
     release = private_subspace(X, 2, **BUDGET, rng=7)
-    assert plan(3_000, 60, 2, **BUDGET).method == "auto"
+    assert plan(3_000, 60, 2, center=False, **BUDGET).method == "auto"
     assert release.method == "auto (adaptive)"
     assert release.subspace.distance(truth) < 0.1
-    assert release.parameters["predicted_error"] == plan(3_000, 60, 2, **BUDGET).error
+    assert release.parameters["predicted_error"] == plan(3_000, 60, 2, center=False, **BUDGET).error
     assert (release.cost.epsilon, release.cost.delta) == (1.0, 1e-6)
 
 
@@ -39,7 +39,7 @@ def test_where_public_numbers_leave_no_choice_auto_is_adaptive_bit_for_bit(table
     X, _ = table
     release = private_subspace(X, 2, **BUDGET, gamma=0.1 / 58**0.5, rng=7)
     alone = adaptive_subspace(X, 2, **BUDGET, rng=7)
-    assert plan(3_000, 60, 2, **BUDGET, gamma=0.1 / 58**0.5).method == release.method == "adaptive"
+    assert plan(3_000, 60, 2, center=False, **BUDGET, gamma=0.1 / 58**0.5).method == release.method == "adaptive"
     assert release.subspace == alone.subspace
     assert release.cost == alone.cost
     assert all(part.mu is not None for part in release.cost.parts)  # no delta is set aside
@@ -115,7 +115,7 @@ def test_wrong_parameters_are_named(table, change):
 
 def test_gaussian_methods_spend_exactly_the_mu_of_their_budget(table):
     X, _ = table
-    for method in [name for name, method in private.ALGORITHMS.items() if method.within is not None]:
+    for method in [name for name, method in private.ALGORITHMS.items() if method.in_mu]:
         cost = private_subspace(X, 2, **BUDGET, method=method, rng=0).cost
         square = sum(Fraction(part.mu) ** 2 for part in cost.parts if part.mu is not None)
         assert square <= Fraction(Budget(1.0, 1e-6).mu) ** 2

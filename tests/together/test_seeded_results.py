@@ -19,7 +19,7 @@ def test_seeded_results_are_those_that_are_stored():
 
 def test_the_stored_set_is_large():
     with np.load(seeded_results.STORED) as stored:
-        assert len({name.rsplit(": ", 1)[0] for name in stored}) >= 60
+        assert len({name.rsplit(": ", 1)[0] for name in stored}) >= 140
 
 
 def test_the_comparison_sees_a_difference():

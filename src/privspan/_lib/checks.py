@@ -8,7 +8,7 @@ before any data value is read.  The message names the parameter, says what it ta
 A parameter that is not a plain scalar is described by its type, never by its contents, so that data passed in
 the wrong place cannot end up in a message.
 
-Wrong type: ``TypeError``.  Right type, wrong value: ``ValueError``.
+Wrong type: ``ParameterTypeError``, a ``TypeError``.  Right type, wrong value: ``ParameterError``, a ``ValueError``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import frames
+from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError, PrivspanError
 
 _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
+
+EPSILONS = (1e-9, 1e4)
+"""Budgets outside are refused: below nothing can be learnt, above there is nothing left to promise."""
+
+SMALLEST_DELTA = 2.0**-100
+"""A smaller delta is refused: a release that rests on it would never come."""
 
 
 def positive(**parameters: object) -> None:
@@ -56,9 +63,9 @@ def integer_at_least(minimum: int, /, **parameters: object) -> None:
     for name, value in parameters.items():
         what = f"an integer, at least {minimum}"
         if not _is_integer(value):
-            raise TypeError(_message(name, what, value))
+            raise _refusal(ParameterTypeError, name, what, value)
         if int(value) < minimum:
-            raise ValueError(_message(name, what, value))
+            raise _refusal(ParameterError, name, what, value)
 
 
 def dimension(*, k: object, d: int, n: int | None = None) -> None:
@@ -66,16 +73,16 @@ def dimension(*, k: object, d: int, n: int | None = None) -> None:
     integer_at_least(1, k=k)
     assert _is_integer(k)
     if k > d:
-        raise ValueError(_message("k", f"at most the number of columns, {d}", k))
+        raise _refusal(ParameterError, "k", f"at most the number of columns, {d}", k)
     if n is not None and k > n:
-        raise ValueError(_message("k", f"at most the number of rows, {n}", k))
+        raise _refusal(ParameterError, "k", f"at most the number of rows, {n}", k)
 
 
 def one_of(options: Collection[object], /, **parameters: object) -> None:
     """Refuse every keyword argument that is not one of `options` (compared with type, so 1 is not True)."""
     for name, value in parameters.items():
         if not any(isinstance(value, type(option)) and value == option for option in options):
-            raise ValueError(_message(name, f"one of {', '.join(map(repr, options))}", value))
+            raise _refusal(ParameterError, name, f"one of {', '.join(map(repr, options))}", value)
 
 
 Checks = Mapping[str, Callable[..., object]]
@@ -87,9 +94,10 @@ def options(known: Checks, given: object, keywords: Mapping[str, object] | None 
     found = settings(known, "options", {} if given is None else given)
     for name, value in (keywords or {}).items():
         if name not in known:  # what Python says of an argument that a function does not take
-            raise TypeError(f"`{name}` must be a parameter or an expert setting: {', '.join(known)}.")
+            template = "{name} must be a parameter or an expert setting: {known}."
+            raise ParameterTypeError(template, name=Parameter(name), known=", ".join(known))
         if name in found:
-            raise TypeError(f"`{name}` must be given once, as a keyword or in `options`.")
+            raise ParameterTypeError("{name} must be given once, as a keyword or in {options}.", name=Parameter(name))
         found |= settings(known, "options", {name: value})
     return found
 
@@ -97,7 +105,7 @@ def options(known: Checks, given: object, keywords: Mapping[str, object] | None 
 def settings(known: Checks, parameter: str, given: object) -> dict[str, Any]:
     """Return the settings of a mapping that are not None; refuse a name not in `known`, and what fails its check."""
     if not isinstance(given, Mapping):
-        raise TypeError(_message(parameter, "a mapping", given))
+        raise _refusal(ParameterTypeError, parameter, "a mapping", given)
     for name, value in given.items():
         one_of(known, **{parameter: name})
         if value is not None:
@@ -120,21 +128,27 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     array = _plain(X, name)
     if array.ndim != 2:
         what = "two-dimensional (rows are people, columns are features)"
-        raise ValueError(f"`{name}` must be {what}; got {array.ndim} dimension(s), shape {array.shape}.")
+        template = "{name} must be {what}; got {ndim} dimension(s), shape {shape}."
+        raise ParameterError(template, name=Parameter(name), what=what, ndim=array.ndim, shape=array.shape)
     rows, columns = array.shape
     if rows < min_rows or columns < 1:
         what = f"of at least {min_rows} row(s) and 1 column"
-        raise ValueError(f"`{name}` must be {what}; got shape {array.shape}.")
+        raise ParameterError(
+            "{name} must be {what}; got shape {shape}.", name=Parameter(name), what=what, shape=array.shape
+        )
     return array
 
 
 def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
     """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
     if isinstance(y, str):
-        raise TypeError(f"`{name}` must hold a number for each row; the name of a column of ids is `groups=`.")
+        raise ParameterTypeError(
+            "{name} must hold a number for each row; the name of a column of ids is {groups}.", name=Parameter(name)
+        )
     array = _plain(y, name)
     if array.shape != (n,):
-        raise ValueError(f"`{name}` must have one entry per row, shape ({n},); got shape {array.shape}.")
+        template = "{name} must have one entry per row, shape ({n},); got shape {shape}."
+        raise ParameterError(template, name=Parameter(name), n=n, shape=array.shape)
     return array
 
 
@@ -142,14 +156,19 @@ def real_entries(dtype: np.dtype[Any], *, name: str) -> None:
     """Refuse a dtype other than booleans, integers or floats of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         what = "an array of booleans, integers or floats of at most 64 bits"
-        raise TypeError(f"`{name}` must be {what}; got dtype {dtype.name}.")
+        raise ParameterTypeError(
+            "{name} must be {what}; got dtype {dtype}.", name=Parameter(name), what=what, dtype=dtype.name
+        )
 
 
 def _plain(X: object, name: str) -> NDArray[Any]:
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError(f"`{name}` must be a dense array; got a sparse {type(X).__name__}. Call .toarray() first.")
+        template = "{name} must be a dense array; got a sparse {kind}. Call .toarray() first."
+        raise ParameterTypeError(template, name=Parameter(name), kind=type(X).__name__)
     if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"`{name}` must be a plain array; got a masked array. Fill the masked cells first.")
+        raise ParameterTypeError(
+            "{name} must be a plain array; got a masked array. Fill the masked cells first.", name=Parameter(name)
+        )
     array = as_array(X, name)
     real_entries(array.dtype, name=name)
     return array
@@ -165,15 +184,16 @@ def as_array(X: object, name: str) -> NDArray[Any]:
     except Exception:
         # NumPy's own message could quote an entry, so it is dropped with its traceback.
         what = "a rectangular array of real numbers"
-        raise TypeError(f"`{name}` must be {what}; got {_describe(X)} that NumPy cannot convert.") from None
+        template = "{name} must be {what}; got {got} that NumPy cannot convert."
+        raise ParameterTypeError(template, name=Parameter(name), what=what, got=_describe(X)) from None
 
 
 def _finite_numbers(parameters: Mapping[str, object], what: str, accepts: Callable[[Any], bool]) -> None:
     for name, value in parameters.items():
         if not (_is_integer(value) or isinstance(value, float | np.floating)):
-            raise TypeError(_message(name, what, value))
+            raise _refusal(ParameterTypeError, name, what, value)
         if not (_is_finite(value) and accepts(value)):
-            raise ValueError(_message(name, what, value))
+            raise _refusal(ParameterError, name, what, value)
 
 
 def _is_integer(value: object) -> TypeGuard[int]:
@@ -187,8 +207,8 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-def _message(name: str, what: str, value: object) -> str:
-    return f"`{name}` must be {what}; got {_describe(value)}."
+def _refusal(kind: type[PrivspanError], name: str, what: str, value: object) -> PrivspanError:
+    return kind("{name} must be {what}; got {got}.", name=Parameter(name), what=what, got=_describe(value))
 
 
 def _describe(value: object) -> str:
@@ -201,3 +221,27 @@ def _describe(value: object) -> str:
         shown = repr(value)
         return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
     return f"an object of type {type(value).__name__}"
+
+
+def spendable(epsilon: Any, delta: Any = None) -> None:
+    """Refuse an epsilon, or an (epsilon, delta), that no algorithm could spend."""
+    positive(epsilon=epsilon)
+    low, high = EPSILONS
+    if not low <= epsilon <= high:
+        raise ParameterError(
+            "{epsilon} must be between {low:g} and {high:g}; got {got:.12g}.", low=low, high=high, got=float(epsilon)
+        )
+    if delta is not None:
+        probability(delta=delta)
+        if delta < SMALLEST_DELTA:
+            what = "at least 2**-100, or nothing would ever be released"
+            raise ParameterError("{delta} must be {what}; got {got:.12g}.", what=what, got=float(delta))
+
+
+def not_too_large(epsilon: Any) -> None:
+    """Refuse an epsilon that is no share of a budget that could be spent: above the largest there is no formula."""
+    positive(epsilon=epsilon)
+    if epsilon > EPSILONS[1]:
+        raise ParameterError(
+            "{epsilon} must be at most {most:g}; got {got:.12g}.", most=EPSILONS[1], got=float(epsilon)
+        )

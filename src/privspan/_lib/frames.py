@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.readable import Note
+from privspan._lib.errors import Note, Parameter, ParameterTypeError
 
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
 _WORDS = {"True": 1.0, "False": 0.0}
@@ -119,7 +119,12 @@ def _table(columns: Sequence[FrameColumn], rows: int, name: str) -> NDArray[Any]
     for column in columns:
         if column.kind.other is not None:
             which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
-            refusal = TypeError(f"`{name}` must hold booleans, integers or floats; {which} {column.kind.other}.")
+            refusal = ParameterTypeError(
+                "{name} must hold booleans, integers or floats; {which} {kind}.",
+                name=Parameter(name),
+                which=which,
+                kind=column.kind.other,
+            )
             if column.kind.other in _WORDLIKE and column.name not in (None, ""):
                 refusal.add_note(Note("Leave the column out, or declare what it may hold with `categories=`."))
             raise refusal

@@ -13,12 +13,6 @@ _JOINERS = "\u200c\u200d"  # of scripts and of composed emoji: without width, an
 _DISTURBING = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, invisible formatting, lone surrogates, separators of lines
 
 
-class Note(str):
-    """A note of this package to an exception, fit for a user; those of other libraries may quote data."""
-
-    __slots__ = ()
-
-
 def readable(text: str, *, keep: str = "") -> str:
     """Return the text with a mark in the place of every character that is obeyed rather than read.
 

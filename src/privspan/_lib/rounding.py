@@ -11,6 +11,11 @@ import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from privspan._lib.errors import ParameterError
 
 UNIT_ROUNDOFF = 2.0**-53
 """The largest relative error of one float64 operation that rounds to nearest."""
@@ -29,7 +34,7 @@ def relative_error(operations: float, roundoff: float = UNIT_ROUNDOFF) -> float:
     """
     rounded = operations * roundoff
     if rounded >= 0.5:
-        raise ValueError("`operations` must be below half of what makes an error of 1: 2**52 in float64.")
+        raise ParameterError("{operations} must be below half of what makes an error of 1: 2**52 in float64.")
     return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 
@@ -97,3 +102,11 @@ def least_passing(passes: Callable[[float], bool]) -> float:
         if math.isinf(good):
             return good
     return tighten(passes, good, bad)
+
+
+quiet_numpy = partial(np.errstate, all="ignore")
+"""A context in which NumPy neither raises nor warns, whatever a row holds.
+
+With ``np.seterr(all="raise")`` an underflow in one person's row would otherwise end a call, and the end of a call is
+seen by everybody.
+"""

@@ -19,6 +19,7 @@ from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
+    corner_pairs,
     line_pairs,
     mean_pairs,
     moment_pairs,
@@ -34,8 +35,10 @@ from privspan.blocks.rank import choose_dimension
 from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
 from privspan.pca import private_pca
-from privspan.privacy import Release
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import open_run
 from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
 from privspan.standard.column_scales import PrivateScales, private_scales
@@ -108,7 +111,9 @@ _TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; 
 
 
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
-    return choose_dimension(table, 2, epsilon=EPSILON, bits=open_streams(rng).noise, block_size=3)
+    return choose_dimension(
+        table, 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
+    )
 
 
 register(Case("choose_dimension", EPSILON, 1e-9, rank_pairs("tie", _TIE), _chosen))
@@ -159,7 +164,7 @@ add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
 add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
 add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
 add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
-add("private_pca (ranks)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale=True)
+add("private_pca (ranks)", private_pca, corner_pairs(), 1, share=0.15, scale=True)
 add("private_pca (deviations)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale="deviations")
 add("private_pca (not centred)", private_pca, moment_pairs(), 1, share=0.25, center=False)
 # Six rows are one block when there are two dimensions to choose from; its vote is all there is.

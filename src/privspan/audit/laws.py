@@ -18,6 +18,8 @@ from scipy import stats
 from scipy.linalg import eigvalsh
 from scipy.special import log_ndtr, ndtr
 
+from privspan._lib.errors import ParameterError
+
 Array = NDArray[np.float64]
 Cells: TypeAlias = tuple[Array, Array]
 
@@ -50,7 +52,7 @@ def flipped_law(scores: Sequence[int], epsilon: float) -> Array:
 def direction_cells(first: Array, second: Array, weight: float) -> Cells:
     """Return the law of a direction in the plane with density exp(weight uᵀ A u), for the matrices of both tables."""
     if len(first) != 2:
-        raise ValueError(f"directions are compared in the plane only; got dimension {len(first)}.")
+        raise ParameterError("directions are compared in the plane only; got dimension {d}.", d=len(first))
     angles = (np.arange(_DIRECTIONS * _POINTS) + 0.5) * (math.pi / (_DIRECTIONS * _POINTS))
     points = np.stack([np.cos(angles), np.sin(angles)])  # (2, points)
 

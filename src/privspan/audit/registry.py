@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
+from privspan._lib.errors import ParameterError
 from privspan.audit.releases import Released
 from privspan.audit.tables import Pair
 from privspan.privacy.randomness import RandomLike
@@ -57,7 +58,7 @@ _CASES: dict[tuple[CaseKind, str], Case] = {}
 def register(case: Case) -> None:
     """Add a case under its kind and name, which must be new."""
     if (case.kind, case.name) in _CASES:
-        raise ValueError(f"`name` must be new; got {case.name!r}.")
+        raise ParameterError("{name} must be new; got {got!r}.", got=case.name)
     _CASES[case.kind, case.name] = case
 
 

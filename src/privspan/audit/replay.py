@@ -17,16 +17,15 @@ epsilon is computed it enters with its exact law. Steps that are not Gaussian ha
 tables are multiplied instead (`privspan.audit.laws`), and a step that selects is followed into everything that it may
 select.
 
-All private steps go through the few functions that `Transcript` names. They are replaced in whichever module holds
-them, for as long as a transcript is open, so a mechanism that uses them is replayed without a line of its own.
+All private steps go through the six draws of a `Run`. A `Transcript` is handed to a private function as its `rng`
+and makes the run itself: a `Replay`, which overrides those six. Nothing is patched, and a mechanism is replayed as
+users run it, without a line of its own.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -46,12 +45,18 @@ from privspan.audit.laws import (
     laplace_cells,
     product,
 )
-from privspan.baselines import _bingham, _common
-from privspan.privacy import noise, selection
-from privspan.stable import release as stable_release
+from privspan.baselines._bingham import drawn_direction
+from privspan.baselines._common import add_laplace, wishart_root
+from privspan.privacy import selection
+from privspan.privacy.coin import goes_on
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.noise import grid_for
+from privspan.privacy.randomness import BitSource, Child, RunMaker, Streams
+from privspan.privacy.run import Run
 
 Array = NDArray[np.float64]
-Run = Callable[[Any], Any]  # from a table to what is released; public randomness must be the same on every call
+Repeated = Callable[[Any, "Transcript"], Any]
+"""From a table, and what is handed on as `rng`, to what is released."""
 
 _RAREST = 1e-9  # selections that are rarer on the first table are not followed, which makes less be found
 
@@ -97,59 +102,44 @@ class Path:
     coin: Coin | None = None
 
 
-class Transcript(AbstractContextManager["Transcript"]):
-    """Records and replays private steps, while it is open.
+class Transcript:
+    """Records and replays private steps.  It is handed to a private function as `rng`, and makes its `Run`.
 
     Parameters
     ----------
+    seed : int
+        Of everything that is drawn, the same for both tables.
     answer : bool, optional
         What the test of stable leverage is to say; *yes* only where that is likelier than the delta that pays for a
         wrong one. By default its coin decides.
     """
 
-    def __init__(self, *, answer: bool | None = None) -> None:
+    def __init__(self, seed: int = 0, *, answer: bool | None = None) -> None:
+        self.seed = seed
         self.results: list[Any] = []  # of the two runs of the last replay
         self.margins: list[int] = []  # that the coins have seen
-        self._answer = answer
-        self._genuine: dict[str, Callable[..., Any]] = {}
-        self._swapped: list[tuple[Callable[..., Any], Callable[..., Any]]] = []  # genuine, and what stands for it
+        self.answer = answer
+        self.spent, self.laws = 0.0, list[Cells]()
+        self.last_coin: Coin | None = None
+        self.coin_seen: Coin | None = None
         self._steps: list[tuple[Any, ...]] = []
         self._position: int | None = None  # in the replay; None while a run is recorded
         self._choices: tuple[int, ...] = ()  # outcomes of the first selections, by number
         self._selected: list[tuple[Array, int]] = []  # law and outcome of every selection
-        self._spent, self._laws = 0.0, list[Cells]()
-        self._heard, self._said = 0.0, False  # chance of the last coin, and what it says
-        self._coin_seen: Coin | None = None
-        self._last_coin: Coin | None = None
 
-    def _hooks(self) -> list[tuple[Any, str, Callable[..., Any]]]:
-        return [
-            (noise, "add_gaussian", self._gaussian),
-            (stable_release, "goes_on", self._coin),
-            (stable_release, "certified_items", self._test),
-            (stable_release, "_with_noise", self._basis),
-            (selection, "permute_and_flip", self._selection),
-            (selection, "releases", self._decision),
-            (_common, "add_laplace", self._laplace),
-            (_common, "wishart_root", self._wishart),
-            (_bingham, "drawn_direction", self._direction),
-        ]
+    def run(self, account: MuLedger, streams: Streams) -> Run:
+        """Return the run of a private call, whose draws this transcript keeps or replays."""
+        return Replay(account, streams, self)
 
-    def __enter__(self) -> Transcript:
-        hooks = self._hooks()
-        self._genuine = {name: getattr(module, name) for module, name, _ in hooks}
-        self._swapped = [(self._genuine[name], instead) for _, name, instead in hooks]
-        _swap(self._swapped)
-        return self
+    def seeded(self, seed: int) -> RunMaker:
+        """Return what stands for another seed and keeps the same transcript."""
+        return _Seeded(seed, self)
 
-    def __exit__(self, *_: object) -> None:
-        _swap([(instead, genuine) for genuine, instead in self._swapped])  # also in modules loaded meanwhile
-
-    def spent_by(self, run: Run, table: Any, neighbour: Any) -> float:
+    def spent_by(self, run: Repeated, table: Any, neighbour: Any) -> float:
         """Return the sum of squares along one run, whose selections go the likeliest way."""
         return self._path(run, table, neighbour, ()).spent
 
-    def paths(self, run: Run, table: Any, neighbour: Any) -> list[Path]:
+    def paths(self, run: Repeated, table: Any, neighbour: Any) -> list[Path]:
         """Return every way that the selections of a run can go; one if there are none."""
         found, waiting = list[Path](), list[tuple[int, ...]]([()])
         while waiting:
@@ -161,19 +151,19 @@ class Transcript(AbstractContextManager["Transcript"]):
                 waiting += [(*before, int(other)) for other in np.flatnonzero(law > _RAREST) if other != taken]
         return found
 
-    def _path(self, run: Run, table: Any, neighbour: Any, choices: tuple[int, ...]) -> Path:
+    def _path(self, run: Repeated, table: Any, neighbour: Any, choices: tuple[int, ...]) -> Path:
         self._steps, self._position, self._choices, self._selected = [], None, choices, []
-        self._spent, self._laws, self._coin_seen, self._last_coin = 0.0, [], None, None
-        first = run(table)
+        self.spent, self.laws, self.coin_seen, self.last_coin = 0.0, [], None, None
+        first = run(table, self)
         selected, self._selected, self._position = self._selected, [], 0
-        self.results = [first, run(neighbour)]
+        self.results = [first, run(neighbour, self)]
         if self._position != len(self._steps):
             raise ReplayError("the number of steps depends on unreleased values")
         chances = [math.prod(float(law[taken]) for law, taken in side) for side in (selected, self._selected)]
         self._selected = selected
-        return Path(chances[0], chances[1], self._spent, tuple(self._laws), (first, self.results[1]), self._coin_seen)
+        return Path(chances[0], chances[1], self.spent, tuple(self.laws), (first, self.results[1]), self.coin_seen)
 
-    def _kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
+    def kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
         """Keep a step of the first run and return None, or return what the first run kept of the same step."""
         if self._position is None:
             self._steps.append((kind, *values))
@@ -183,111 +173,145 @@ class Transcript(AbstractContextManager["Transcript"]):
         self._position += 1
         return self._steps[self._position - 1][1:]
 
-    # ---- Gaussian steps, and those of stable leverage ----------------------------------------------------------
-
-    def _gaussian(self, values: Array, sigma: float, bits: Any, *, grid: float | None = None) -> Array:
-        step = noise.grid_for(sigma) if grid is None else grid
-        values = np.rint(values / step) * step
-        released = values if self._replaying else self._genuine["add_gaussian"](values, sigma, bits, grid=grid)
-        before = self._kept("noise", values, sigma, released)
-        if before is not None:
-            known, known_sigma, released = before
-            if sigma != known_sigma or values.shape != known.shape:
-                raise ReplayError("a noise level or a shape depends on unreleased values")
-            self._spent += float(np.sum(((values - known) / sigma) ** 2))
-        return np.array(released)  # a copy: the algorithm may work on in its own array
-
-    def _basis(self, basis: Array, shift: float, mu: float, bits: Any) -> Any:
-        before = self._kept("basis", basis)
-        if before is not None:  # the gauge is drawn at random, so the nearest is as likely as any
-            basis = basis @ orthogonal_procrustes(basis, before[0])[0]
-        spent = self._spent
-        released = self._genuine["_with_noise"](basis, shift, mu, bits)
-        if self._spent > spent:  # which is seen after *yes* only, whatever the coin tells by itself
-            self._coin_seen = self._coin_seen or self._last_coin
-        return released
-
-    def _coin(self, margin: int, mu: float, delta: float, bits: Any) -> bool:
-        """Hear with which chance the test of stable leverage goes on, and go on where it may, whatever it says."""
-        self.margins.append(margin)
-        said = _Overheard()
-        self._genuine["goes_on"](margin, mu, delta, said)
-        self._heard, self._said = said.chance, said.chance > delta and self._answer is not False
-        if self._answer is None and not self._replaying:
-            self._said = self._genuine["goes_on"](margin, mu, delta, bits)
-        return self._heard > 0.0
-
-    def _test(self, gram: Array, width: int, k: int, plan: Any, mu: float, delta: float, bits: Any) -> Any:
-        self._heard, self._said = 0.0, False  # where there are no levels there is no coin: it is *no* for certain
-        passed = self._genuine["certified_items"](gram, width, k, plan, mu, delta, bits)
-        before = self._kept("test", self._heard, self._said)
-        answer = self._said
-        if before is not None:
-            known, answer = before
-            if min(known, self._heard) > 0.0:
-                cost = float(ndtri(known) - ndtri(self._heard)) ** 2
-                self._last_coin = Coin(known, self._heard, self._spent, cost)
-                self._coin_seen = self._coin_seen or (self._last_coin if cost else None)
-                self._spent += cost
-            elif answer or max(known, self._heard) > delta:
-                self._spent = math.inf  # *yes* gives one of the tables away, more often than delta allows
-        return passed if answer else None
-
-    @property
-    def _replaying(self) -> bool:
-        return self._position is not None
-
-    # ---- Steps with other laws ---------------------------------------------------------------------------------
-
-    def _selection(self, scores: Sequence[int], epsilon: float, bits: Any) -> int:
-        return self._taken(flipped_law(scores, epsilon))
-
-    def _decision(self, margin: int, epsilon: float, delta: float, bits: Any, release: Any = "optimal") -> bool:
-        chance = float(selection.release_probability(margin, epsilon, delta, release))
-        return self._taken(np.array([1.0 - chance, chance])) == 1
-
-    def _taken(self, law: Array) -> int:
-        """Return what is asked for, or else what is likeliest on the first table."""
+    def taken(self, law: Array) -> int:
+        """Return what is asked for of a selection, or else what is likeliest on the first table."""
         place = len(self._selected)
         outcome = self._choices[place] if place < len(self._choices) else int(np.argmax(law))
-        before = self._kept("selection", outcome)
+        before = self.kept("selection", outcome)
         outcome = outcome if before is None else before[0]
         self._selected.append((law, outcome))
         return outcome
 
-    def _laplace(self, values: Array, scale: float, generator: Any) -> Array:
-        released = values if self._replaying else self._genuine["add_laplace"](values, scale, generator)
-        before = self._kept("laplace", values, released)
-        if before is not None:
-            known, released = before
-            self._laws += [laplace_cells(*pair, scale) for pair in zip(known, values, strict=True)]
-        return np.array(released)
+    @property
+    def replaying(self) -> bool:
+        """Whether this is the second run."""
+        return self._position is not None
 
-    def _wishart(self, root: Array, degrees: int, generator: Any, *, inverse: bool = False) -> Array:
-        drawn = root
-        if not self._replaying:
-            drawn = self._genuine["wishart_root"](root, degrees, generator, inverse=inverse)
-        before = self._kept("wishart", root, drawn)
+
+@dataclass(frozen=True)
+class _Seeded:
+    seed: int
+    transcript: Transcript
+
+    def run(self, account: MuLedger, streams: Streams) -> Run:
+        return self.transcript.run(account, streams)
+
+
+class Replay(Run):
+    """A run whose private draws are those of a transcript."""
+
+    def __init__(self, account: MuLedger, streams: Streams, transcript: Transcript) -> None:
+        super().__init__(account, streams)
+        self._transcript = transcript
+
+    def on(self, child: Child) -> Replay:
+        """Return a run with the streams of a child, in the same transcript."""
+        return Replay(self.account, self.streams.child(child), self._transcript)
+
+    def within(self, account: MuLedger) -> Replay:
+        """Return a run with another account, in the same transcript."""
+        return Replay(account, self.streams, self._transcript)
+
+    # ---- Gaussian steps, and those of stable leverage ----------------------------------------------------------
+
+    def gaussian(self, values: Array, sigma: float, grid: float | None = None) -> Array:
+        """Compare the values that go in, in units of the noise, and hand back what came out of the first run."""
+        step = grid_for(sigma) if grid is None else grid
+        values = np.rint(values / step) * step
+        released = values if self._transcript.replaying else super().gaussian(values, sigma, grid)
+        before = self._transcript.kept("noise", values, sigma, released)
+        if before is not None:
+            known, known_sigma, released = before
+            if sigma != known_sigma or values.shape != known.shape:
+                raise ReplayError("a noise level or a shape depends on unreleased values")
+            self._transcript.spent += float(np.sum(((values - known) / sigma) ** 2))
+        return np.array(released)  # a copy: the algorithm may work on in its own array
+
+    def _turned(self, basis: Array, shift: float, mu: float) -> tuple[Array, float]:
+        transcript = self._transcript
+        before, spent = transcript.kept("basis", basis), transcript.spent
+        if before is not None:  # the gauge is drawn at random, so the nearest is as likely as any
+            basis = basis @ orthogonal_procrustes(basis, before[0])[0]
+        released = super()._turned(basis, shift, mu)
+        if transcript.spent > spent:  # which is seen after *yes* only, whatever the coin tells by itself
+            transcript.coin_seen = transcript.coin_seen or transcript.last_coin
+        return released
+
+    def test(self, margin: int, mu: float, delta: float) -> bool:
+        """Compare the scores of the chances with which the test of stable leverage goes on."""
+        transcript = self._transcript
+        transcript.margins.append(margin)
+        overheard = _Overheard()
+        goes_on(margin, mu, delta, overheard)
+        heard = overheard.chance
+        said = heard > delta and transcript.answer is not False
+        if transcript.answer is None and not transcript.replaying:
+            said = super().test(margin, mu, delta)
+        before = transcript.kept("test", heard, said)
+        if before is None:
+            return said
+        known, answer = before
+        if min(known, heard) > 0.0:
+            cost = float(ndtri(known) - ndtri(heard)) ** 2
+            transcript.last_coin = Coin(known, heard, transcript.spent, cost)
+            transcript.coin_seen = transcript.coin_seen or (transcript.last_coin if cost else None)
+            transcript.spent += cost
+        elif answer or max(known, heard) > delta:
+            transcript.spent = math.inf  # *yes* gives one of the tables away, more often than delta allows
+        return bool(answer and heard > 0.0)
+
+    # ---- Steps with other laws ---------------------------------------------------------------------------------
+
+    def select(self, scores: Sequence[int], epsilon: float) -> int:
+        """Take one of the outcomes, and note its law."""
+        return self._transcript.taken(flipped_law(scores, epsilon))
+
+    def decide(self, margin: int, epsilon: float, delta: float, rule: selection.ReleaseRule = "optimal") -> bool:
+        """Take one of the outcomes, and note its law."""
+        chance = float(selection.release_probability(margin, epsilon, delta, rule))
+        return self._transcript.taken(np.array([1.0 - chance, chance])) == 1
+
+    def draw(self, law: Callable[..., Any], *arguments: Any) -> Any:
+        """Note the exact laws on both tables, and hand back what was drawn in the first run.
+
+        What is drawn without regard to the data, a rotation or noise that is added, is drawn again.
+        """
+        compared = _LAWS.get(law)
+        if compared is None or (law is drawn_direction and len(arguments[0]) == 1):  # there is but one direction
+            return super().draw(law, *arguments)
+        drawn = None if self._transcript.replaying else super().draw(law, *arguments)
+        before = self._transcript.kept(law.__name__, arguments, drawn)
         if before is not None:
             known, drawn = before
-            first, second = (root, known) if inverse else (known, root)
-            self._laws += covariance_cells(first @ first.T, second @ second.T, degrees)
-        return np.array(drawn)
-
-    def _direction(self, matrix: Array, weight: float, tries: int, generator: Any) -> Array | None:
-        drawn: Array | None = None
-        if not self._replaying or len(matrix) == 1:
-            drawn = self._genuine["drawn_direction"](matrix, weight, tries, generator)
-        if len(matrix) == 1:  # there is but one direction
-            return drawn
-        before = self._kept("direction", matrix, drawn)
-        if before is not None:
-            known, drawn = before
-            self._laws.append(direction_cells(known, matrix, weight))
-        return drawn
+            self._transcript.laws += compared(known, arguments)
+        return None if drawn is None else np.array(drawn)
 
 
-class _Overheard:
+_Arguments = tuple[Any, ...]  # of a law, but for the generator
+
+
+def _laplace_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
+    return [laplace_cells(*pair, now[1]) for pair in zip(known[0], now[0], strict=True)]
+
+
+def _wishart_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
+    (before, *_), (root, degrees, inverse) = known, now
+    first, second = (root, before) if inverse else (before, root)
+    return covariance_cells(first @ first.T, second @ second.T, degrees)
+
+
+def _direction_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
+    return [direction_cells(known[0], now[0], now[1])]
+
+
+_LAWS: dict[object, Callable[[_Arguments, _Arguments], list[Cells]]] = {
+    add_laplace: _laplace_laws,
+    wishart_root: _wishart_laws,
+    drawn_direction: _direction_laws,
+}
+
+
+class _Overheard(BitSource):
     """Stands for a source of bits, to hear with which chance a coin is thrown."""
 
     chance = 0.0
@@ -297,10 +321,9 @@ class _Overheard:
         return False
 
 
-def spent_by(run: Run, table: Any, neighbour: Any, *, answer: bool | None = None) -> float:
-    """Return what replacing one record costs along one run: `Transcript.spent_by`, opened and closed."""
-    with Transcript(answer=answer) as transcript:
-        return transcript.spent_by(run, table, neighbour)
+def spent_by(run: Repeated, table: Any, neighbour: Any, *, seed: int = 0, answer: bool | None = None) -> float:
+    """Return what replacing one record costs along one run: `Transcript.spent_by`."""
+    return Transcript(seed, answer=answer).spent_by(run, table, neighbour)
 
 
 def replayed_epsilon(paths: Sequence[Path], delta: float) -> float:
@@ -330,17 +353,3 @@ def is_gaussian(paths: Sequence[Path]) -> bool:
     """Tell whether all private steps of a run are Gaussian, so that its mu says everything."""
     (path, *others) = paths
     return not others and path.chance == path.other == 1.0 and not path.laws and path.coin is None
-
-
-def _swap(pairs: Sequence[tuple[Callable[..., Any], Callable[..., Any]]]) -> None:
-    """Put the second of each pair in the place of the first wherever the package holds it by name, in one sweep."""
-    instead = {id(old): new for old, new in pairs}
-    for module in _modules():
-        for name, value in list(vars(module).items()):
-            if id(value) in instead:
-                setattr(module, name, instead[id(value)])
-
-
-def _modules() -> Iterator[Any]:
-    """Yield the modules of this package that are loaded."""
-    return (module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "privspan")

@@ -19,6 +19,7 @@ from privspan.approximate import approximate_subspace
 from privspan.audit.cases import FIRST_AXIS, ON_TEST, PLANE, by_histogram, of_persons, regressed, scaled
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
+from privspan.audit.replay import Transcript
 from privspan.audit.tables import (
     Levels,
     affine_line_pairs,
@@ -27,6 +28,7 @@ from privspan.audit.tables import (
     ballot_pair,
     ballots_and_votes_pair,
     friends_pair,
+    halves_pair,
     last_replaced,
     levels_between_bins,
     line_pairs,
@@ -47,8 +49,10 @@ from privspan.blocks.rank import choose_dimension
 from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
 from privspan.pca import private_pca
-from privspan.privacy import Release
+from privspan.privacy import Budget, Release
+from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.run import open_run
 from privspan.private import private_subspace
 from privspan.rows import partition_rows
 from privspan.stable.records import stable_subspace
@@ -88,9 +92,9 @@ _AXES = {"either axis": balanced_pairs(2_000)["either axis"]}
 _replay("k_dp_pca (two directions)", baselines.k_dp_pca, _AXES, 2, steps=32)
 
 
-def _sketched(table: NDArray[Any], k: int, *, rng: RandomLike, **options: Any) -> Release:
+def _sketched(table: NDArray[Any], k: int, *, rng: Transcript, **options: Any) -> Release:
     """Sketch along the public directions for which the pair was made."""
-    return baselines.noisy_range_finder(table, k, rng=0, **options)
+    return baselines.noisy_range_finder(table, k, rng=rng.seeded(0), **options)
 
 
 _DIRECTIONS = open_streams(0).public.standard_normal((200, 32))
@@ -112,7 +116,9 @@ _replay("exact_subspace (affine)", exact_subspace, _RAMP, 1, delta=0.2, affine=T
 
 
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
-    return choose_dimension(table, 2, epsilon=EPSILON, bits=open_streams(rng).noise, block_size=3)
+    return choose_dimension(
+        table, 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
+    )
 
 
 _FLAT = np.tile([[1.0, 0.0, 0.0]], (12, 1))
@@ -217,7 +223,8 @@ _replay("private_score_map (spreads measured)", private_score_map, _ONE_WAY, PLA
 _replay("private_regression", regressed, {"opposite targets": regression_pairs()["opposite targets"]})
 _TARGET = {"target turned round": regression_pairs()["target turned round"]}
 _replay("private_regression (in a subspace)", regressed, _TARGET, FIRST_AXIS)
-_FAR_CELLS = {"far row, opposite row": last_replaced(np.zeros((400, 2)), (1e6, 1e6), (-1e6, -1e6))}
+# So few rows that gaps are not counted.
+_FAR_CELLS = {"far row, opposite row": last_replaced(np.zeros((200, 2)), (1e6, 1e6), (-1e6, -1e6))}
 _replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)
 
 
@@ -254,9 +261,18 @@ _SIGNS_TURNED = {"larger, larger and smaller": last_replaced(np.zeros((400, 2), 
 _replay("private_pca (ranks)", private_pca, _SIGNS_TURNED, 1, scale=True)
 _replay("private_pca (ranks, partitions)", _paired(private_pca), _SIGNS_TURNED, 1, scale=True)
 _replay("private_pca (ranks, sparse)", _sparse(private_pca), _SIGNS_TURNED, 1, scale=True)
-_ONE_FLIPPED = {"far row, turned row": last_replaced(np.zeros((400, 2)), (1e6, 1e6), (-1e6, 1e6))}
-_replay("private_pca (ranks, units too)", private_pca, _ONE_FLIPPED, 1, scale="ranks", epsilon=8.0)
-_replay("private_pca (deviations)", private_pca, _ONE_FLIPPED, 1, scale="deviations", epsilon=8.0)
+_ONE_GAP = {"gap in either column": last_replaced(np.zeros((1_200, 2)), (1.0, np.nan), (np.nan, 1.0))}
+_replay("private_pca (ranks, gaps)", private_pca, _ONE_GAP, 1, scale=True)
+
+
+def _of_whole_numbers(table: NDArray[Any], k: int, **options: Any) -> Release:
+    """Learn from whole numbers, which have no gaps to count."""
+    return private_pca(table.astype(np.int64), k, **options)
+
+
+for _course, _rows in (("ranks", 1_640), ("deviations", 2_100)):
+    _name = "private_pca (ranks, units too)" if _course == "ranks" else "private_pca (deviations)"
+    _replay(_name, _of_whole_numbers, {"far in either half": halves_pair(_rows, 20)}, 1, scale=_course, epsilon=8.0)
 _ONE = {"one ballot of two": rank_pairs("one ballot of two", _FLAT)["one ballot of two"]}
 _replay("private_pca (k chosen)", private_pca, _ONE, "auto", center=False, max_components=2)
 
@@ -266,3 +282,4 @@ _replay("private_mean (persons)", of_persons(private_mean), persons_pairs(_OPPOS
 _replay("private_subspace (persons)", of_persons(private_subspace), persons_pairs(_TIE), 1)
 _replay("private_pca (ranks, persons)", of_persons(private_pca), persons_pairs(_SIGNS_TURNED), 1, scale=True)
 _replay("private_pca (persons)", of_persons(private_pca), persons_pairs(_TIE), 1, center=(0.0, 0.0))
+_replay("private_scales (persons)", of_persons(private_scales), persons_pairs(_FAR_CELLS), epsilon=8.0)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.registry import Case, registered
@@ -121,7 +122,9 @@ def run_audit(
     chosen = tasks(name)
     if not chosen:
         known = ", ".join(dict.fromkeys(task.name for task in tasks()))
-        raise ValueError(f"`name` must be one of exact, sampler, sampled, replayed, {known}; got {name!r}.")
+        raise ParameterError(
+            "{name} must be one of exact, sampler, sampled, replayed, {known}; got {got!r}.", known=known, got=name
+        )
     finished: dict[Task, AuditResult] = {}
     for task, result in _results(chosen, runs, seed, workers):
         finished[task] = result
@@ -195,8 +198,8 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
-def _repeatable(case: Case, number: int, table: NDArray[Any]) -> Released:
-    return case.run(table.copy(), number)
+def _on_a_copy(case: Case, table: NDArray[Any], rng: RandomLike) -> Released:
+    return case.run(table.copy(), rng)
 
 
 def _check_results(paths: Sequence[Path]) -> None:
@@ -229,8 +232,7 @@ def _replayed(case: Case, pair: str, number: int) -> tuple[Measure, float, float
     mu = mu_from_budget(case.epsilon, case.delta)
     try:
         # The test of stable leverage is to say yes, after which more is spent than after no.
-        with Transcript(answer=True) as transcript:
-            paths = transcript.paths(partial(_repeatable, case, number), *case.pairs[pair])
+        paths = Transcript(number, answer=True).paths(partial(_on_a_copy, case), *case.pairs[pair])
         _check_results(paths)
     except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
         return "mu", math.inf, mu

@@ -21,15 +21,18 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privspan.baselines._bingham import Bingham
-from privspan.baselines._common import bartlett_factor, float_generator, haar_rotation
+from privspan.baselines._common import bartlett_factor, haar_rotation
 from privspan.baselines.eigen_sampling import eigen_sampling
 from privspan.blocks.histogram import _PRIME, _uniform_below_prime
 from privspan.exact.search import _permutation
+from privspan.privacy import Budget
+from privspan.privacy.coin import goes_on, random_rotation
+from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian, rounded_normal
-from privspan.privacy.randomness import RandomLike, Streams
+from privspan.privacy.randomness import RandomLike, Streams, float_generator
+from privspan.privacy.run import Run
 from privspan.privacy.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
 from privspan.rows.unit import Rows
-from privspan.stable.release import goes_on, random_rotation
 from privspan.sums.grid import NoiseLevel, gaussian_symmetric
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 
@@ -203,9 +206,13 @@ def _added(draws: int, streams: Streams) -> float:
     return _ks((add_gaussian(np.full(draws, 0.3), 2.0, streams.noise) - 0.3) / 2.0, stats.norm.cdf)
 
 
+def _run(streams: Streams) -> Run:
+    return Run(MuLedger(Budget(1.0, 1e-6)), streams)
+
+
 def _symmetric(draws: int, streams: Streams) -> float:
     level = NoiseLevel(sigma=2.0, grid=2.0**-20)
-    noise = np.array([gaussian_symmetric(np.zeros((3, 3)), level, streams.noise) for _ in range(draws)])
+    noise = np.array([gaussian_symmetric(np.zeros((3, 3)), level, _run(streams)) for _ in range(draws)])
     return _matrix_law(noise, 2.0)
 
 
@@ -214,7 +221,7 @@ def _lazy(draws: int, streams: Streams) -> float:
     matrices, sigma = [], 1.0
     for _ in range(draws):
         gram = UnitGram(Rows(np.zeros((5, 3))))
-        lazy = LazyGauss(gram, 1.0, streams.noise, most_columns=3, most_passes=8)
+        lazy = LazyGauss(gram, 1.0, _run(streams), most_columns=3, most_passes=8)
         lazy.product(lazy.product(np.ones((3, 1))))
         matrices.append(lazy.product(np.eye(3)))
         sigma = lazy.noise

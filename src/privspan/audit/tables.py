@@ -130,6 +130,16 @@ def scale_pairs() -> dict[str, Pair]:
     }
 
 
+def corner_pairs(n: int = 4) -> dict[str, Pair]:
+    """Return pairs (n, 2) for signs of pairs: a record that is above all others in both columns, or in one only."""
+    inside = np.random.default_rng(n).uniform(-1.0, 1.0, (n, 2))
+    return {
+        "corner, corner across": last_replaced(inside, (9.0, 9.0), (9.0, -9.0)),
+        "zero row, huge row": last_replaced(inside, (0.0, 0.0), (0.0, _HUGE)),
+        "NaN row, corner": last_replaced(inside, (np.nan, 9.0), (9.0, 9.0)),
+    }
+
+
 def regression_pairs() -> dict[str, Pair]:
     """Return pairs (3, 3) with the target last; the first attains the sensitivity, the second that on a line."""
     table = np.zeros((3, 3))
@@ -156,6 +166,17 @@ def balanced_pairs(copies: int) -> dict[str, Pair]:
 def axis_pair(n: int) -> Pair:
     """Return a pair (n, 2) of records on the first axis, one of which may be on the second."""
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
+
+
+def halves_pair(n: int, d: int) -> Pair:
+    """Return a pair (n, d) of whole numbers: all alike but one, which is far off in half of the columns.
+
+    Histograms close on the value that a column has, so that the one record is seen to leave it in every one of them.
+    """
+    alike = np.random.default_rng(0).integers(2_000_000, 15_000_000, d).astype(np.float64)
+    first = np.arange(d) < d // 2
+    records = (tuple(np.where(half, 1e12, alike).tolist()) for half in (first, ~first))
+    return last_replaced(np.tile(alike, (n, 1)), *records)
 
 
 def friends_pair(n: int, radius: float) -> Pair:

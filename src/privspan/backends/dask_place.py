@@ -20,7 +20,7 @@ from typing import Any
 import dask
 from threadpoolctl import ThreadpoolController
 
-from privspan._lib.entry import quiet_numpy
+from privspan._lib.rounding import quiet_numpy
 from privspan._lib.watch import is_watched, rows_seen, unwatched
 from privspan.rows.partitions import Part, Place
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
@@ -31,7 +32,7 @@ def open_table(X: Any) -> PartitionedTable:
         return _open_array(X)
     if kind == "DataFrame":
         return _open_frame(X)
-    raise TypeError(f"`X` must be a Dask array or a Dask dataframe; got {kind}.")
+    raise ParameterTypeError("{X} must be a Dask array or a Dask dataframe; got {kind}.", kind=kind)
 
 
 def open_column(y: Any) -> PartitionedTable:
@@ -40,23 +41,28 @@ def open_column(y: Any) -> PartitionedTable:
     if kind == "Series":
         declared = dtype_kind(y.dtype)
         if declared.other is not None:
-            raise TypeError(f"`y` must be real numbers; got {declared.other}.")
+            raise ParameterTypeError("{y} must be real numbers; got {other}.", other=declared.other)
         return _frame_parts("y", y.to_frame(), float_type([declared]))
     if kind != "Array" or y.ndim != 1:
-        raise TypeError(f"`y` must be a one-dimensional Dask array or a Dask series; got {kind}.")
+        raise ParameterTypeError("{y} must be a one-dimensional Dask array or a Dask series; got {kind}.", kind=kind)
     return _open_array(y[:, None], "y")
 
 
 def _open_array(X: Any, name: str = "X") -> PartitionedTable:
     if X.ndim != 2:
-        raise ValueError(f"`{name}` must be two-dimensional; got {X.ndim} dimension(s).")
+        raise ParameterError(
+            "{name} must be two-dimensional; got {ndim} dimension(s).", name=Parameter(name), ndim=X.ndim
+        )
     if any(math.isnan(length) for length in (*X.chunks[0], *X.chunks[1])):
-        told = f"if they do not depend on values, call `{name}.compute_chunk_sizes()` first"
-        raise ValueError(f"`{name}` must have chunks of known size; {told}.")
+        told = "if they do not depend on values, call `compute_chunk_sizes()` first"
+        raise ParameterError("{name} must have chunks of known size; {told}.", name=Parameter(name), told=told)
     if X.numblocks[1] != 1:
-        raise ValueError(f"`{name}` must have whole rows in each chunk: use `{name}.rechunk({{1: -1}})`.")
+        raise ParameterError(
+            "{name} must have whole rows in each chunk: use `rechunk({{1: -1}})`.", name=Parameter(name)
+        )
     if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray):
-        raise TypeError(f"`{name}` must be made of plain NumPy arrays; its chunks are {type(X._meta).__name__}.")
+        template = "{name} must be made of plain NumPy arrays; its chunks are {kind}."
+        raise ParameterTypeError(template, name=Parameter(name), kind=type(X._meta).__name__)
     checks.real_entries(np.dtype(X.dtype), name=name)
     lengths = tuple(int(length) for length in X.chunks[0])
     return _table(name, X, X.to_delayed().ravel().tolist(), lengths, float_type([dtype_kind(np.dtype(X.dtype))]))
@@ -66,7 +72,7 @@ def _open_frame(X: Any) -> PartitionedTable:
     kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
     names, left_out = choose_columns("X", ((name, kind.other) for name, kind in kinds), None)
     if not names:
-        raise ValueError("`X` must have a column of numbers; it has none.")
+        raise ParameterError("{X} must have a column of numbers; it has none.")
     used = set(names)
     chosen = [name for name in X.columns if str(name) in used]
     table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used))
@@ -99,5 +105,5 @@ def _checked(name: str, d: int, dtype: np.dtype[Any], chunk: Any, length: int) -
         rows = np.column_stack(columns) if is_frame else cell_numbers(chunk, dtype)
     if rows is None or rows.shape != (length, d):
         what = f"{length} x {d} real numbers, as its metadata say"
-        raise ValueError(f"A partition of `{name}` must be {what}; it is not.")
+        raise ParameterError("A partition of {name} must be {what}; it is not.", name=Parameter(name), what=what)
     return rows

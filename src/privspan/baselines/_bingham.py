@@ -18,6 +18,7 @@ import numpy as np
 from privspan.baselines._common import Array, Table, spectrum
 from privspan.baselines._renyi import draw_epsilon
 from privspan.privacy import Part
+from privspan.privacy.run import Run
 
 CAP_SHARE = 0.01
 """Share of delta that pays for the cap on the number of tries."""
@@ -86,15 +87,13 @@ def drawn_direction(matrix: Array, weight: float, tries: int, generator: np.rand
     return Bingham(matrix, weight).draw(tries, generator)
 
 
-def deflated_vectors(
-    matrix: Array, k: int, weight: float, tries: int, generator: np.random.Generator
-) -> Array | None:
+def deflated_vectors(matrix: Array, k: int, weight: float, tries: int, run: Run) -> Array | None:
     """Draw k orthonormal vectors one by one, each in the complement of those before it, (d, k); or None."""
     d = len(matrix)
     found = np.zeros((d, 0))
     for _ in range(k):
         rest = np.linalg.qr(found, mode="complete")[0][:, found.shape[1] :] if found.size else np.eye(d)
-        direction = drawn_direction(rest.T @ matrix @ rest, weight, tries, generator)
+        direction = run.draw(drawn_direction, rest.T @ matrix @ rest, weight, tries)
         if direction is None:
             return None
         found = np.column_stack([found, rest @ direction])

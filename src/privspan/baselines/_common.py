@@ -1,8 +1,8 @@
 """What several baselines share: the words of their docstrings, opening a table, its second moment, float64 samplers.
 
-The samplers here are *not hardened*: they are NumPy's float64 algorithms, fed by a generator that is seeded with 256
-bits of the private noise stream.  The guarantee of a baseline that uses one is for real arithmetic and says so
-(docs/explanation/baselines.md, "What is hardened").
+The samplers here are *not hardened*: they are NumPy's float64 algorithms, fed by `Run.draw` with a generator that is
+seeded with 256 bits of the private noise stream.  The guarantee of a baseline that uses one is for real arithmetic
+and says so (docs/explanation/baselines.md, "What is hardened").
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan.privacy import Budget, Part, Release
-from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.privacy.call import Call
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram
@@ -61,7 +63,7 @@ _Result = TypeVar("_Result")
 
 
 def baseline(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Make a function a door, as `entry` does, whose docstring also says what all baselines have in common.
+    """Complete a docstring by what all baselines have in common.
 
     Written in the docstring are the parameters that only this baseline has or that it takes in another way; the
     others and an example are added here.
@@ -77,7 +79,7 @@ def baseline(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _R
             f"{summary.strip()}\n\nParameters\n----------\n{parameters}\n\n{returns}{rest}\n\n"
             f"Examples\n--------\n{example}\n"
         )
-    return entry(function)
+    return function
 
 
 def _by_name(parameters: str) -> dict[str, str]:
@@ -88,23 +90,27 @@ def _by_name(parameters: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Table:
-    """A checked call: the table, its public sizes, the budget and the random streams."""
+    """A checked call: the table, its public sizes, the budget and the run."""
 
     source: Any  # what `as_rows_input` made of `X`
     n: int
     d: int
     k: int
     budget: Budget
-    streams: Streams
+    run: Run
+    _door: ExitStack
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Close the door."""
+        self._door.__exit__(*error)
 
     @cached_property
     def rows(self) -> AnyRows:
         """The rows, scaled to unit length."""
         return open_unit_rows(self.source)
-
-    def generator(self) -> np.random.Generator:
-        """Return a generator for samplers that are not hardened, seeded from the noise stream."""
-        return float_generator(self.streams.noise)
 
     def whole(self, name: str, mu: float | None = None) -> Part:
         """Return the cost of a step that takes the whole budget."""
@@ -121,7 +127,7 @@ class Table:
         """Put the release together: what was found, what each step cost, and further public parameters."""
         parameters = {"n": self.n, "d": self.d, "k": self.k, **public}
         cost = self.budget.cost(*parts)
-        return Release(subspace, cost, f"baseline/{method}", parameters, self.streams.private, extras or {})
+        return Release(subspace, cost, f"baseline/{method}", parameters, self.run.private, extras or {})
 
 
 def open_table(
@@ -135,20 +141,23 @@ def open_table(
     proper: bool = False,
     dense: bool = False,
 ) -> Table:
-    """Check the parameters, which are all public, and open the table.
+    """Open the door of a baseline: check the parameters, which are all public, open the table and begin.
 
     `widest` is the largest d that is accepted; with `proper` k must be below d, for mechanisms that need the
     eigenvalue after the k-th; `dense` is for blocks: no sparse tables, and the rows of partitions are brought here.
     """
-    budget = Budget(epsilon, delta)
-    source = as_rows_input(X, accept_sparse=not dense, accept_partitions=not dense)
-    n, d = int(source.shape[0]), int(source.shape[1])
-    checks.dimension(k=k, d=d, n=n)
-    if widest is not None and d > widest:
-        raise ValueError(f"`X` must have at most {widest} columns for this baseline; got {d}.")
-    if proper and k == d:
-        raise ValueError(f"`k` must be below the number of columns, {d}, for this baseline; got {k!r}.")
-    return Table(source, n, d, int(k), budget, open_streams(rng))
+    with ExitStack() as door:
+        call = door.enter_context(Call("baseline", epsilon, delta, rng))
+        source = call.open(X, accept_sparse=not dense, accept_partitions=not dense)
+        n, d = int(source.shape[0]), int(source.shape[1])
+        checks.dimension(k=k, d=d, n=n)
+        if widest is not None and d > widest:
+            template = "{X} must have at most {widest} columns for this baseline; got {d}."
+            raise ParameterError(template, widest=widest, d=d)
+        if proper and k == d:
+            template = "{k} must be below the number of columns, {d}, for this baseline; got {got!r}."
+            raise ParameterError(template, d=d, got=k)
+        return Table(source, n, d, int(k), call.budget, call.begin(), door.pop_all())
 
 
 @dataclass(frozen=True)
@@ -197,11 +206,6 @@ def leading_range(block: Array, k: int) -> Subspace:
     return Subspace(np.linalg.qr(np.linalg.svd(block, full_matrices=False)[0][:, :k])[0])
 
 
-def float_generator(bits: BitSource) -> np.random.Generator:
-    """Return a NumPy generator seeded with 256 bits of the noise stream, for samplers that are not hardened."""
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(bits.bytes(32), "little"))))
-
-
 def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Array:
     """Return Bartlett's factor: a lower triangular T, T Tᵀ Wishart with identity scale and at least d degrees."""
     factor = np.tril(generator.standard_normal((d, d)), -1)
@@ -209,7 +213,7 @@ def bartlett_factor(d: int, degrees: int, generator: np.random.Generator) -> Arr
     return factor
 
 
-def wishart_root(root: Array, degrees: int, generator: np.random.Generator, *, inverse: bool = False) -> Array:
+def wishart_root(root: Array, degrees: int, inverse: bool, generator: np.random.Generator) -> Array:
     """Return a (d, d) root of a Wishart draw, or of an inverse one, with scale R Rᵀ and at least d degrees."""
     factor = bartlett_factor(len(root), degrees, generator)
     if not inverse:

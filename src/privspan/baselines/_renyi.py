@@ -17,6 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import down, tighten
 from privspan.baselines._common import Array
 from privspan.privacy import Budget
@@ -49,7 +50,8 @@ def least_level(
     while not passes(good):
         good, bad = factor * good, good
         if good > _LOUDEST:
-            raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
+            template = "{delta} must be larger at epsilon = {epsilon!r}; got {got!r}."
+            raise ParameterError(template, epsilon=budget.epsilon, got=budget.delta)
     while passes(bad):
         good, bad = bad, bad / factor
     return tighten(passes, good, bad, tight)

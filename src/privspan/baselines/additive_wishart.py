@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, gammaln
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.baselines._common import bartlett_factor, baseline, leading_subspace, open_table, second_moment
 from privspan.baselines._renyi import least_level
 from privspan.privacy import Budget, Release
@@ -51,20 +52,21 @@ def additive_wishart(
     million to spare.  The sampler is a float64 one seeded with 256 secure bits and is not hardened against what
     floating point reveals.  Proof: docs/explanation/baselines.md, "Additive Wishart".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    if degrees is None:
-        spread = 28.0 * math.log(4.0 / table.budget.delta) / min(1.0, table.budget.epsilon) ** 2
-        degrees = 4 * table.d + math.ceil(min(spread, 0.5 * MOST_EXCESS))
-    checks.integer_at_least(table.d + 50, degrees=degrees)
-    most = table.d + MOST_EXCESS
-    if degrees > most:
-        raise ValueError(f"`degrees` must be at most d + {MOST_EXCESS}, here {most}; got {degrees!r}.")
-    scale = wishart_scale(int(degrees) - table.d, table.budget)
-    factor = bartlett_factor(table.d, int(degrees), table.generator())
-    noisy = second_moment(table).matrix + scale * (factor @ factor.T)
-    part = table.whole("second moment plus Wishart noise")
-    found = leading_subspace(noisy, table.k)
-    return table.release("additive_wishart", found, part, degrees=int(degrees), scale=scale)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        if degrees is None:
+            spread = 28.0 * math.log(4.0 / table.budget.delta) / min(1.0, table.budget.epsilon) ** 2
+            degrees = 4 * table.d + math.ceil(min(spread, 0.5 * MOST_EXCESS))
+        checks.integer_at_least(table.d + 50, degrees=degrees)
+        most = table.d + MOST_EXCESS
+        if degrees > most:
+            template = "{degrees} must be at most d + {most_excess}, here {most}; got {got!r}."
+            raise ParameterError(template, most_excess=MOST_EXCESS, most=most, got=degrees)
+        scale = wishart_scale(int(degrees) - table.d, table.budget)
+        factor = table.run.draw(bartlett_factor, table.d, int(degrees))
+        noisy = second_moment(table).matrix + scale * (factor @ factor.T)
+        part = table.whole("second moment plus Wishart noise")
+        found = leading_subspace(noisy, table.k)
+        return table.release("additive_wishart", found, part, degrees=int(degrees), scale=scale)
 
 
 @lru_cache(maxsize=256)  # of public numbers only

@@ -14,8 +14,9 @@ from scipy.special import ndtri
 
 from privspan.baselines._common import baseline, leading_subspace, open_table, second_moment, spectrum
 from privspan.privacy import Part, Release, share_mu
-from privspan.privacy.noise import add_gaussian, grid_for
-from privspan.privacy.randomness import BitSource, RandomLike
+from privspan.privacy.noise import grid_for
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
 GAP_DELTA_SHARE = 0.1
@@ -45,27 +46,27 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
     noise is exact.  Assumed: the eigensolver's backward error is at most 2^-46 d times the norm of the matrix; that
     much is charged.  Proof: docs/explanation/baselines.md, "Analyze Gauss with a gap".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
-    rest, reserved = table.budget.reserve_delta(GAP_DELTA_SHARE)
-    mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
-    moment = second_moment(table)
-    values, vectors = spectrum(moment.matrix)
-    gap = float(values[table.k - 1] - values[table.k])
-    bound = _gap_from_below(gap, moment.stretch, mu_gap, reserved, table.streams.noise)
-    parts = (
-        Part.gaussian("gap", mu_gap, rest.delta),
-        Part.gaussian("projector", mu_projector, rest.delta),
-        Part("gap overestimated", 0.0, reserved),
-    )
-    subspace, sigma = None, None
-    if bound > 2.0 * moment.stretch:
-        basis = vectors[:, : table.k]
-        movement = projector_movement(bound, moment.stretch) / math.sqrt(2.0) * (1.0 + 2.0**-40)
-        error = _PROJECTOR_ERROR * table.d * table.k
-        level = noise_level(SumBounds(movement, error, upper_triangle(table.d), 1.01), mu_projector)
-        subspace = leading_subspace(gaussian_symmetric(basis @ basis.T, level, table.streams.noise), table.k)
-        sigma = level.sigma
-    return table.release("analyze_gauss_gap", subspace, *parts, extras={"gap_lower_bound": bound}, noise=sigma)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True) as table:
+        rest, reserved = table.budget.reserve_delta(GAP_DELTA_SHARE)
+        mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
+        moment = second_moment(table)
+        values, vectors = spectrum(moment.matrix)
+        gap = float(values[table.k - 1] - values[table.k])
+        bound = _gap_from_below(gap, moment.stretch, mu_gap, reserved, table.run)
+        parts = (
+            Part.gaussian("gap", mu_gap, rest.delta),
+            Part.gaussian("projector", mu_projector, rest.delta),
+            Part("gap overestimated", 0.0, reserved),
+        )
+        subspace, sigma = None, None
+        if bound > 2.0 * moment.stretch:
+            basis = vectors[:, : table.k]
+            movement = projector_movement(bound, moment.stretch) / math.sqrt(2.0) * (1.0 + 2.0**-40)
+            error = _PROJECTOR_ERROR * table.d * table.k
+            level = noise_level(SumBounds(movement, error, upper_triangle(table.d), 1.01), mu_projector)
+            subspace = leading_subspace(gaussian_symmetric(basis @ basis.T, level, table.run), table.k)
+            sigma = level.sigma
+        return table.release("analyze_gauss_gap", subspace, *parts, extras={"gap_lower_bound": bound}, noise=sigma)
 
 
 def projector_movement(gap: float, stretch: float = 1.0) -> float:
@@ -76,9 +77,9 @@ def projector_movement(gap: float, stretch: float = 1.0) -> float:
     return -math.log1p(-2.0 * stretch / gap) / math.sqrt(2.0)
 
 
-def _gap_from_below(gap: float, stretch: float, mu: float, failure: float, bits: BitSource) -> float:
+def _gap_from_below(gap: float, stretch: float, mu: float, failure: float, run: Run) -> float:
     """Release a number that exceeds the gap with probability at most `failure`."""
     grid = grid_for(2.0 / mu)
     sigma = (2.0 * stretch + grid) / mu * (1.0 + 2.0**-40)
-    released = float(add_gaussian(np.array([gap]), sigma, bits, grid=grid)[0])
+    released = float(run.gaussian(np.array([gap]), sigma, grid)[0])
     return released - sigma * float(-ndtri(failure)) * (1.0 + 1e-9) - 2.0 * grid

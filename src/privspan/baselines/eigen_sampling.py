@@ -39,19 +39,18 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     Numerical model: real arithmetic.  The samplers are float64 ones seeded with 256 secure bits and are not hardened
     against what floating point reveals.  Proof: docs/explanation/baselines.md, "Sampled eigenvectors".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    what = "Laplace noise on eigenvalues, exponential mechanism on vectors"
-    eigenvalue_epsilon = _EIGENVALUE_SHARE * table.budget.epsilon
-    step, tries, parts = plan_draws(table, what, table.k, eigenvalue_epsilon)
-    generator = table.generator()
-    matrix = second_moment(table).matrix
-    noise = eigenvalue_change(table.k) / eigenvalue_epsilon
-    eigenvalues = add_laplace(spectrum(matrix)[0][: table.k], noise, generator)
-    eigenvalues = np.sort(eigenvalues)[::-1]  # (k,)
-    vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, generator)
-    found = None if vectors is None else Subspace(vectors)
-    extras = {"eigenvalues": tuple(eigenvalues.tolist())}
-    return table.release("eigen_sampling", found, *parts, extras=extras, step_epsilon=step, most_tries=tries)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        what = "Laplace noise on eigenvalues, exponential mechanism on vectors"
+        eigenvalue_epsilon = _EIGENVALUE_SHARE * table.budget.epsilon
+        step, tries, parts = plan_draws(table, what, table.k, eigenvalue_epsilon)
+        matrix = second_moment(table).matrix
+        noise = eigenvalue_change(table.k) / eigenvalue_epsilon
+        eigenvalues = table.run.draw(add_laplace, spectrum(matrix)[0][: table.k], noise)
+        eigenvalues = np.sort(eigenvalues)[::-1]  # (k,)
+        vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, table.run)
+        found = None if vectors is None else Subspace(vectors)
+        extras = {"eigenvalues": tuple(eigenvalues.tolist())}
+        return table.release("eigen_sampling", found, *parts, extras=extras, step_epsilon=step, most_tries=tries)
 
 
 def eigenvalue_change(k: int) -> float:

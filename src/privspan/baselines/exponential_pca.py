@@ -35,9 +35,9 @@ def exponential_pca(X: object, k: int, *, epsilon: float, delta: float, rng: Ran
     Numerical model: real arithmetic.  The sampler is a float64 one seeded with 256 secure bits and is not hardened
     against what floating point reveals.  Proof: docs/explanation/baselines.md, "The exponential mechanism".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    step, tries, parts = plan_draws(table, "exponential mechanism, all vectors")
-    matrix = second_moment(table).matrix
-    vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, table.generator())
-    found = None if vectors is None else Subspace(vectors)
-    return table.release("exponential_pca", found, *parts, step_epsilon=step, most_tries=tries)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        step, tries, parts = plan_draws(table, "exponential mechanism, all vectors")
+        matrix = second_moment(table).matrix
+        vectors = deflated_vectors(matrix, table.k, 0.5 * step, tries, table.run)
+        found = None if vectors is None else Subspace(vectors)
+        return table.release("exponential_pca", found, *parts, step_epsilon=step, most_tries=tries)

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, baseline, leading_subspace, open_table
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
-from privspan.privacy.noise import add_gaussian, grid_for
-from privspan.privacy.randomness import BitSource, RandomLike
+from privspan.privacy.noise import grid_for
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
 from privspan.rows.dealing import dealt
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
@@ -103,25 +105,26 @@ def friendly_core(
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "FriendlyCore".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, dense=True)
-    n = table.n
-    checks.positive(radius=radius)
-    block_size = public_block_size(n, table.d, table.k, table.budget) if block_size is None else block_size
-    checks.integer_at_least(table.k, block_size=block_size)
-    blocks = n // block_size
-    if not 2 <= blocks <= MOST_BLOCKS:
-        raise ValueError(f"`block_size` must make 2 to {MOST_BLOCKS} blocks of the {n} rows; got {block_size!r}.")
-    plan, noise = core_plan(blocks, table.budget), table.streams.noise
-    records, order = dealt(table.source, table.streams.public)
-    bases = block_bases(records, table.k, block_size, order=order)
-    counts = np.maximum(friend_counts(bases, radius) - plan.needed, 0)  # (t,)
-    noisy_sum = add_gaussian(np.array(float(counts.sum())), plan.count_sigma, noise, grid=_grid(plan.count_sigma))
-    weight = (float(noisy_sum) - plan.count_offset) / plan.full
-    enough = weight > plan.largest_change
-    subspace = _noisy_average(bases.bases, counts, radius, weight, plan, noise) if enough else None
-    extras = {"core_weight_lower_bound": weight}
-    public = {"radius": float(radius), "block_size": int(block_size), "blocks": blocks}
-    return table.release("friendly_core", subspace, *plan.parts, extras=extras, **public)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, dense=True) as table:
+        n = table.n
+        checks.positive(radius=radius)
+        block_size = public_block_size(n, table.d, table.k, table.budget) if block_size is None else block_size
+        checks.integer_at_least(table.k, block_size=block_size)
+        blocks = n // block_size
+        if not 2 <= blocks <= MOST_BLOCKS:
+            template = "{block_size} must make 2 to {most_blocks} blocks of the {n} rows; got {got!r}."
+            raise ParameterError(template, most_blocks=MOST_BLOCKS, n=n, got=block_size)
+        plan, run = core_plan(blocks, table.budget), table.run
+        records, order = dealt(table.source, run.streams.public)
+        bases = block_bases(records, table.k, block_size, order=order)
+        counts = np.maximum(friend_counts(bases, radius) - plan.needed, 0)  # (t,)
+        noisy_sum = run.gaussian(np.array(float(counts.sum())), plan.count_sigma, _grid(plan.count_sigma))
+        weight = (float(noisy_sum) - plan.count_offset) / plan.full
+        enough = weight > plan.largest_change
+        subspace = _noisy_average(bases.bases, counts, radius, weight, plan, run) if enough else None
+        extras = {"core_weight_lower_bound": weight}
+        public = {"radius": float(radius), "block_size": int(block_size), "blocks": blocks}
+        return table.release("friendly_core", subspace, *plan.parts, extras=extras, **public)
 
 
 @lru_cache(maxsize=256)  # of public numbers only
@@ -198,7 +201,7 @@ def _grid(sigma: float) -> float:
 
 
 def _noisy_average(
-    bases: Array, counts: NDArray[np.int64], radius: float, weight: float, plan: CorePlan, bits: BitSource
+    bases: Array, counts: NDArray[np.int64], radius: float, weight: float, plan: CorePlan, run: Run
 ) -> Subspace:
     """Release the weighted average projector; two blocks with weight are within 2 radius of each other."""
     core = counts > 0
@@ -210,4 +213,4 @@ def _noisy_average(
     error = 1.01 * k * relative_error(MOST_BLOCKS * k + 6)  # of inner products of c k terms with rounded weights
     bounds = SumBounds(movement / math.sqrt(2.0) * (1.0 + 2.0**-40), error, upper_triangle(d), 1.01)
     level = noise_level(bounds, plan.mu_average)
-    return leading_subspace(gaussian_symmetric(average, level, bits), k)
+    return leading_subspace(gaussian_symmetric(average, level, run), k)

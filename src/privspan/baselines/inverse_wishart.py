@@ -40,12 +40,12 @@ def inverse_wishart(
     public.  Numerical model: real arithmetic.  The sampler is a float64 one seeded with 256 secure bits and is not
     hardened against what floating point reveals.  Proof: docs/explanation/baselines.md, "Inverse Wishart".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    degrees = public_draws(table) if degrees is None else degrees
-    checks.integer_at_least(table.d, degrees=degrees)
-    ridge = covariance_ridge(degrees, table.budget)
-    root = shifted_root(table, ridge)  # of A + ψ I
-    sample = wishart_root(root, degrees, table.generator(), inverse=True) * np.sqrt(degrees)
-    found = leading_subspace(sample @ sample.T, table.k)
-    part = table.whole("inverse Wishart draw")
-    return table.release("inverse_wishart", found, part, degrees=int(degrees), ridge=ridge)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        degrees = public_draws(table) if degrees is None else degrees
+        checks.integer_at_least(table.d, degrees=degrees)
+        ridge = covariance_ridge(degrees, table.budget)
+        root = shifted_root(table, ridge)  # of A + ψ I
+        sample = table.run.draw(wishart_root, root, degrees, True) * np.sqrt(degrees)
+        found = leading_subspace(sample @ sample.T, table.k)
+        part = table.whole("inverse Wishart draw")
+        return table.release("inverse_wishart", found, part, degrees=int(degrees), ridge=ridge)

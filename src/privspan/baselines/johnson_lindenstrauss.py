@@ -40,14 +40,14 @@ def johnson_lindenstrauss(
     public.  Numerical model: real arithmetic.  The sampler is a float64 one seeded with 256 secure bits and is not
     hardened against what floating point reveals.  Proof: docs/explanation/baselines.md, "Johnson-Lindenstrauss".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    draws = public_draws(table) if draws is None else draws
-    checks.integer_at_least(table.d, draws=draws)
-    ridge = covariance_ridge(draws, table.budget)
-    sample = wishart_root(shifted_root(table, ridge), draws, table.generator())
-    found = leading_subspace(sample @ sample.T / draws, table.k)
-    part = table.whole("normal vectors with the noisy covariance")
-    return table.release("johnson_lindenstrauss", found, part, draws=int(draws), ridge=ridge)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        draws = public_draws(table) if draws is None else draws
+        checks.integer_at_least(table.d, draws=draws)
+        ridge = covariance_ridge(draws, table.budget)
+        sample = table.run.draw(wishart_root, shifted_root(table, ridge), draws, False)
+        found = leading_subspace(sample @ sample.T / draws, table.k)
+        part = table.whole("normal vectors with the noisy covariance")
+        return table.release("johnson_lindenstrauss", found, part, draws=int(draws), ridge=ridge)
 
 
 def public_draws(table: Table) -> int:

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, Table, baseline, open_table
 from privspan.baselines.noisy_range_finder import MOST_ENTRIES
 from privspan.privacy import Part, Release, share_mu
-from privspan.privacy.randomness import BitSource, RandomLike
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, open_unit_rows, per_row
 from privspan.rows.scaling import Piece
@@ -79,30 +81,32 @@ def k_dp_pca(
     public.  Rounding and the noise are exact; assumed is that the products of a matrix library compute every output
     row from its own input row.  Proof: docs/explanation/baselines.md, "k-DP-PCA".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
-    n, d, k = table.n, table.d, table.k
-    steps = default_steps(k, single_pass) if steps is None else steps
-    checks.integer_at_least(1, steps=steps)
-    if k * d > MOST_ENTRIES:
-        raise ValueError(f"`k` times d must be at most {MOST_ENTRIES}; got {k} times {d}.")
-    if single_pass and k * steps > n:
-        raise ValueError(f"`steps` times k must be at most the number of rows, {n}, in a single pass; got {steps!r}.")
-    mu = table.budget.mu
-    shares = (mu,) * k if single_pass else share_mu(mu, *[1.0] * k)
-    batches = _own_batches(table, k * steps) if single_pass else _same_batch(table)
-    basis: Array = np.zeros((d, 0))
-    for share in shares:
-        mus = (share,) * steps if single_pass else share_mu(share, *[1.0] * steps)
-        start = table.streams.public.standard_normal(d)
-        direction = _direction(batches, mus, basis, start, table.streams.noise)
-        basis = np.linalg.qr(np.column_stack([basis, direction]))[0]
-    # A record is in one batch of a single pass, and nowhere else: the whole budget is spent once.
-    parts = (
-        [table.whole("the step with the record", mu)]
-        if single_pass
-        else [Part.gaussian(f"direction {i + 1}", share, table.budget.delta) for i, share in enumerate(shares)]
-    )
-    return table.release("k_dp_pca", Subspace(basis), *parts, steps=int(steps), single_pass=bool(single_pass))
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None) as table:
+        n, d, k = table.n, table.d, table.k
+        steps = default_steps(k, single_pass) if steps is None else steps
+        checks.integer_at_least(1, steps=steps)
+        if k * d > MOST_ENTRIES:
+            template = "{k} times d must be at most {most_entries}; got {got} times {d}."
+            raise ParameterError(template, most_entries=MOST_ENTRIES, got=k, d=d)
+        if single_pass and k * steps > n:
+            template = "{steps} times k must be at most the number of rows, {n}, in a single pass; got {got!r}."
+            raise ParameterError(template, n=n, got=steps)
+        mu = table.budget.mu
+        shares = (mu,) * k if single_pass else share_mu(mu, *[1.0] * k)
+        batches = _own_batches(table, k * steps) if single_pass else _same_batch(table)
+        basis: Array = np.zeros((d, 0))
+        for share in shares:
+            mus = (share,) * steps if single_pass else share_mu(share, *[1.0] * steps)
+            start = table.run.streams.public.standard_normal(d)
+            direction = _direction(batches, mus, basis, start, table.run)
+            basis = np.linalg.qr(np.column_stack([basis, direction]))[0]
+        # A record is in one batch of a single pass, and nowhere else: the whole budget is spent once.
+        parts = (
+            [table.whole("the step with the record", mu)]
+            if single_pass
+            else [Part.gaussian(f"direction {i + 1}", share, table.budget.delta) for i, share in enumerate(shares)]
+        )
+        return table.release("k_dp_pca", Subspace(basis), *parts, steps=int(steps), single_pass=bool(single_pass))
 
 
 def default_steps(k: int, single_pass: bool) -> int:
@@ -121,19 +125,17 @@ def _same_batch(table: Table) -> Iterator[AnyRows]:
 def _own_batches(table: Table, count: int) -> Iterator[AnyRows]:
     """Yield the rows of one batch after the other, dealt in a public order: each record is in one of them."""
     source = GatheredRows(table.source) if isinstance(table.source, PartitionedTable) else table.source
-    order = table.streams.public.permutation(table.n)
+    order = table.run.streams.public.permutation(table.n)
     for numbers in np.array_split(order, count):
         yield open_unit_rows(source[np.sort(numbers)])
 
 
-def _direction(
-    batches: Iterator[AnyRows], mus: tuple[float, ...], basis: Array, start: Array, bits: BitSource
-) -> Array:
+def _direction(batches: Iterator[AnyRows], mus: tuple[float, ...], basis: Array, start: Array, run: Run) -> Array:
     """Release one direction off the basis, by Oja's steps from a public start; (d,)."""
     direction, centre = _normalised(_off(start, basis), start), np.zeros_like(start)
     known = 0.0  # precision of the direction, as far as its steps count
     for step, mu in enumerate(mus):
-        noisy, noise = _mean_gradient(next(batches), Gradients(basis, direction, centre), mu, bits)
+        noisy, noise = _mean_gradient(next(batches), Gradients(basis, direction, centre), mu, run)
         mean = _off(noisy, basis)
         eigenvalue = float(mean @ direction)
         precision = float(mean @ mean) / noise**2
@@ -196,19 +198,19 @@ class Gradients:
         return SumBounds(sensitivity, 1.15 * CHUNK_ROWS * error, d, 1.05 * n * radius)
 
 
-def _mean_gradient(rows: AnyRows, at: Gradients, mu: float, bits: BitSource) -> tuple[Array, float]:
+def _mean_gradient(rows: AnyRows, at: Gradients, mu: float, run: Run) -> tuple[Array, float]:
     """Release the mean gradient (d,) and tell the standard deviation of its noise, mu-GDP together."""
     mu_spread, mu_mean = share_mu(mu, _SPREAD_SHARE, 1.0 - _SPREAD_SHARE)
     frame = at.frame
     products = rows.map_rows(lambda piece: piece @ frame)  # (n, j + 2)
     lengths = per_row(at.lengths, rows.squared_lengths(), products)  # (n,)
     low, high = (2.0**octave for octave in _OCTAVES)
-    spread = typical_size(per_row(lambda each: np.clip(each, low, high), lengths), _OCTAVES, mu_spread, bits)
+    spread = typical_size(per_row(lambda each: np.clip(each, low, high), lengths), _OCTAVES, mu_spread, run)
     radius = max(_CLIP * spread, _LEAST_RADIUS)
     radius = radius if radius < 0.5 else NO_CLIP  # from 1/2 on, clipping would save no noise
     n, d = rows.shape
     sums = clipped_sums(rows, at, products, lengths, radius)
-    total, sigma = gaussian_sum(sums, (d,), at.bounds(n, radius), mu_mean, bits)
+    total, sigma = gaussian_sum(sums, (d,), at.bounds(n, radius), mu_mean, run)
     return at.centre + total / n, sigma / n
 
 

@@ -33,21 +33,21 @@ def mod_sulq(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k are public.
     Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "MOD-SuLQ".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng)
-    gram = UnitGram(table.rows)
-    d = table.d
-    triangle = np.triu_indices(d)
-    bounds = SumBounds(REPLACEMENT, gram.chunk_error(d), upper_triangle(d), 1.02 * table.n)
-    mu = table.budget.mu
-    sums = gram.products(None, lambda total: total[triangle])
-    values, sigma = gaussian_sum(sums, (upper_triangle(d),), bounds, mu, table.streams.noise)
-    noisy = np.zeros((d, d))
-    noisy[triangle] = values
-    noisy = noisy + np.triu(noisy, 1).T
-    part = table.whole("noisy second moment", mu)
-    published = published_noise(d, table.budget)
-    found = leading_subspace(noisy, table.k)
-    return table.release("mod_sulq", found, part, noise=sigma, published_noise=published)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
+        gram = UnitGram(table.rows)
+        d = table.d
+        triangle = np.triu_indices(d)
+        bounds = SumBounds(REPLACEMENT, gram.chunk_error(d), upper_triangle(d), 1.02 * table.n)
+        mu = table.budget.mu
+        sums = gram.products(None, lambda total: total[triangle])
+        values, sigma = gaussian_sum(sums, (upper_triangle(d),), bounds, mu, table.run)
+        noisy = np.zeros((d, d))
+        noisy[triangle] = values
+        noisy = noisy + np.triu(noisy, 1).T
+        part = table.whole("noisy second moment", mu)
+        published = published_noise(d, table.budget)
+        found = leading_subspace(noisy, table.k)
+        return table.release("mod_sulq", found, part, noise=sigma, published_noise=published)
 
 
 def published_noise(d: int, budget: Budget) -> float:

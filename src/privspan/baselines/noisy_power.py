@@ -54,17 +54,17 @@ def noisy_power(
     (epsilon, delta)-differentially private for replace-one neighbours and every data set; n, d, k and the options are
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "The noisy power method".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
-    width = default_width(table, _DIRECTIONS) if directions is None else directions
-    checks.integer_at_least(1, rounds=rounds)
-    check_width(table, directions=width)
-    gram = UnitGram(table.rows)
-    bounds = SumBounds(REPLACEMENT, gram.chunk_error(width), table.d * width, 1.02 * table.n)
-    shares = share_mu(table.budget.mu, *[1.0] * (rounds - 1), _LAST * max(1, rounds - 1))
-    block, sigma = noisy_sketch(table, width, shares[0])
-    for mu in shares[1:]:
-        products = gram.products(contraction(block))
-        block, sigma = gaussian_sum(products, block.shape, bounds, mu, table.streams.noise)
-    found = leading_range(block, table.k)
-    parts = [Part.gaussian(f"round {i + 1}", mu, table.budget.delta) for i, mu in enumerate(shares)]
-    return table.release("noisy_power", found, *parts, rounds=int(rounds), directions=int(width), noise=sigma)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None) as table:
+        width = default_width(table, _DIRECTIONS) if directions is None else directions
+        checks.integer_at_least(1, rounds=rounds)
+        check_width(table, directions=width)
+        gram = UnitGram(table.rows)
+        bounds = SumBounds(REPLACEMENT, gram.chunk_error(width), table.d * width, 1.02 * table.n)
+        shares = share_mu(table.budget.mu, *[1.0] * (rounds - 1), _LAST * max(1, rounds - 1))
+        block, sigma = noisy_sketch(table, width, shares[0])
+        for mu in shares[1:]:
+            products = gram.products(contraction(block))
+            block, sigma = gaussian_sum(products, block.shape, bounds, mu, table.run)
+        found = leading_range(block, table.k)
+        parts = [Part.gaussian(f"round {i + 1}", mu, table.budget.delta) for i, mu in enumerate(shares)]
+        return table.release("noisy_power", found, *parts, rounds=int(rounds), directions=int(width), noise=sigma)

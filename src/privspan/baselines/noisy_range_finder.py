@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from privspan._lib import checks
+from privspan._lib.errors import Parameter, ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, Table, baseline, leading_range, open_table
 from privspan.privacy import Release
@@ -52,13 +53,13 @@ def noisy_range_finder(
     random directions, which may be published; n, d, k and the options are public.  Rounding and the noise are exact.
     Proof: docs/explanation/baselines.md, "The noisy range finder".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None)
-    width = default_width(table, _COLUMNS) if sketch is None else sketch
-    check_width(table, sketch=width)
-    mu = table.budget.mu
-    noisy, sigma = noisy_sketch(table, width, mu)
-    found, part = leading_range(noisy, table.k), table.whole("noisy sketch", mu)
-    return table.release("noisy_range_finder", found, part, sketch=int(width), noise=sigma)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None) as table:
+        width = default_width(table, _COLUMNS) if sketch is None else sketch
+        check_width(table, sketch=width)
+        mu = table.budget.mu
+        noisy, sigma = noisy_sketch(table, width, mu)
+        found, part = leading_range(noisy, table.k), table.whole("noisy sketch", mu)
+        return table.release("noisy_range_finder", found, part, sketch=int(width), noise=sigma)
 
 
 def default_width(table: Table, columns: int) -> int:
@@ -72,18 +73,20 @@ def check_width(table: Table, **width: int) -> None:
     ((name, columns),) = width.items()
     if columns > table.d or columns * table.d > MOST_ENTRIES:
         limits = f"at most d = {table.d}, and d times it at most {MOST_ENTRIES}"
-        raise ValueError(f"`{name}` must be {limits}; got {columns}.")
+        raise ParameterError(
+            "{name} must be {limits}; got {columns}.", name=Parameter(name), limits=limits, columns=columns
+        )
 
 
 def noisy_sketch(table: Table, width: int, mu: float) -> tuple[Array, float]:
     """Release the sum of x clip(Vᵀ x)ᵀ for public random directions V, (d, width), and tell its noise."""
-    directions = contraction(table.streams.public.standard_normal((table.d, width)))
+    directions = contraction(table.run.streams.public.standard_normal((table.d, width)))
     radius = math.sqrt(width / table.d)  # root of the mean square length of the sketch of a unit row
     product_error = relative_error(table.d) * float(np.linalg.norm(directions)) * 1.01 + relative_error(width + 16)
     chunk_error = 1.01 * CHUNK_ROWS * (product_error + relative_error(CHUNK_ROWS))
     bounds = SumBounds(sketch_sensitivity(radius), chunk_error, table.d * width, 1.02 * table.n)
     products = table.rows.map_chunks(lambda rows: rows.T @ clipped_sketches(rows @ directions, radius))
-    return gaussian_sum(products, (table.d, width), bounds, mu, table.streams.noise)
+    return gaussian_sum(products, (table.d, width), bounds, mu, table.run)
 
 
 def sketch_sensitivity(radius: float) -> float:

@@ -14,11 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from privspan._lib.errors import ParameterError
 from privspan.baselines._common import Array, baseline, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._loss import NEAREST_POLE, Complex, LogMoment, log_loss_delta, log_plus_one
 from privspan.baselines._renyi import least_level
 from privspan.privacy import Budget, Release
-from privspan.privacy.noise import add_gaussian, grid_for
+from privspan.privacy.noise import grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
@@ -59,23 +60,23 @@ def smooth_sensitivity(X: object, k: int, *, epsilon: float, delta: float, rng: 
     noise level is computed in float64, and the eigensolver's backward error is assumed to be at most 2^-46 d times
     the norm of the matrix.  Not hardened.  Proof: docs/explanation/baselines.md, "Smooth sensitivity".
     """
-    table = open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True)
-    n, d = table.n, table.d
-    moment = second_moment(table)
-    most = math.sqrt(2.0 * min(table.k, d - table.k))
-    widest = np.array([1.01 * n + 3.0 * moment.stretch])  # no gap is wider
-    least = float(local_sensitivity(widest, moment.stretch, most)[0])
-    grid = grid_for(least / table.budget.mu)
-    rounding = (math.sqrt(d * table.k) * grid + 2.0 * _BASIS_ERROR * d * table.k) / least
-    noise = smooth_noise(d * table.k, table.budget, rounding, typical_gap=n / (2 * table.k), most=most)
-    values, vectors = spectrum(moment.matrix)
-    gap = float(values[table.k - 1] - values[table.k])
-    sensitivity = smooth_bound(min(gap, 1.01 * n), moment.stretch, most, noise.rate)
-    rotated = vectors[:, : table.k] @ haar_rotation(table.k, table.generator())  # (d, k)
-    noisy = add_gaussian(rotated, noise.multiplier * sensitivity, table.streams.noise, grid=grid)
-    found = Subspace(np.linalg.qr(noisy)[0])
-    part = table.whole("basis with noise at its smooth sensitivity")
-    return table.release("smooth_sensitivity", found, part, rate=noise.rate, multiplier=noise.multiplier)
+    with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True) as table:
+        n, d = table.n, table.d
+        moment = second_moment(table)
+        most = math.sqrt(2.0 * min(table.k, d - table.k))
+        widest = np.array([1.01 * n + 3.0 * moment.stretch])  # no gap is wider
+        least = float(local_sensitivity(widest, moment.stretch, most)[0])
+        grid = grid_for(least / table.budget.mu)
+        rounding = (math.sqrt(d * table.k) * grid + 2.0 * _BASIS_ERROR * d * table.k) / least
+        noise = smooth_noise(d * table.k, table.budget, rounding, typical_gap=n / (2 * table.k), most=most)
+        values, vectors = spectrum(moment.matrix)
+        gap = float(values[table.k - 1] - values[table.k])
+        sensitivity = smooth_bound(min(gap, 1.01 * n), moment.stretch, most, noise.rate)
+        rotated = vectors[:, : table.k] @ table.run.draw(haar_rotation, table.k)  # (d, k)
+        noisy = table.run.gaussian(rotated, noise.multiplier * sensitivity, grid)
+        found = Subspace(np.linalg.qr(noisy)[0])
+        part = table.whole("basis with noise at its smooth sensitivity")
+        return table.release("smooth_sensitivity", found, part, rate=noise.rate, multiplier=noise.multiplier)
 
 
 @lru_cache(maxsize=256)  # of public numbers only
@@ -97,7 +98,9 @@ def smooth_noise(entries: int, budget: Budget, rounding: float, *, typical_gap: 
         if multiplier * bound < least:
             best, start, least = records, multiplier, multiplier * bound
     if best is None:
-        raise ValueError(f"`delta` must be larger at epsilon = {budget.epsilon!r}; got {budget.delta!r}.")
+        raise ParameterError(
+            "{delta} must be larger at epsilon = {epsilon!r}; got {got!r}.", epsilon=budget.epsilon, got=budget.delta
+        )
     return SmoothNoise(best.rate, best.multiplier(start))
 
 

@@ -21,14 +21,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.entry import entry
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import BlockBases
 from privspan.blocks.plan import HistogramPlan
 from privspan.privacy import Part
 from privspan.privacy.cost import left_of
-from privspan.privacy.randomness import BitSource, Streams
-from privspan.privacy.selection import permute_and_flip, stable_vote
+from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.selection import vote_margin
 
 Array = NDArray[np.float64]
 Ballot = tuple[int, int]
@@ -128,7 +128,7 @@ def _centred_limbs(values: NDArray[np.int64], count: int) -> list[NDArray[np.int
 
 
 def histogram_step(
-    blocks: BlockBases, plan: HistogramPlan, *, delta: float, streams: Streams
+    blocks: BlockBases, plan: HistogramPlan, *, delta: float, run: Run
 ) -> tuple[Array | None, float, tuple[Part, ...]]:
     """Aggregate block subspaces by the vote of cells, within the plan's shares of epsilon and the whole of `delta`.
 
@@ -141,10 +141,10 @@ def histogram_step(
     set. Proof: docs/explanation/approximate-case.md.
     """
     _, d, k = blocks.bases.shape
-    frame = ReferenceFrame.draw(d, plan.references, streams.public)
+    frame = ReferenceFrame.draw(d, plan.references, run.streams.public)
     side, parts = plan.side, list[Part]()
     if side is None:
-        distance = private_pair_distance(blocks, frame, plan.scale_epsilon, streams.noise)
+        distance = private_pair_distance(blocks, frame, plan.scale_epsilon, run)
         side = plan.cell_constant * _PAIR_TO_SPREAD * distance
         parts.append(Part("cell side", plan.scale_epsilon, 0.0))
     side = max(side, frame.finest_side)
@@ -153,14 +153,13 @@ def histogram_step(
     parts += [Part("cell vote", plan.vote_epsilon, vote_delta), Part("hash collisions", 0.0, collision)]
     basis = None
     if plan.error(d, k, side) <= planner_blocks.LARGEST_ERROR:  # known from what is public or released by now
-        cell = _winning_cell(blocks, frame, side, plan.vote_epsilon, vote_delta, streams)
+        cell = _winning_cell(blocks, frame, side, plan.vote_epsilon, vote_delta, run)
         if cell is not None:
             basis = np.linalg.svd(frame.centre(cell, side), full_matrices=False)[0][:, :k]
     return basis, side, tuple(parts)
 
 
-@entry
-def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: float, bits: BitSource) -> float:
+def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: float, run: Run) -> float:
     """Release a value near the median L1 distance between the projections of disjoint pairs of blocks.
 
     The candidates are a public geometric grid. The score of r is how far the half of all pairs lies outside the range
@@ -180,7 +179,7 @@ def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: fl
     below = np.append(within[1:], 0)  # the candidates decrease
     half = len(distances) // 2
     scores = [-max(0, int(low) - half, half - int(high)) for low, high in zip(below, within, strict=True)]
-    return float(candidates[permute_and_flip(scores, epsilon, bits)])
+    return float(candidates[run.select(scores, epsilon)])
 
 
 def _pair_distances(blocks: BlockBases, frame: ReferenceFrame) -> Array:
@@ -201,16 +200,16 @@ def _batches(count: int, frame: ReferenceFrame) -> Iterator[slice]:
 
 
 def _winning_cell(
-    blocks: BlockBases, frame: ReferenceFrame, side: float, epsilon: float, delta: float, streams: Streams
+    blocks: BlockBases, frame: ReferenceFrame, side: float, epsilon: float, delta: float, run: Run
 ) -> Array | None:
     """Release the cell that leads the vote of the blocks, or None."""
-    digest = CellHash(frame.points.size, streams.charged)
+    digest = CellHash(frame.points.size, run.streams.charged)
     ballots: list[Ballot | None] = []
     for batch in _batches(len(blocks.votes), frame):
         hashes = digest(frame.cell(blocks.bases[batch], side))
         ballots += [key if votes else None for key, votes in zip(hashes, blocks.votes[batch], strict=True)]
-    winner = stable_vote(ballots, epsilon, delta, streams.noise)
-    if winner is None:
+    winner, margin = vote_margin(ballots)
+    if not run.decide(margin, epsilon, delta) or winner is None:
         return None
     supporters = (frame.cell(blocks.bases[j], side) for j, ballot in enumerate(ballots) if ballot == winner)
     first = next(supporters)

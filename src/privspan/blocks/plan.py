@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import count
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.privacy.cost import left_of
 from privspan.privacy.selection import release_probability
 
@@ -116,9 +117,12 @@ def plan_histogram(
     m = _best_block_size(n, k, lead, fewest, shortest) if block_size is None else block_size
     t = n // m
     if t < fewest:
-        raise ValueError(
-            f'`X` must have at least {fewest * m} rows for aggregate="histogram" with blocks of {m} rows '
-            f"at this epsilon and delta; got {n}."
+        raise ParameterError(
+            '{X} must have at least {least} rows for aggregate="histogram" with blocks of {m} rows at this '
+            "epsilon and delta; got {n}.",
+            least=fewest * m,
+            m=m,
+            n=n,
         )
     q = 4 * k if references is None else references
     checks.integer_at_least(k + 1, references=q)
@@ -127,9 +131,14 @@ def plan_histogram(
     plan = HistogramPlan(m, t, q, constant, scale_epsilon, vote_epsilon, side)
     if gamma is not None and side is not None and plan.error(d, k, side) > LARGEST_ERROR:
         largest = gamma * LARGEST_ERROR / plan.error(d, k, side)  # the side is in proportion to gamma
-        raise ValueError(
-            f'`gamma` must be at most {largest:.1e} for aggregate="histogram" to say anything about {k} of {d} '
-            f"dimensions from {n} rows; got {gamma!r}."
+        raise ParameterError(
+            '{gamma} must be at most {largest:.1e} for aggregate="histogram" to say anything about {k} of {d} '
+            "dimensions from {n} rows; got {got!r}.",
+            largest=largest,
+            k=k,
+            d=d,
+            n=n,
+            got=gamma,
         )
     return plan
 
@@ -174,7 +183,9 @@ def boosting_parts(beta: float) -> int:
     for parts in range(1, _MOST_PARTS + 1):
         if _failure_probability(parts) <= Fraction(beta):
             return parts
-    raise ValueError(f"`beta` must be at least {float(_failure_probability(_MOST_PARTS)):.1e}; got {beta!r}.")
+    raise ParameterError(
+        "{beta} must be at least {least:.1e}; got {got!r}.", least=float(_failure_probability(_MOST_PARTS)), got=beta
+    )
 
 
 def needed_successes(parts: int) -> int:

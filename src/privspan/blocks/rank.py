@@ -13,23 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import block_spectra
 from privspan.blocks.kernels import RANK_TOLERANCE
-from privspan.privacy.randomness import BitSource
-from privspan.privacy.selection import permute_and_flip
+from privspan.privacy.run import Run
 from privspan.rows import PartitionedTable
 from privspan.rows.dealing import Order, Table, block_count
 
 
-@entry
 def choose_dimension(
     X: Table,
     max_components: int,
     *,
     epsilon: float,
-    bits: BitSource,
+    run: Run,
     block_size: int | None = None,
     order: Order = None,
 ) -> int:
@@ -48,7 +46,7 @@ def choose_dimension(
     m = check_choice(X, max_components, block_size)
     ballots = rank_ballots(*block_spectra(X, max_components + 1, m, order=order))
     counts = np.bincount(ballots, minlength=max_components + 1)[1:].tolist()  # ballot 0 is no vote
-    return 1 + permute_and_flip(counts, epsilon, bits)
+    return 1 + run.select(counts, epsilon)
 
 
 def check_choice(X: Table, max_components: int, block_size: int | None = None) -> int:
@@ -57,15 +55,17 @@ def check_choice(X: Table, max_components: int, block_size: int | None = None) -
     checks.integer_at_least(1, max_components=max_components)
     m = planner_blocks.rank_block_size(max_components) if block_size is None else block_size
     if max_components >= min(m, d):
-        raise ValueError(
-            f"`max_components` must be below the number of columns and of rows in a block "
-            f"(here {d} and {m}); got {max_components!r}."
+        raise ParameterError(
+            "{max_components} must be below the number of columns and of rows in a block (here {d} and {m}); got "
+            "{got!r}.",
+            d=d,
+            m=m,
+            got=max_components,
         )
     if block_count(X, m) < 1:
         where = "a partition of " if isinstance(X, PartitionedTable) else ""
-        raise ValueError(
-            f"`X` must have {where}at least {m} rows to choose among {max_components} dimensions; got {X.shape[0]}."
-        )
+        template = "{X} must have {where}at least {m} rows to choose among {max_components} dimensions; got {got}."
+        raise ParameterError(template, where=where, m=m, max_components=max_components, got=X.shape[0])
     return m
 
 

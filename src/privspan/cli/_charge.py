@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli._options import STDIN, check_target
-from privspan.cli._table import in_flags
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ class Charge:
 
     ledger: Path | None
     dataset: str
-    limits: dict[str, Decimal | None]
+    options: dict[str, Any]  # limits, and where it is charged
     person: str | None  # the column of persons, if the promise is for them
     begun: bool = False
 
@@ -34,11 +32,15 @@ class Charge:
         from privspan.ledger import Ledger
 
         if self.ledger is not None:
-            Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, person=self.person, **self.limits)
+            options = {**self.options, "person": self.person, "maybe_gaussian": True}
+            Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, **options)
 
     @contextmanager
-    def spending(self, task: Task) -> Iterator[Any]:
-        """Write the spend down, run the block, and write down how it ended."""
+    def spending(self, task: Task, in_mu: tuple[float, float] | None) -> Iterator[Any]:
+        """Write the spend down, run the block, and write down how it ended.
+
+        What is known to be Gaussian has its mu, and the delta that it sets aside.
+        """
         from privspan.ledger import Ledger, Spending
 
         self.begun = True  # before the ledger says so: an interrupt in between must not be called free
@@ -49,8 +51,9 @@ class Charge:
         if not book.path.exists():
             _console.note(f"Beginning a new ledger, {self.ledger}.")
         try:
-            options = {"what": task.describe(), "person": self.person, **self.limits}
-            identity = book.begin(self.dataset, task.epsilon, task.delta, **options)  # type: ignore[arg-type]
+            mu, aside = in_mu or (None, 0.0)
+            options = {**self.options, "what": task.describe(), "person": self.person, "mu": mu, "aside": aside}
+            identity = book.begin(self.dataset, task.epsilon, task.delta, **options)
         except Exception:
             self.begun = False
             raise
@@ -65,6 +68,12 @@ class Charge:
                     "the ledger cannot be written; it goes on saying that this spend has begun, which counts as much."
                 )
 
+    def told(self) -> tuple[str, ...]:
+        """Say for the report what the ledger holds, this spend included; nothing without a ledger."""
+        from privspan.ledger import Ledger
+
+        return () if self.ledger is None else Ledger(self.ledger).told(self.dataset)
+
     def spent(self) -> str:
         """Say what an end before the result has cost."""
         if not self.begun:
@@ -76,14 +85,14 @@ class Charge:
 def charge_for(file: Path, account: Account, reading: Reading) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
     ledger, dataset = account.ledger, account.dataset
-    limits = {"limit_epsilon": account.limit_epsilon, "limit_delta": account.limit_delta}
-    if ledger is None and (dataset, *limits.values()) != (None, None, None):
-        raise Complaint("--dataset, --limit-epsilon and --limit-delta need a ledger: add --ledger budget.json.")
+    options = {name: value for name, value in vars(account).items() if name not in ("ledger", "dataset")}
+    if ledger is None and (dataset is not None or any(options.values())):
+        raise Complaint("--dataset, --part, --pot, --plain and limits need a ledger: add --ledger budget.json.")
     if ledger is not None:
         check_target(ledger, "--ledger", (".json",), spare={"the table": file}, overwrite=True)
         if file == STDIN and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(ledger, dataset or str(file.resolve()), limits, _person_of(reading) if ledger else None)
+    return Charge(ledger, dataset or str(file.resolve()), options, _person_of(reading) if ledger else None)
 
 
 def _person_of(reading: Reading) -> str | None:
@@ -92,5 +101,4 @@ def _person_of(reading: Reading) -> str | None:
 
     if reading.person is not None or reading.schema is None:
         return reading.person
-    with in_flags():
-        return read_schema(reading.schema).person
+    return read_schema(reading.schema).person

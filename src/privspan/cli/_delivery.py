@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privspan._lib.frozen import plain
+from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.cli._interrupts import Interrupts
 from privspan.cli.exits import Complaint, ExitCode
@@ -31,7 +33,7 @@ class Delivery:
     json: bool
     overwrite: bool
     interrupts: Interrupts
-    source: str = ""
+    record: Record = field(default_factory=Record)
     kept: str | None = field(default=None, init=False)  # the sentence that says where the result is
 
     def save(self, release: Release, plan: Plan | None) -> None:
@@ -40,7 +42,7 @@ class Delivery:
 
         if release.subspace is None:
             return
-        also: dict[str, Any] = {"plan": plan, "source": self.source}
+        also: dict[str, Any] = {"plan": plan, "record": self.record}
         try:
             save_release(self.output, release, **also, overwrite=self.overwrite)
         except Exception as error:
@@ -51,7 +53,7 @@ class Delivery:
         try:
             spare = save_release(Path(tempfile.mkdtemp(prefix="privspan-")) / self.output.name, release, **also)
         except Exception:
-            where = _on_stdout(SavedRelease(release.subspace, release, plan, self.source))
+            where = _on_stdout(SavedRelease(release.subspace, release, plan, self.record))
         else:
             where = f"; the result, which is paid for, is safe in {str(spare)!r}."
         raise Complaint(failed + where, ExitCode.FAILED)
@@ -65,13 +67,14 @@ class Delivery:
             self._write_report(release, plan, self.report)
         if release.subspace is None:
             if self.json:
-                _console.print_json({"output": None, "release": release.to_dict(), "source": self.source})
+                record = plain(asdict(self.record))
+                _console.print_json({"output": None, "release": release.to_dict(), "record": record})
             _console.fail(
                 "the private step abstained: it found nothing that it could release safely. "
                 f"{release.cost} is spent all the same. `privspan plan` tells how many rows would do."
             )
             return ExitCode.ABSTAINED
-        saved = SavedRelease(release.subspace, release, plan, self.source)
+        saved = SavedRelease(release.subspace, release, plan, self.record)
         if self.json:
             _console.print_json({"output": str(self.output), **_describe.as_json(saved, 5)})
         else:
@@ -82,7 +85,7 @@ class Delivery:
         from privspan.report import write_report
 
         try:
-            write_report(report, release, plan=plan, source=self.source, overwrite=self.overwrite)
+            write_report(report, release, plan=plan, record=self.record, overwrite=self.overwrite)
         except OSError as error:
             failed = f"could not write {str(report)!r} ({_reason(error)})"
             _console.warn(f"{failed}; privspan report {self.output} makes it again.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from privspan._lib.frozen import plain
 from privspan._lib.in_words import with_noise
+from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
@@ -47,19 +48,27 @@ def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
         return [("made", "not told by this file: it holds a subspace only")]
     promise = str(release.cost) if release.private else "NONE: a seed was given, so the noise can be repeated"
     centring = release.parameters.get("centring")
-    centred = {"none": "", "public centre": ", about a public centre"}.get(
+    centred = {"none": "", "standardised columns": "", "public centre": ", about a public centre"}.get(
         str(centring or "none"), f", centred by {centring}"
     )
     facts = [*_quality(release), ("privacy", promise), ("method", f"{release.method}{centred}")]
-    if saved.source is not None:
-        facts.append(("made from", saved.source))
+    if saved.record is not None:
+        facts += _circumstances(saved.record)
     ratio = release.extras.get("explained_variance_ratio")
     if isinstance(ratio, np.ndarray):
         facts.append(("explained", f"{min(1.0, float(ratio.sum())):.0%} of the variance (private estimate)"))
-    if plan is not None:
+    if plan is not None and plan.captured is not None:
+        facts.append(("planned", f"to capture about {plan.captured:.0%}, as on real tables of this size"))
+    elif plan is not None:
         below = f"9 of 10 below {plan.error_90:.2g}"
         facts.append(("planned", f"error about {plan.error:.2g} ({below}), for ideal data"))
     return facts
+
+
+def _circumstances(record: Record) -> list[tuple[str, str]]:
+    """Return from what, when, by whom and for what the release was made."""
+    told = {"made from": record.source, "made on": record.date, "made by": record.by, "purpose": record.purpose}
+    return [(name, value) for name, value in told.items() if value]
 
 
 def _quality(release: Release) -> list[tuple[str, str]]:
@@ -179,7 +188,7 @@ def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
         "relations": None if subspace.exact is None else relations_of(subspace),
         "release": None if saved.release is None else saved.release.to_dict(),
         "plan": None if saved.plan is None else plain(asdict(saved.plan)),
-        "source": saved.source,
+        "record": None if saved.record is None else plain(asdict(saved.record)),
     }
 
 

@@ -163,6 +163,16 @@ class Learning:
 
 
 @dataclass(frozen=True)
+class Circumstances:
+    """What the report is to say of who made the release and why: free text, kept with the result."""
+
+    by: Annotated[
+        str | None, option("--by", "Who makes the release: a person or an office, in your own words.", "TEXT")
+    ] = None
+    purpose: Annotated[str | None, option("--purpose", "What the release is for, in your own words.", "TEXT")] = None
+
+
+@dataclass(frozen=True)
 class Account:
     """Where the spend is written down, and what the data set may cost."""
 
@@ -174,3 +184,13 @@ class Account:
     ] = None
     limit_epsilon: LimitEpsilon = None
     limit_delta: LimitDelta = None
+    plain: Annotated[
+        bool, option("--plain", "Add epsilons up on a new data set, instead of composing fits.", panel=_LEDGER)
+    ] = False
+    part: Annotated[
+        str | None,
+        option("--part", "The table is this part of the data set, disjoint from others.", "NAME", panel=_LEDGER),
+    ] = None
+    pot: Annotated[
+        str | None, option("--pot", "Charge a pot that `privspan ledger pot` opened.", "NAME", panel=_LEDGER)
+    ] = None

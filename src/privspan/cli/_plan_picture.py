@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from privspan._lib.errors import MissingPackageError
 from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.planner import Plan
@@ -46,7 +47,7 @@ def _drawn(found: Plan, wanted: float, suffix: str) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
+        raise MissingPackageError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
     from privspan.plot import error_against_rows
 
     figure = Figure(figsize=(7.5, 4.6), layout="constrained")

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import suppress
-from opcode import opmap
-from pathlib import Path
 from typing import Any
 
 import typer
 
-import privspan
-from privspan._lib.readable import Note
+from privspan._lib.errors import MissingPackageError, Note, PrivspanError
 from privspan.cli import _console
 from privspan.cli._interrupts import interruptible
 from privspan.cli.app import app
 from privspan.cli.exits import Complaint, ExitCode
 
-_PACKAGE = str(Path(privspan.__file__).parent) + os.sep
-_RAISE = opmap["RAISE_VARARGS"]
 _EXAMPLES = {
     "--d": "--d 200",
     "--dataset": "--dataset people.csv",
@@ -30,15 +24,7 @@ _EXAMPLES = {
     "--output": "-o out.npz",
 }
 _OUTPUTS = {"transform": "-o coordinates.csv"}  # where a command takes other suffixes than `fit`
-_FLAGS = {
-    "X": "the table",
-    "center": "--no-center",
-    "bounds=": "--bounds",
-    "max_components": "--max-k",
-    "name": "NAME",
-    "rng": "--seed",
-    "scale={…}": "--units",
-}
+_FLAGS = {"X": "the table", "groups": "--person", "max_components": "--max-k", "name": "NAME", "rng": "--seed"}
 
 _GONE = {
     "--norm-bound": "--norm-bound is gone: lengths are found privately; what is public of columns goes into "
@@ -64,7 +50,9 @@ def run(arguments: list[str]) -> int:
 def _obey(arguments: list[str], debug: bool) -> int:
     try:
         with interruptible():
-            result = typer.main.get_command(app).main(arguments, prog_name="privspan", standalone_mode=False)
+            result = typer.main.get_command(app).main(
+                arguments, prog_name="privspan", standalone_mode=False, obj=list(arguments)
+            )
         with _console.stdout_in_words():
             pass
     except BrokenPipeError:
@@ -111,7 +99,7 @@ def _let_go(stream: Any) -> None:
 
 def _explained(error: BaseException) -> tuple[str, ExitCode]:
     """Return what to tell the user about an exception, and the exit code."""
-    from privspan.ledger import DamagedLedgerError, OverspendError
+    from privspan.ledger import DamagedLedgerError, LockedLedgerError, OverspendError
     from privspan.rows import UnreadableFileError
 
     usage_error: Any = typer.BadParameter.__base__  # typer has no public name for it
@@ -127,20 +115,18 @@ def _explained(error: BaseException) -> tuple[str, ExitCode]:
         case KeyboardInterrupt() | typer.Abort():
             return "interrupted.", ExitCode.INTERRUPTED
         case OverspendError():
-            return f"{error} Nothing was run and nothing was spent.", ExitCode.REFUSED
+            return f"{error.told(in_flags)} Nothing was run and nothing was spent.", ExitCode.REFUSED
         case UnreadableFileError() | DamagedLedgerError():
-            return str(error), ExitCode.UNREADABLE
-        case ImportError() if _is_ours(error):
-            return str(error), ExitCode.FAILED
+            return error.told(in_flags), ExitCode.UNREADABLE
+        case MissingPackageError() | LockedLedgerError():
+            return error.told(in_flags), ExitCode.FAILED
+        case PrivspanError():
+            return error.told(in_flags), ExitCode.USAGE
         case MemoryError():
             return "not enough memory; use fewer columns with --columns.", ExitCode.FAILED
         case OSError() if error.errno:
             where = f" ({error.filename})" if error.filename else ""
             return f"{os.strerror(error.errno)}{where}.", ExitCode.FAILED
-        case OSError() if _is_ours(error):
-            return str(error), ExitCode.FAILED
-        case ValueError() | TypeError() if _is_ours(error):
-            return re.sub(r"`(\w+(?:=(?:\{…\})?)?)`", _flag, str(error)), ExitCode.USAGE
     # The text of a foreign exception may quote a cell of the table.
     return f"unexpected {type(error).__name__}; run it again with --debug to see where.", ExitCode.FAILED
 
@@ -161,21 +147,7 @@ def _example(error: Any) -> str | None:
     return next((f"add for example: {examples[option]}" for option in options if option in examples), None)
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Tell whether a ``raise`` statement of this package raised the exception: those never quote data.
-
-    The file of the last frame alone does not tell: when a function in C raises, that is the frame that called it.
-    """
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    if last is None:
-        return False
-    code = last.tb_frame.f_code
-    return code.co_filename.startswith(_PACKAGE) and code.co_code[last.tb_lasti] == _RAISE
-
-
-def _flag(parameter: re.Match[str]) -> str:
-    """Turn a parameter's name into the option of the command line."""
-    name = parameter.group(1)
-    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+def in_flags(name: str, value: str) -> str:
+    """Return a parameter as it is typed: ``k="auto"`` is ``--k auto``, and ``scale=True`` is ``--scale``."""
+    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    return flag if value in ("", "True") else f"{flag} {value.strip(chr(34))}"

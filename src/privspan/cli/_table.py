@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from privspan.rows import RowSource
     from privspan.rows.persons import PersonTable
 
-_PARAMETER = re.compile("`(columns|schema|width|separator|decimal|encoding|quoted_newlines|person)`")
-
 
 @contextmanager
 def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
@@ -29,12 +26,11 @@ def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> I
     from privspan.rows import UnreadableFileError, open_rows
 
     with table_file(file) as path:
-        with in_flags():
-            try:
-                source = open_rows(path, columns=columns, **vars(reading))
-            except UnreadableFileError:
-                _explain_unknown(path, columns, reading)
-                raise
+        try:
+            source = open_rows(path, columns=columns, **vars(reading))
+        except UnreadableFileError:
+            _explain_unknown(path, columns, reading)
+            raise
         yield source
 
 
@@ -68,18 +64,6 @@ def _check_file(file: Path) -> None:
         raise Complaint(f"{file.name!r} has a suffix that is not known; {advice}", ExitCode.UNREADABLE)
 
 
-@contextmanager
-def in_flags() -> Iterator[None]:
-    """Name options as they are typed in what is said about a file."""
-    from privspan.rows import UnreadableFileError
-
-    try:
-        yield
-    except UnreadableFileError as error:
-        flags = _PARAMETER.sub(lambda found: "--" + found[1].replace("_", "-"), str(error))
-        raise UnreadableFileError(flags.replace("`", "'")) from None
-
-
 def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading) -> None:
     """Complain about columns that the file does not have, with the names that come nearest."""
     from privspan.rows import UnreadableFileError, open_rows
@@ -99,15 +83,14 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
 
 def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) -> None:
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
-    if asked:
-        return
-    for reason in dict.fromkeys(column.reason for column in source.left_out):
+    for reason in dict.fromkeys(column.reason for column in source.left_out if not asked):
         names = [column.name for column in source.left_out if column.reason == reason]
         _console.note(f"Left out ({reason}): {listed(names)}.")
     if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):
         _console.note(
-            f"A CSV file has no types: {listed(source.names)} are taken as numbers, and a cell with anything else "
-            "is a gap of its record. Leave columns of text out with --columns or --schema."
+            f"A CSV file has no types, so these columns are taken as numbers: {listed(source.names)}. A cell with "
+            "anything else counts as missing. If one of them holds text, declare its categories or leave it out: "
+            f"privspan columns {table_name(file)} -o schema.toml writes a first schema to edit."
         )
 
 

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from privspan._lib.entry import WeakPrivacyWarning, spendable, weakness
+from privspan._lib import checks
 from privspan.blocks.plan import rank_block_size
 from privspan.cli import _console
 from privspan.cli._groups import Learning
@@ -21,7 +21,8 @@ from privspan.exact.plan import plan_exact
 from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
-from privspan.privacy import Release
+from privspan.privacy import Release, WeakPrivacyWarning
+from privspan.privacy.call import Call, weakness
 from privspan.privacy.persons import by_person, for_persons
 from privspan.private import ALGORITHMS, UselessPlanWarning
 from privspan.rows import RowSource
@@ -67,7 +68,7 @@ class Task(Learning):
             raise Complaint("--scale standardises columns, and --units declares other units; leave one out.")
         if self.around is not None and not self.center:
             raise Complaint("--around is a centre, and --no-center wants none; leave one out.")
-        spendable(**self._budget())
+        checks.spendable(**self._budget())
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
@@ -77,8 +78,11 @@ class Task(Learning):
             return source
         return by_person(source, source.person, 1 if self.exact else self.max_rows, self.seed)
 
-    def check(self, source: Table) -> None:
-        """Refuse what the shape of the table rules out, and warn about a budget that would be wasted."""
+    def check(self, source: Table) -> tuple[float, float] | None:
+        """Refuse what the shape of the table rules out, and warn about a budget that would be wasted.
+
+        Return what the fit costs as a Gaussian release, if it is one: see `PCASettings.check`.
+        """
         n, d = source.shape
         weak = weakness(n, **self._budget())
         if weak is not None:
@@ -93,12 +97,14 @@ class Task(Learning):
             raise Complaint(f"a sparse table takes --method {known}; no --exact.")
         if self.exact:
             plan_exact(n, int(self.k) + self.affine, **self._budget(), method=self.method)  # type: ignore[arg-type]
-            return
+            return None
         if self.k == "auto" and not self.scale:
             self._check_auto(usable, d)
-        self._settings(source).check(source)
+        with self._call() as call:
+            in_mu = self._settings(source).check(call, source)
         if self.k != "auto":
             _warn_if_useless(self._planned(n, d, int(self.k)))
+        return in_mu
 
     def _planned(self, n: int, d: int, k: int) -> Plan:
         """Return what is predicted for the course that this fit takes."""
@@ -130,7 +136,7 @@ class Task(Learning):
         """Run the private step; from here on its budget is spent."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            release, plan = self._exact(source) if self.exact else self._settings(source).learn(source, self.seed)
+            release, plan = self._exact(source) if self.exact else self._pca(source)
         told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
         for warning in caught:
             if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
@@ -139,6 +145,14 @@ class Task(Learning):
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
         release = replace(release, cost=cost)
         return for_persons(release, source) if isinstance(source, PersonTable) else release, plan
+
+    def _pca(self, source: Table) -> tuple[Release, Plan]:
+        with self._call() as call:
+            return self._settings(source).learn(call, source)
+
+    def _call(self) -> Call:
+        """Open the door; the command has a charge of its own."""
+        return Call("private_pca", budget_float(self.epsilon), budget_float(self.delta), self.seed)
 
     def _budget(self) -> dict[str, float]:
         return {"epsilon": budget_float(self.epsilon), "delta": budget_float(self.delta)}

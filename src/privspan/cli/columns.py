@@ -10,7 +10,7 @@ from privspan.cli import _console
 from privspan.cli._groups import TextForm
 from privspan.cli._options import Overwrite, TableFile, check_target, grouped, output_to
 from privspan.cli._progress import activity
-from privspan.cli._table import in_flags, table_file, table_name
+from privspan.cli._table import table_file, table_name
 
 
 @grouped
@@ -34,7 +34,7 @@ def columns(
 
     check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
     declared = Schema().but(**vars(form))
-    with activity(f"Looking at {table_name(file)}"), table_file(file) as path, in_flags():
+    with activity(f"Looking at {table_name(file)}"), table_file(file) as path:
         text = draft_schema(path, declared)
     if output is None:
         sys.stdout.write(text)

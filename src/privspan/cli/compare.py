@@ -112,7 +112,7 @@ def _facts(saved: SavedRelease) -> dict[str, str | None]:
         "dimensions": str(saved.subspace.dimension),
         "captured": None,
         "privacy": None,
-        "made from": saved.source,
+        "made from": saved.record and saved.record.source,
     }
     if quality is not None:
         facts["captured"] = f"{quality[0]} ({quality[1]})".replace("\u00a0", " ")

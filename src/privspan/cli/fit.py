@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from privspan._lib.readable import Note
+import typer
+
+from privspan._lib.errors import Note
+from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
-from privspan.cli._groups import Account, Columns, Learning, PeopleFile, Reading
+from privspan.cli._groups import Account, Circumstances, Columns, Learning, PeopleFile, Reading
 from privspan.cli._interrupts import interruptible
 from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
 from privspan.cli._progress import activity
@@ -29,6 +34,8 @@ def fit(
     output: Annotated[Path, output_to("The .npz file to write.")],
     reading: Reading,
     account: Account,
+    told: Circumstances,
+    context: typer.Context,
     columns: Columns = None,
     report: Annotated[Path | None, option("--report", "Write a report for people, one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
@@ -56,7 +63,8 @@ def fit(
     if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
     with interruptible() as interrupts:
-        delivery = Delivery(output, report, json, overwrite, interrupts)
+        record = Record(**vars(told), command=_as_typed(context.obj), schema=_text_of(reading.schema))
+        delivery = Delivery(output, report, json, overwrite, interrupts, record)
         try:
             made = _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
             return delivery.tell(*made)
@@ -66,6 +74,22 @@ def fit(
             if charge.begun and (delivery.kept or not isinstance(error, Complaint)):
                 error.add_note(Note(delivery.kept or charge.spent()))
             raise
+
+
+def _as_typed(arguments: list[str] | None) -> str | None:
+    """Return the command line for the report, files by their names alone; None where it is not known."""
+    if arguments is None:
+        return None
+    names = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
+    return shlex.join(["privspan", *names])
+
+
+def _text_of(schema: Path | None) -> str | None:
+    """Return the text of a schema file, which is public; None if there is none, or it cannot be read."""
+    try:
+        return None if schema is None else schema.read_text("utf-8")
+    except (OSError, ValueError):  # refused in better words when it is used
+        return None
 
 
 def _learn(
@@ -78,13 +102,18 @@ def _learn(
     with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, reading) as source:
         tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
-        task.check(table)
-        delivery.source = table_in_words(file, table)
+        in_mu = task.check(table)
+        about = {
+            "source": table_in_words(file, table),
+            "left_out": tuple((column.name, column.reason) for column in source.left_out),
+        }
+        delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
         shown.now("Learning privately", task.rows_to_see(table))
-        with charge.spending(task) as spending, watching_rows(shown.advance):
+        with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
             made = task.run(table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"
+            delivery.record = replace(delivery.record, ledger=charge.told())
             delivery.save(*made)
     delivery.interrupts.let_through()
     return made

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privspan.cli import _console
 from privspan.cli._groups import LimitDelta, LimitEpsilon
-from privspan.cli._options import Json, option
+from privspan.cli._options import Delta, Epsilon, Json, fraction, option
 from privspan.cli._style import Command, Group
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
-    from privspan.ledger import Account
+    from privspan.ledger import Account, Entry, Pot
 
 _HELP = """See what has been spent on each data set, and set limits.
 
@@ -57,6 +58,32 @@ def show(
         _print(name, account)
 
 
+@commands.command("pot", cls=Command)
+def pot(
+    ledger: LedgerFile,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
+    dataset: Annotated[str, option("--dataset", "The data set.", "NAME")],
+    epsilon: Epsilon,
+    delta: Delta,
+    aside: Annotated[
+        Decimal | None, fraction("--aside", "1e-7", "How much of delta is for what fits set aside; half by default.")
+    ] = None,
+) -> None:
+    """Open a pot: a share of the limit in which the fits of `fit --pot NAME` compose.
+
+    A data set with a limit is one such pot by itself. This is for several.
+
+    Example:
+
+    privspan ledger pot budget.json year --dataset people --epsilon 3 --delta 1e-6
+    """
+    from privspan.ledger import Ledger
+
+    book = Ledger(ledger)
+    book.open_pot(dataset, name, epsilon, delta, aside=delta / 2 if aside is None else aside)
+    _print(dataset, book.account(dataset))
+
+
 @commands.command("limit", cls=Command)
 def limit(
     ledger: LedgerFile,
@@ -82,47 +109,43 @@ def limit(
 
 
 def _print(name: str, account: Account) -> None:
+    from privspan.ledger.accounts import REST
+    from privspan.ledger.words import sentences, short
+
     _console.print_lines(name, style="bold")
-    rows = [
-        (
-            entry.since[:16].replace("T", " "),
-            _short(entry.epsilon),
-            _short(entry.delta),
-            entry.unit,
-            entry.state,
-            entry.what,
-        )
-        for entry in account.entries
-    ]
-    if rows:
-        _console.print_table(("begun (UTC)", ">epsilon", ">delta", "for one", "state", "what"), rows)
+    columns: dict[str, list[str]] = {
+        "begun (UTC)": [entry.since[:16].replace("T", " ") for entry in account.entries],
+        ">epsilon": [short(entry.epsilon) for entry in account.entries],
+        ">delta": [short(entry.delta) for entry in account.entries],
+        "for one": [entry.unit for entry in account.entries],
+        "part": [entry.part or "" for entry in account.entries],
+        "pot": ["" if entry.pot in (None, REST) else str(entry.pot) for entry in account.entries],
+        "state": [entry.state for entry in account.entries],
+        "what": [entry.what for entry in account.entries],
+    }
+    shown = {head: cells for head, cells in columns.items() if head not in ("part", "pot") or any(cells)}
+    if account.entries:
+        _console.print_table(tuple(shown), list(zip(*shown.values(), strict=True)))
     else:
         _console.print_lines("Nothing has been spent.")
-    spent, (epsilon, delta) = account.spent, account.left
-    sums = (
-        f"epsilon {_short(spent.epsilon)}{_rest(epsilon, account.limit_epsilon)}",
-        f"delta {_short(spent.delta)}{_rest(delta, account.limit_delta)}",
-    )
-    _console.print_lines(f"Spent together: {'; '.join(sums)}.", "")
+    _console.print_lines(*sentences(account), "")
 
 
-def _short(amount: Any) -> str:
-    return f"{float(amount):.12g}"
-
-
-def _rest(left: float | None, limit: Any) -> str:
-    return " (no limit)" if left is None else f" of {_short(limit)} ({left:.12g} left)"
-
-
-def _as_json(account: Account) -> dict[str, Any]:
+def _as_json(account: Account) -> dict[str, object]:
     """Return the account in JSON numbers; the sums are rounded up, what is left down."""
-    limits = {"epsilon": account.limit_epsilon, "delta": account.limit_delta}
-    entries = [
-        {**vars(entry), "epsilon": float(entry.epsilon), "delta": float(entry.delta)} for entry in account.entries
-    ]
+    spent, limits = account.spent, {"epsilon": account.limit_epsilon, "delta": account.limit_delta}
+    last = account.entries[-1] if account.entries else None
     return {
-        "spent": {"epsilon": account.spent.epsilon, "delta": account.spent.delta},
+        "spent": {"epsilon": spent.epsilon, "delta": spent.delta, "mu": spent.mu, "delta_aside": spent.delta_aside},
         "limit": {name: None if value is None else float(value) for name, value in limits.items()},
         "left": dict(zip(("epsilon", "delta"), account.left, strict=True)),
-        "entries": entries,
+        "more_like_the_last": None if last is None else account.more_like(last),
+        "plain": account.plain,
+        "pots": [_in_numbers(pot) for pot in account.pots],
+        "entries": [_in_numbers(entry) for entry in account.entries],
     }
+
+
+def _in_numbers(one: Entry | Pot) -> dict[str, object]:
+    amounts = {name: float(getattr(one, name)) for name in ("epsilon", "delta", "aside")}
+    return {**vars(one), **amounts}

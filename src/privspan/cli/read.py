@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privspan._lib.errors import ParameterError
 from privspan.cli import _console
 from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli._progress import activity
@@ -22,6 +23,9 @@ def show(
     subspace: SubspaceFile,
     loadings: Annotated[int, whole("--loadings", "5", "Columns to name.", metavar="COUNT")] = 5,
     report: Annotated[Path | None, option("--report", "Write the report on it, one .html page.", "FILE")] = None,
+    sheet: Annotated[
+        bool, option("--sheet", "Print what is promised, for whom and what is public, as JSON for other accountants.")
+    ] = False,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -33,6 +37,11 @@ def show(
     """
     check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
+    if sheet:
+        if saved.release is None:
+            raise Complaint("this file does not tell what the subspace cost, so there is no sheet of it.")
+        _console.print_json(saved.release.sheet())
+        return
     if report is not None:
         with activity(f"Writing {report}"):
             _write_report(saved, report, overwrite)
@@ -66,7 +75,7 @@ def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
 
     if saved.release is None:
         raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
-    write_report(report, saved.release, plan=saved.plan, source=saved.source, overwrite=overwrite)
+    write_report(report, saved.release, plan=saved.plan, record=saved.record, overwrite=overwrite)
     _console.note(f"Wrote {report}.")
 
 
@@ -107,5 +116,5 @@ def load(path: Path) -> SavedRelease:
         raise Complaint(message, ExitCode.UNREADABLE) from None
     except IsADirectoryError:
         raise Complaint(f"{str(path)!r} is a folder; name the .npz file in it.", ExitCode.UNREADABLE) from None
-    except ValueError as error:
+    except ParameterError as error:
         raise Complaint(f"{error} Name a file that `privspan fit` wrote.", ExitCode.UNREADABLE) from None

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
+from privspan._lib.errors import MissingPackageError
 from privspan.cli import _console
 from privspan.cli._groups import Reading
 from privspan.cli._options import STDIN, Json, Overwrite, TableFile, check_target, grouped, output_to
@@ -74,14 +75,12 @@ def transform(
 
 def _file_columns(names: list[str], reading: Reading) -> list[str]:
     """Return the columns of the file that columns of numbers are made of: a category has several of them."""
-    from privspan.cli._table import in_flags
     from privspan.rows import read_schema
     from privspan.rows.levels import indicator_names
 
     if reading.schema is None:
         return names
-    with in_flags():
-        levels = read_schema(reading.schema).levels
+    levels = read_schema(reading.schema).levels
     made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
     return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
@@ -145,7 +144,7 @@ def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise ImportError("Writing .parquet files needs pyarrow: pip install 'privspan[files]'.") from None
+        raise MissingPackageError("Writing .parquet files needs pyarrow: pip install 'privspan[files]'.") from None
     schema = pa.schema([(head, pa.float64()) for head in _heads(subspace)])
     with parquet.ParquetWriter(handle, schema) as writer:
         yield lambda coordinates: writer.write_table(pa.table(list(coordinates.T), schema=schema))

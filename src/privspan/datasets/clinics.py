@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 
 Array = NDArray[np.float64]
 
@@ -113,7 +114,9 @@ def clinic(
     checks.integer_at_least(patients, visits=visits)
     checks.non_negative(gaps=gaps)
     if visits > _MOST_VISITS * patients or gaps >= 1.0:
-        raise ValueError(f"`visits` must be at most {_MOST_VISITS} a patient, and `gaps` below 1.")
+        raise ParameterError(
+            "{visits} must be at most {most_visits} a patient, and {gaps} below 1.", most_visits=_MOST_VISITS
+        )
     generator = np.random.default_rng(rng)
     owner = generator.permutation(_owners(patients, visits, generator))
     factors = generator.standard_normal((patients, 3))[owner]  # age, health, means; (visits, 3)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -81,7 +82,7 @@ def gaussian_subspace(
     """
     checks.one_of(TAILS, tail=tail)
     if (gamma is None) == (gamma_w is None):
-        raise ValueError("Give exactly one of `gamma` and `gamma_w`.")
+        raise ParameterError("Give exactly one of {gamma} and {gamma_w}.")
     checks.non_negative(**({"gamma": gamma} if gamma_w is None else {"gamma_w": gamma_w}))
     basis, generator = _start(n, d, k, rng)
     signal = generator.standard_normal((n, k)) * np.sqrt(np.geomspace(condition, 1.0, k))  # (n, k)
@@ -165,7 +166,9 @@ def _student_factors(n: int, degrees: float | None, generator: np.random.Generat
     """Return 1/sqrt(chi²/(degrees - 2)), whose mean square is 1; (n, 1)."""
     degrees = 3.0 if degrees is None else degrees
     if degrees <= 2.0:
-        raise ValueError(f"`shape` must be above 2 degrees of freedom for a finite tail energy; got {degrees!r}.")
+        raise ParameterError(
+            "{shape} must be above 2 degrees of freedom for a finite tail energy; got {degrees!r}.", degrees=degrees
+        )
     return np.asarray(np.sqrt((degrees - 2.0) / generator.chisquare(degrees, (n, 1))))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 
 Array = NDArray[np.float64]
 Kind = Literal["huge", "equal", "aligned"]
@@ -44,7 +45,7 @@ def with_outliers(
     checks.non_negative(share=share)
     checks.one_of(OUTLIERS, kind=kind)
     if share >= 1.0:
-        raise ValueError(f"`share` must be below 1; got {share!r}.")
+        raise ParameterError("{share} must be below 1; got {got!r}.", got=share)
     generator = np.random.default_rng(rng)
     spoilt = np.array(checks.matrix(X), dtype=np.float64)
     n, d = spoilt.shape

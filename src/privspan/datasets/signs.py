@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.rows import RowSource
 from privspan.subspace import Subspace
 
@@ -90,9 +91,8 @@ def sign_subspace(
     tau = 10.0 * d if tau is None else tau
     checks.positive(tau=tau)
     if tau < _SMALLEST_TAU:
-        raise ValueError(
-            f"`tau` must be at least {_SMALLEST_TAU}, or float32 could not hold the records; got {tau!r}."
-        )
+        template = "{tau} must be at least {smallest_tau}, or float32 could not hold the records; got {got!r}."
+        raise ParameterError(template, smallest_tau=_SMALLEST_TAU, got=tau)
     generator = np.random.default_rng(rng)
     signs = generator.choice(np.array([-1, 1], dtype=np.int8), (k, d))
     choices = generator.integers(0, k, n)

@@ -15,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import MissingPackageError
 
 Array = NDArray[Any]
-
-
-class MissingPackageError(ImportError):
-    """A table was asked for whose package is not installed; the message says what to install."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,12 @@ def _package_file(package: str, path: str) -> Path:
     flags = _FLAGS.get(package, "")
     spec = importlib.util.find_spec("sklearn" if package == "scikit-learn" else package)
     if spec is None or spec.origin is None:
-        raise MissingPackageError(
-            f"This table comes with {package}: type `pip install {_FLAGS.get(package, '')}{package}`."
-        )
+        template = "This table comes with {package}: type `pip install {flags}{package}`."
+        raise MissingPackageError(template, package=package, flags=flags)
     found = Path(spec.origin).parent / path
     if not found.exists():
-        told = f"The installed {package} has no file {path}"
-        raise MissingPackageError(f"{told}: type `pip install --upgrade {flags}{package}`.")
+        template = "The installed {package} has no file {path}: type `pip install --upgrade {flags}{package}`."
+        raise MissingPackageError(template, package=package, path=path, flags=flags)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -15,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError, PrivspanError, in_functions
+
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import Tags
     from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 except ImportError as error:  # pragma: no cover - the extra is part of every development set-up
-    raise ImportError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
+    raise MissingPackageError("The estimators need scikit-learn: pip install 'privspan[sklearn]'.") from error
 
 from privspan._lib import checks
 from privspan._lib.card import card
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry, rows_known, warn
 from privspan._lib.markup import Html
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
-from privspan.privacy.persons import by_person, for_persons, whose
+from privspan.privacy.call import Call, LedgerLike, outside
+from privspan.privacy.persons import whose
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
 from privspan.rows import PartitionedTable, RowSource, partitioned, without_ids
@@ -54,12 +54,16 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ledger: LedgerLike = None
 
     @abstractmethod
-    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
+    def _learn(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> None:
         """Set the fitted attributes from validated rows; `declared` is the table as it was handed in."""
 
     def _options(self) -> dict[str, Any]:
         """Return the parameters under the names that they have in the functions."""
         return {_IN_FUNCTIONS.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+
+    def _choices(self) -> dict[str, Any]:
+        """Return the parameters but for those of the call itself."""
+        return {name: value for name, value in self._options().items() if name not in _OF_A_CALL}
 
     def fit_transform(self, X: Any, y: object = None, **options: Any) -> Any:
         """Learn privately, and transform the same rows: what this returns is not private.
@@ -79,7 +83,6 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _tell_that_rows_are_not_private()
         return super().fit_transform(X, y, **options)
 
-    @entry
     def fit(self, X: Any, y: object = None, groups: object = None) -> Self:
         """Learn privately.
 
@@ -100,28 +103,31 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Fitted. A private abstention does not raise: it warns, and leaves a placeholder that does not depend on
             the data (``succeeded_ = False``, where it is a subspace).
         """
-        if isinstance(y, str):  # which would leave the promise at one row
-            raise TypeError("`y` is not used, and must not be the name of a column; the one of ids is `groups=`.")
-        X = self._encoded(X, groups)
-        self.levels_ = X.levels if isinstance(X, EncodedRows) else None
-        groups = whose(X, groups)
-        persons = None if groups is None else by_person(X, groups, self._rows_of_a_person(), self.random_state)
-        self.id_column_ = groups if isinstance(groups, str) else None
-        declared = X if persons is None else persons.declared
-        X = partitioned(declared)
-        fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
-        if isinstance(X, RowSource | PartitionedTable):
-            as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
-            self._remember_columns(X)
-        else:
-            X = self._validated(X, ensure_min_samples=fewest, dtype=None)
-        X = X if persons is None else persons
-        rows_known(int(X.shape[0]))
-        with parameters_named_as_here():
-            self._learn(X, self._names(), declared)
-        if persons is not None:
-            self.release_: Any = for_persons(self.release_, persons)
-        self._warn()
+        k, name = getattr(self, "n_components", None), type(self).__name__
+        with Call(name, self.epsilon, self.delta, self.random_state, self.ledger, X, groups, k) as call:
+            if isinstance(y, str):  # which would leave the promise at one row
+                raise ParameterTypeError(
+                    "{y} is not used, and must not be the name of a column; the one of ids is {groups}."
+                )
+            X = self._encoded(X, groups)
+            self.levels_ = X.levels if isinstance(X, EncodedRows) else None
+            groups = whose(X, groups)
+            persons = None if groups is None else call.persons(X, groups, self._rows_of_a_person())
+            self.id_column_ = groups if isinstance(groups, str) else None
+            declared = X if persons is None else persons.declared
+            X = partitioned(declared)
+            fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
+            if isinstance(X, RowSource | PartitionedTable):
+                as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
+                self._remember_columns(X)
+            else:
+                X = self._validated(X, ensure_min_samples=fewest, dtype=None)
+            X = X if persons is None else persons
+            call.counted(int(X.shape[0]))
+            with parameters_named_as_here():
+                self._learn(call, X, self._names(), declared)
+            self.release_: Any = call.finish(self.release_)
+            self._warn(call)
         return self
 
     def _encoded(self, X: Any, groups: object = None, *, fitted: bool = False) -> Any:
@@ -154,11 +160,11 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Whether sparse tables are taken, given the parameters."""
         return False
 
-    def _warn(self) -> None:
+    def _warn(self, call: Call) -> None:
         """Say what has to be said about a fit."""
         if not self.release_.private:
             message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
-            warn(message, NotPrivateWarning)
+            call.warn(message, NotPrivateWarning)
 
     def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         """Return `X` as an array or a CSR matrix, and set or compare the names and the number of its columns.
@@ -211,11 +217,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
     n_components: Any
 
     @abstractmethod
-    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
+    def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
         """Run the algorithm on validated rows; `declared` is the table as it was handed in."""
 
-    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
-        self.release_ = self._release(X, names, declared)
+    def _learn(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> None:
+        self.release_ = self._release(call, X, names, declared)
         self.succeeded_ = not self.release_.abstained
         k: Any = self.release_.extras.get("n_components", self.n_components)  # chosen privately, or asked for
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
@@ -239,14 +245,14 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
     def _card_pieces(self) -> list[Html]:
         return release_pieces(self.release_, self._names())
 
-    def _warn(self) -> None:
-        super()._warn()
+    def _warn(self, call: Call) -> None:
+        super()._warn(call)
         if not self.succeeded_:
             message = (
                 "The private step abstained and its budget is spent. `components_` are the first coordinate axes, "
                 "not a result; check `succeeded_`."
             )
-            warn(message, AbstentionWarning)
+            call.warn(message, AbstentionWarning)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Coordinates of rows in the learnt subspace. Not private when the rows are.
@@ -290,7 +296,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self._check_units()
         coordinates = checks.matrix(X)
         if coordinates.shape[1] != self.n_components_:
-            raise ValueError(f"`X` must have {self.n_components_} columns; got {coordinates.shape[1]}.")
+            template = "{X} must have {k} columns; got {got}."
+            raise ParameterError(template, k=self.n_components_, got=coordinates.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
             return np.asarray((coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre())
 
@@ -321,7 +328,7 @@ def _tell_that_rows_are_not_private() -> None:
         "(a classifier, a score), unless it is private by itself, as PrivatePCA is. Every fit spends its own budget, "
         "in each fold of a cross-validation too."
     )
-    warn(message, TransformedRowsWarning)
+    warnings.warn(message, TransformedRowsWarning, stacklevel=outside())
 
 
 def _numbers(X: Any) -> Any:
@@ -330,18 +337,22 @@ def _numbers(X: Any) -> Any:
     What scikit-learn would refuse with a message that prints cells is refused here, by kind and number of dimensions.
     """
     if isinstance(X, np.ma.MaskedArray):
-        raise TypeError("`X` must be a plain array; got a masked array. Fill the masked cells first.")
+        raise ParameterTypeError("{X} must be a plain array; got a masked array. Fill the masked cells first.")
     table: Any = X if issparse(X) else checks.as_array(X, "X")
     if table.dtype.kind == "c":
-        raise ValueError("Complex data not supported: `X` must hold real numbers.")  # scikit-learn's first words
+        raise ParameterError("Complex data not supported: {X} must hold real numbers.")  # scikit-learn's first words
     if table.dtype.kind not in "biuf":
-        raise TypeError(f"`X` must be an array of booleans, integers or floats; got dtype {table.dtype.name}.")
+        raise ParameterTypeError(
+            "{X} must be an array of booleans, integers or floats; got dtype {dtype}.", dtype=table.dtype.name
+        )
     if table.ndim != 2:
-        raise ValueError(f"`X` must be two-dimensional; got shape {table.shape}. Reshape your data.")
+        raise ParameterError("{X} must be two-dimensional; got shape {shape}. Reshape your data.", shape=table.shape)
     return table
 
 
+_OF_A_CALL = ("epsilon", "delta", "rng", "ledger")
 _IN_FUNCTIONS = {"n_components": "k", "random_state": "rng"}
+_HERE = {there: here for here, there in _IN_FUNCTIONS.items()}
 
 
 @contextmanager
@@ -349,9 +360,10 @@ def parameters_named_as_here() -> Iterator[None]:
     """Let refusals of the functions speak of the parameters by the names that they have in estimators."""
     try:
         yield
-    except (TypeError, ValueError) as refusal:
-        for here, there in _IN_FUNCTIONS.items():
-            refusal.args = tuple(
-                re.sub(rf"`{there}\b", f"`{here}", said) if isinstance(said, str) else said for said in refusal.args
-            )
+    except PrivspanError as refusal:
+        refusal.vocabulary = _in_estimators
         raise
+
+
+def _in_estimators(name: str, value: str) -> str:
+    return in_functions(_HERE.get(name, name), value)

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 
 Array = NDArray[np.float64]
 
@@ -155,10 +156,12 @@ class PCAModel:
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         shown = ", ".join(str(name) for name in names[lacking][:_MOST_NAMED])
         more = f" and {int(lacking.sum()) - _MOST_NAMED} more" if lacking.sum() > _MOST_NAMED else ""
-        raise ValueError(
-            f"Scores need a centre and a unit for every column; none are known for {shown}{more}: too few rows at "
-            "this epsilon to measure them. Fit again with public `bounds=` for these columns, with more rows, or "
-            "with a larger epsilon. Components, variances and plots do not need them."
+        raise ParameterError(
+            "Scores need a centre and a unit for every column; none are known for {shown}{more}: too few rows at "
+            "this epsilon to measure them. Fit again with public {bounds} for these columns, with more rows, or "
+            "with a larger epsilon. Components, variances and plots do not need them.",
+            shown=shown,
+            more=more,
         )
 
     def _spreads(self) -> Any:
@@ -172,5 +175,5 @@ class PCAModel:
         """Return the variances along the components, at least that of any other direction, and the latter."""
         check_is_fitted(self)
         if not np.isfinite([*self.explained_variance_, self.noise_variance_]).all():
-            raise ValueError("The table was too small to measure variances: there is no covariance to tell.")
+            raise ParameterError("The table was too small to measure variances: there is no covariance to tell.")
         return np.maximum(self.explained_variance_, self.noise_variance_), np.array(self.noise_variance_)

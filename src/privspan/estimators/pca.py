@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privspan._lib.entry import entry, warn
+from privspan._lib.errors import ParameterTypeError
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
+from privspan.privacy.call import Call
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
@@ -150,7 +151,6 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     def _rows_of_a_person(self) -> int:
         return self.max_rows
 
-    @entry
     def check_table(self, X: Any) -> None:
         """Refuse what ``fit`` would refuse, from types and shapes alone: no value is read and nothing is spent.
 
@@ -158,13 +158,13 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         ----------
         X : as for ``fit``
         """
-        with parameters_named_as_here():
-            self._settings().check(self._encoded(X))
+        with Call(type(self).__name__, self.epsilon, self.delta) as call, parameters_named_as_here():
+            self._settings().check(call, self._encoded(X))
 
-    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
+    def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
         if not isinstance(self.whiten, bool | np.bool_):
-            raise TypeError("`whiten` must be True or False.")
-        release, self.plan_ = self._settings().learn(X, self.random_state, names, declared)
+            raise ParameterTypeError("{whiten} must be True or False.")
+        release, self.plan_ = self._settings().learn(call, X, names, declared)
         d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
         centred = release.parameters["centring"] != "none"
         unmeasured: dict[str, Any] = {
@@ -193,11 +193,11 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
         return release
 
-    def _warn(self) -> None:
-        super()._warn()
+    def _warn(self, call: Call) -> None:
+        super()._warn(call)
         if self.whiten and not (self.explained_variance_ > 0.0).all():  # nor where it is NaN
             message = "Scores along components without a measurable variance are not whitened."
-            warn(message, NoSpreadWarning)
+            call.warn(message, NoSpreadWarning)
 
     def _coordinates(self, X: Any) -> Any:
         rows = filled(X, self.mean_)  # a gap counts as the centre, as it does in `fit`

@@ -10,15 +10,15 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
-from privspan._lib.entry import warn
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.estimators._base import PrivateEstimator
-from privspan.privacy import Budget
+from privspan.privacy.call import Call
 from privspan.privacy.persons import MOST_ROWS
 from privspan.rows import RowSource
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, public_columns
-from privspan.rows.gaps import Missing, filled
-from privspan.standard.column_scales import NoSpreadWarning, scales_within
+from privspan.rows.gaps import Missing, check_missing, filled
+from privspan.standard.column_scales import NoSpreadWarning, empty_share, scales_within
 
 
 @dataclass(eq=False, repr=False)
@@ -105,11 +105,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     def _rows_of_a_person(self) -> int:
         return self.max_rows
 
-    def _learn(self, X: Any, names: list[str] | None, declared: Any) -> None:
+    def _learn(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> None:
         if not isinstance(self.with_mean, bool | np.bool_):
-            raise TypeError("`with_mean` must be True or False.")
+            raise ParameterTypeError("{with_mean} must be True or False.")
         public = public_columns(declared, self.n_features_in_, names=names, bounds=self.bounds)
-        release = scales_within(Budget(self.epsilon, self.delta), X, public, self.random_state, self.missing)
+        check_missing(self.missing)
+        run = call.begin(gaussian=True, empty=empty_share(call.budget.mu, X, public, self.missing))
+        release = scales_within(run, X, public, self.missing)
         self.release_, found = release, release.found
         self.mean_, self.scale_ = np.where(found, release.mean, 0.0), np.where(found, release.scale, 1.0)
         self.mean_std_, self.scale_std_ = (np.where(found, x, np.inf) for x in (release.mean_std, release.scale_std))
@@ -119,14 +121,14 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         left = np.flatnonzero(~release.found).tolist()
         self.left_as_they_are_ = left if names is None else [names[column] for column in left]
 
-    def _warn(self) -> None:
-        super()._warn()
+    def _warn(self, call: Call) -> None:
+        super()._warn(call)
         if self.left_as_they_are_:
             shown = ", ".join(repr(column) for column in self.left_as_they_are_[:10])
             more = len(self.left_as_they_are_) - 10
             what = f"{shown} and {more} more" if more > 0 else shown
             message = f"No range could be found at this budget in these columns, which are left as they are: {what}."
-            warn(message, NoSpreadWarning)
+            call.warn(message, NoSpreadWarning)
 
     def transform(self, X: Any) -> Any:
         """Cut off extreme cells, subtract the means and divide by the standard deviations; a gap counts as the mean.
@@ -148,7 +150,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         else:
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
         if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
+            template = "{X} must have {d} columns; got {got}."
+            raise ParameterError(template, d=self.n_features_in_, got=rows.shape[1])
         with np.errstate(all="ignore"):
             cells = np.clip(filled(rows, self.mean_), self.low_, self.high_)
             return np.asarray((cells - self._centre()) / self.scale_)
@@ -170,6 +173,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         check_is_fitted(self)
         rows = checks.matrix(X)
         if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"`X` must have {self.n_features_in_} columns; got {rows.shape[1]}.")
+            template = "{X} must have {d} columns; got {got}."
+            raise ParameterError(template, d=self.n_features_in_, got=rows.shape[1])
         with np.errstate(all="ignore"):
             return np.asarray(rows * self.scale_ + self._centre())

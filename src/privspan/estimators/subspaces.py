@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
-from privspan.approximate import Aggregate, approximate_subspace
-from privspan.boosted import boosted_subspace
+from privspan.approximate import Aggregate, prepare_approximate
+from privspan.boosted import prepare_boosted
 from privspan.estimators._base import SubspaceEstimator
-from privspan.exact.exact import exact_subspace
+from privspan.exact.exact import prepare_exact
 from privspan.exact.plan import DEFAULT_MAX_WORK, ExactMethod, ExactRule
 from privspan.privacy import Release
+from privspan.privacy.call import Call
 from privspan.privacy.selection import ReleaseRule
 
 
@@ -84,8 +85,8 @@ class ExactSubspace(SubspaceEstimator):
     block_size: int | None = None
     max_work: int = DEFAULT_MAX_WORK
 
-    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
-        return exact_subspace(X, names=names, **self._options())
+    def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
+        return prepare_exact(call, X, budget=call.budget, names=names, **self._choices())(call.begin())
 
 
 @dataclass(eq=False, repr=False)
@@ -152,8 +153,8 @@ class ApproximateSubspace(SubspaceEstimator):
     shuffle: bool = True
     options: Mapping[str, object] | None = None
 
-    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
-        return approximate_subspace(X, **self._options())
+    def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
+        return prepare_approximate(call, X, budget=call.budget, **self._choices())(call.begin())
 
 
 @dataclass(eq=False, repr=False)
@@ -212,5 +213,5 @@ class BoostedSubspace(SubspaceEstimator):
     block_size: int | None = None
     options: Mapping[str, object] | None = None
 
-    def _release(self, X: Any, names: list[str] | None, declared: Any) -> Release:
-        return boosted_subspace(X, **self._options())
+    def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
+        return prepare_boosted(call, X, budget=call.budget, **self._choices())(call.begin())

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry, spendable
+from privspan._lib.errors import Parameter, ParameterError
 from privspan._lib.watch import rows_seen
 from privspan.exact.arithmetic import IntegerRows, integer_rows
 from privspan.exact.enumeration import gap_winner
@@ -25,11 +24,11 @@ from privspan.exact.plan import DEFAULT_MAX_BITS, DEFAULT_MAX_WORK, ExactMethod,
 from privspan.exact.search import majority_winner
 from privspan.exact.votes import vote_winner
 from privspan.privacy import Budget, Part, Release
-from privspan.privacy.persons import people
-from privspan.privacy.randomness import RandomLike, Streams, open_streams
-from privspan.privacy.selection import RELEASE_RULES, ReleaseRule, releases
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.randomness import RandomLike, Streams
+from privspan.privacy.run import Learn, Run
+from privspan.privacy.selection import RELEASE_RULES, ReleaseRule
 from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
@@ -37,15 +36,13 @@ from privspan.subspace.relations import ExactForm
 def _check_bits(*, max_bits: Any) -> None:
     checks.integer_at_least(64, max_bits=max_bits)
     if max_bits > 4096:
-        raise ValueError(f"`max_bits` must be at most 4096; got {max_bits!r}.")
+        raise ParameterError("{max_bits} must be at most 4096; got {got!r}.", got=max_bits)
 
 
 _OPTIONS: checks.Checks = {"max_work": partial(checks.integer_at_least, 1), "max_bits": _check_bits}
 _DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
 
 
-@entry
-@people
 def exact_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -138,48 +135,86 @@ def exact_subspace(
     >>> [relation.describe(["a", "b", "total"]) for relation in found.subspace.relations()]
     ['total = a + b']
     """
-    spendable(epsilon, delta)
+    with Call("exact_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
+        learn = prepare_exact(
+            call,
+            call.persons(X, groups),
+            k,
+            call.budget,
+            affine=affine,
+            method=method,
+            rule=rule,
+            release=release,
+            decimals=decimals,
+            block_size=block_size,
+            names=names,
+            options=options,
+            **settings,
+        )
+        return call.finish(learn(call.begin()))
+
+
+def prepare_exact(
+    call: Call,
+    X: object,
+    k: int,
+    budget: Budget,
+    *,
+    affine: bool = False,
+    method: ExactMethod = "auto",
+    rule: ExactRule = "majority",
+    release: ReleaseRule = "optimal",
+    decimals: int | None = None,
+    block_size: int | None = None,
+    names: Sequence[str] | None = None,
+    options: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Learn:
+    """Refuse what `exact_subspace` refuses, from public facts alone, and return what does the rest with a run."""
     checks.one_of(get_args(ExactMethod), method=method)
     checks.one_of(get_args(ExactRule), rule=rule)
     checks.one_of(RELEASE_RULES, release=release)
     decimals = None if decimals is None else _whole("decimals", decimals, 0, 300)
     block_size = None if block_size is None else _whole("block_size", block_size, 1)
     expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
-    source = as_rows_input(X, accept_sparse=False)
+    source = call.open(X, accept_sparse=False)
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
     names = _column_names(X, source) if names is None else _checked_names(names, source.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
     wish: dict[str, Any] = {"method": method, "rule": rule, "release": release}
-    plan = plan_exact(
-        len(source), rank, epsilon=epsilon, delta=delta, **wish, max_work=max_work, block_size=block_size
-    )
-    streams = open_streams(rng)
-    table = np.asarray(source)  # a file is read as a whole
-    rows_seen(len(table))
-    rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
-    budget = Budget(epsilon, delta)
-    decision, search = budget.reserve_delta(plan.search_share)
-    winner, margin = _winner(rows, rank, plan, search / 2, max_bits, streams)
-    released = releases(margin, decision.epsilon, decision.delta, streams.noise, release)
-    parts = [Part("release or abstain", decision.epsilon, decision.delta)]
-    if search:
-        parts.append(Part("search may miss the winner", 0.0, search))
-    return Release(
-        subspace=Subspace.from_exact(winner, names=names) if released and winner is not None else None,
-        cost=budget.cost(*parts),
-        method=f"exact/{plan.method}",
-        parameters=_public_parameters(table, k, plan, release, affine, decimals),
-        private=streams.private,
-    )
+    wish |= {"max_work": max_work, "block_size": block_size}
+    plan = plan_exact(len(source), rank, epsilon=budget.epsilon, delta=budget.delta, **wish)
+
+    def learn(run: Run) -> Release:
+        table = np.asarray(source)  # a file is read as a whole
+        rows_seen(len(table))
+        rows = integer_rows(table, decimals=decimals, homogeneous=bool(affine), max_bits=max_bits)
+        decision, search = budget.reserve_delta(plan.search_share)
+        winner, margin = _winner(rows, rank, plan, search / 2, max_bits, run.streams)
+        released = run.decide(margin, decision.epsilon, decision.delta, release)
+        parts = [Part("release or abstain", decision.epsilon, decision.delta)]
+        if search:
+            parts.append(Part("search may miss the winner", 0.0, search))
+        return Release(
+            subspace=Subspace.from_exact(winner, names=names) if released and winner is not None else None,
+            cost=budget.cost(*parts),
+            method=f"exact/{plan.method}",
+            parameters=_public_parameters(table, k, plan, release, affine, decimals),
+            private=run.private,
+        )
+
+    return learn
 
 
 def _whole(name: str, value: int, least: int, most: float = math.inf) -> int:
     """Return a parameter, checked, as an integer of Python's: those of NumPy have 64 bits."""
     checks.integer_at_least(least, **{name: value})
     if value > most:
-        raise ValueError(f"`{name}` must be at most {most}; got {value!r}.")
+        raise ParameterError(
+            "{name} must be at most {most}; got {value!r}.", name=Parameter(name), most=most, value=value
+        )
     return int(value)
 
 
@@ -190,7 +225,7 @@ def _column_names(X: object, source: NDArray[np.generic] | RowSource) -> list[st
 
 def _checked_names(names: Sequence[str], d: int) -> list[str]:
     if len(names) != d or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"`names` must hold {d} strings, one per column; got {len(names)} entries.")
+        raise ParameterError("{names} must hold {d} strings, one per column; got {got} entries.", d=d, got=len(names))
     return list(names)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.exact.arithmetic import rank_loss_probability
 from privspan.privacy.selection import ReleaseRule, release_probability
 
@@ -61,9 +62,15 @@ def plan_exact(
     """
     work = gap_max_work(n, k, rule, delta)
     if method == "gap-max" and work > max_work:
-        raise ValueError(
-            f"`max_work` must be at least {work:,} for method='gap-max', rule={rule!r} with n = {n:,} and dimension "
-            f"{k}; got {max_work:,}. Raise it, or use method='votes', which takes more records but little work."
+        raise ParameterError(
+            "{max_work} must be at least {work:,} for method='gap-max', rule={rule!r} with n = {n:,} and "
+            "dimension {k}; got {got:,}. Raise it, or use method='votes', which takes more records but little "
+            "work.",
+            work=work,
+            rule=rule,
+            n=n,
+            k=k,
+            got=max_work,
         )
     if method == "gap-max" or (method == "auto" and block_size is None and work <= max_work):
         margin = max(0, n - (k - 1) - (n + 1) // 2) if rule == "majority" else (n - (k - 1)) // 2

@@ -1,6 +1,17 @@
 """What has been spent, on whom, and the files that releases are kept in."""
 
-from privspan.ledger.accounts import Account, Entry
-from privspan.ledger.ledger import DamagedLedgerError, Ledger, OverspendError, Page, Spending
+from privspan.ledger.accounts import Account, Entry, Pot
+from privspan.ledger.ledger import DamagedLedgerError, Ledger, LockedLedgerError, Page, Spending
+from privspan.ledger.rules import OverspendError
 
-__all__ = ["Account", "DamagedLedgerError", "Entry", "Ledger", "OverspendError", "Page", "Spending"]
+__all__ = [
+    "Account",
+    "DamagedLedgerError",
+    "Entry",
+    "Ledger",
+    "LockedLedgerError",
+    "OverspendError",
+    "Page",
+    "Pot",
+    "Spending",
+]

@@ -1,33 +1,33 @@
-"""The accounts of a ledger: entries and limits, exact sums of them, and their form in JSON.
+"""The accounts of a ledger: entries, pots and limits, in exact sums.
 
-See `privspan.ledger`, which keeps them in a file.
+See `privspan.ledger`, which keeps them in a file.  Why the sums hold: docs/explanation/pots.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from functools import reduce
+from typing import Literal, TypeAlias
 
 from privspan._lib import checks
-from privspan._lib.rounding import down, up
-from privspan._lib.strict_json import fields, listed, mapping, number, one_of, optional, text, whole
+from privspan._lib.errors import Parameter, ParameterError
+from privspan._lib.rounding import down, sqrt_down, up
 from privspan._lib.typed import decimal_of, is_short
-from privspan.privacy import NEIGHBOURS, PERSONS, PrivacyCost
+from privspan.privacy import NEIGHBOURS, PERSONS, PrivacyCost, epsilon_from_mu, mu_from_budget, mu_from_epsilon
 
 Amount: TypeAlias = float | Decimal
 """A float counts as the binary number that it is, a Decimal as the decimal: ten times Decimal("0.1") is 1."""
 
 State = Literal["begun", "finished", "abstained", "interrupted"]
 
-_FORMAT, _VERSION = "privspan.ledger", 2
-_UNKNOWN = "unknown"  # the neighbours and the unit of what version 1 of the file holds
+REST = "rest of the limit"
+"""The pot that a page with a limit keeps without being told to."""
 
-
-class FormatError(ValueError):
-    """What is wrong with a file, in words for a person."""
+_SET_ASIDE = Fraction(1, 2)  # of the delta of that pot: enough for ten fits at the delta of the limit, for 3 % of mu
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,23 @@ class Entry:
     identity : str
         Random, to find the entry again.
     epsilon, delta : float or Decimal
-        What it cost.
+        What it cost by itself.
     state : {"begun", "finished", "abstained", "interrupted"}
         For people: every state counts in full.  "begun" is a run that is under way, or that died.
     what : str
         What was run.
     since : str
         When it began, UTC.
-    neighbours : {"replace-one", "replace-one-person", "unknown"}
+    neighbours : {"replace-one", "replace-one-person"}
         What the cost holds for replacing: one row, or one person with all of their rows.
     unit : str
         "row", or the column that says whose each row is; "person" for ids that are no column with a name.
+    mu, aside : float or None, float or Decimal
+        What it counts in mu, beside the delta that it sets aside; None if not known to be Gaussian, and in no pot.
+    pot : str or None
+        The pot that paid for it.
+    part : str or None
+        The part of the table that it was spent on; None for the whole.
     """
 
     identity: str
@@ -60,6 +66,10 @@ class Entry:
     since: str
     neighbours: str = NEIGHBOURS
     unit: str = "row"
+    mu: float | None = None
+    aside: Amount = 0.0
+    pot: str | None = None
+    part: str | None = None
 
     @property
     def promised_to(self) -> tuple[str, str]:
@@ -68,8 +78,46 @@ class Entry:
 
     def in_words(self) -> str:
         """Say what the cost holds for."""
-        who = f"persons by {self.unit!r}" if self.neighbours == PERSONS else "rows"
-        return "of an earlier version, which did not note their unit" if self.neighbours == _UNKNOWN else f"for {who}"
+        return f"for persons by {self.unit!r}" if self.neighbours == PERSONS else "for rows"
+
+    def inside(self, pot: str) -> Entry:
+        """Return the entry as a pot counts it: what is not known to be Gaussian has the mu of its epsilon."""
+        if self.mu is not None:
+            return replace(self, pot=pot)
+        return replace(self, pot=pot, mu=mu_from_epsilon(up(Fraction(self.epsilon))), aside=self.delta)
+
+
+@dataclass(frozen=True)
+class Pot:
+    """A filter in mu: what is spent inside may sum to mu² and to the delta set aside, whoever decides on it and when.
+
+    It costs the account (epsilon, delta), once, when it is opened.
+
+    Attributes
+    ----------
+    name : str
+    epsilon, delta : float or Decimal
+        What it costs.
+    aside : float or Decimal
+        How much of delta is for what releases set aside.
+    mu : float
+        What the rest of delta allows, rounded down.
+    since : str
+        When it was opened, UTC.
+    """
+
+    name: str
+    epsilon: Amount
+    delta: Amount
+    aside: Amount
+    mu: float
+    since: str
+
+    @classmethod
+    def of_budget(cls, name: str, epsilon: Amount, delta: Amount, aside: Amount, since: str) -> Pot:
+        """Return the pot that a budget pays for; it has no mu where nothing is left for it."""
+        budget = down(Fraction(epsilon)), down(Fraction(delta) - Fraction(aside))
+        return cls(name, epsilon, delta, aside, mu_from_budget(*budget) if min(budget) > 0.0 else 0.0, since)
 
 
 @dataclass(frozen=True)
@@ -82,36 +130,191 @@ class Account:
         In the order in which they began.
     limit_epsilon, limit_delta : float, Decimal or None
         What all entries together may cost; None for no limit.
+    pots : tuple of Pot
+        Shares of the limit inside which spends compose in mu.
+    plain : bool
+        Whether epsilons and deltas are added up, and nothing else.
     """
 
     entries: tuple[Entry, ...] = ()
     limit_epsilon: Amount | None = None
     limit_delta: Amount | None = None
+    pots: tuple[Pot, ...] = ()
+    plain: bool = False
+
+    # ---- What has been spent ---------------------------------------------------------------------------------------
 
     @property
     def spent(self) -> PrivacyCost:
-        """What all entries cost together: exact sums, rounded up once."""
-        neighbours = self.entries[0].neighbours if self.entries else NEIGHBOURS
-        return PrivacyCost(up(self._total("epsilon")), min(1.0, up(self._total("delta"))), neighbours)
+        """What all entries cost together, in the part of the table where that is most: exact sums, rounded up once.
+
+        Gaussian entries compose in mu, unless a limit adds them up.  It is a promise for budgets fixed beforehand.
+        """
+        plain = self.plain or (self.limit_epsilon, self.limit_delta) != (None, None)
+        return reduce(PrivacyCost.parallel, (_together(view, plain) for view in self._views()))
+
+    def part(self, name: str) -> Account:
+        """Return the account as one part of the table sees it: with its entries and those of the whole."""
+        return replace(self, entries=tuple(entry for entry in self.entries if entry.part in (None, name)))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the table that something was spent on."""
+        return tuple(dict.fromkeys(entry.part for entry in self.entries if entry.part is not None))
+
+    def _views(self, part: str | None = None) -> list[tuple[Entry, ...]]:
+        """Return the entries that count for a row, for every part that it may lie in."""
+        parts = self.parts or (None,)
+        return [
+            tuple(entry for entry in self.entries if entry.part in (None, name))
+            for name in ((part,) if part is not None else parts)
+        ]
+
+    # ---- What is left ----------------------------------------------------------------------------------------------
 
     @property
     def left(self) -> tuple[float | None, float | None]:
-        """Epsilon and delta that may still be spent, rounded down; None where there is no limit."""
-        return self._left("epsilon"), self._left("delta")
+        """Epsilon and delta that one more spend may have, rounded down; None where there is no limit.
 
-    def allows(self, epsilon: Amount, delta: Amount) -> bool:
-        """Tell whether one more spend stays within the limit, in exact arithmetic."""
-        return all(
-            limit is None or self._total(name) + Fraction(more) <= Fraction(limit)
-            for name, limit, more in (("epsilon", self.limit_epsilon, epsilon), ("delta", self.limit_delta, delta))
-        )
+        Where the limit is a pot this is what one Gaussian fit may have, at the delta that the pot has for noise.
+        """
+        pot = self.pot(REST)
+        if pot is None:
+            return self._left("epsilon"), self._left("delta")
+        mu = sqrt_down(self.room(REST)[0])
+        delta = down(Fraction(pot.delta) - Fraction(pot.aside))
+        return (epsilon_from_mu(mu, delta) * (1.0 - 1e-9) if mu > 0.0 else 0.0), delta
 
-    def _total(self, name: str) -> Fraction:
-        return sum((Fraction(getattr(entry, name)) for entry in self.entries), Fraction(0))
+    def pot(self, name: str) -> Pot | None:
+        """Return a pot by its name, if there is one."""
+        return next((pot for pot in self.pots if pot.name == name), None)
+
+    def room(self, pot: str, part: str | None = None) -> tuple[Fraction, Fraction]:
+        """Return what is left of the mu² of a pot and of what may be set aside, in the fullest part of the table."""
+        found = self.pot(pot)
+        assert found is not None
+        spent = [[entry for entry in view if entry.pot == pot] for view in self._views(part)]
+        square = max(_total(Fraction(entry.mu or 0.0) ** 2 for entry in view) for view in spent)
+        aside = max(_total(Fraction(entry.aside) for entry in view) for view in spent)
+        return max(Fraction(0), Fraction(found.mu) ** 2 - square), max(Fraction(0), Fraction(found.aside) - aside)
+
+    def more_like(self, entry: Entry) -> int | None:
+        """Return how many more spends like this one are allowed; None if there is no limit on them."""
+        if entry.pot is not None:
+            square, aside = self.room(entry.pot, entry.part)
+            rooms = [(square, Fraction(entry.mu or 0.0) ** 2), (aside, Fraction(entry.aside))]
+        else:
+            plain = ((self._room(name, entry.part), getattr(entry, name)) for name in ("epsilon", "delta"))
+            rooms = [(room, Fraction(cost)) for room, cost in plain if room is not None]
+        counts = [math.floor(room / cost) for room, cost in rooms if cost > 0]
+        return min(counts) if counts else None
+
+    def _room(self, name: str, part: str | None = None) -> Fraction | None:
+        """Return what is left of the limit outside of pots."""
+        limit = getattr(self, f"limit_{name}")
+        return None if limit is None else max(Fraction(0), Fraction(limit) - self._plainly(name, part))
 
     def _left(self, name: str) -> float | None:
-        limit = getattr(self, f"limit_{name}")
-        return None if limit is None else max(0.0, down(Fraction(limit) - self._total(name)))
+        room = self._room(name)
+        return None if room is None else down(room)
+
+    def _plainly(self, name: str, part: str | None = None) -> Fraction:
+        """Return what pots, and entries outside of them, have taken of the limit."""
+        pots = _total(Fraction(getattr(pot, name)) for pot in self.pots)
+        outside = ([entry for entry in view if entry.pot is None] for view in self._views(part))
+        return pots + max(_total(Fraction(getattr(entry, name)) for entry in view) for view in outside)
+
+    # ---- What is allowed -------------------------------------------------------------------------------------------
+
+    def allows(self, epsilon: Amount, delta: Amount, mu: float | None = None, aside: Amount = 0.0) -> bool:
+        """Tell whether one more spend stays within the limit, in exact arithmetic.
+
+        A Gaussian one has a `mu`, and the delta that it sets `aside`.
+        """
+        return self.taking(Entry("", epsilon, delta, "begun", "", "", mu=mu, aside=aside)) is not None
+
+    def taking(self, entry: Entry) -> Account | None:
+        """Return the account with one more entry, in the pot where it belongs; None if that would exceed a limit."""
+        account = self
+        if entry.pot is None and not self.plain:
+            account = self._with_rest(entry) if self.pot(REST) is None else self
+            if account.pot(REST) is not None:
+                entry = entry.inside(REST)
+        elif entry.pot is not None:
+            entry = entry.inside(entry.pot)
+        if not account._has_room(entry):
+            return None
+        return replace(account, entries=(*account.entries, entry))
+
+    def opening(self, pot: Pot) -> Account | None:
+        """Return the account with one more pot; None if that would exceed the limit."""
+        amounts = (("epsilon", pot.epsilon), ("delta", pot.delta))
+        if any((room := self._room(name)) is not None and Fraction(cost) > room for name, cost in amounts):
+            return None
+        return replace(self, pots=(*self.pots, pot))
+
+    def limited(self, limit_epsilon: Amount | None, limit_delta: Amount | None) -> Account:
+        """Return the account with another limit, and with the pot that is the rest of it as large as that allows."""
+        account = replace(self, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
+        old = self.pot(REST)
+        if old is None or (limit_epsilon, limit_delta) == (self.limit_epsilon, self.limit_delta):
+            return account
+        others = replace(account, pots=tuple(pot for pot in self.pots if pot.name != REST))
+        epsilon, delta = others._left("epsilon") or 0.0, others._left("delta") or 0.0
+        aside = down(Fraction(delta) * Fraction(old.aside) / Fraction(old.delta))
+        return replace(others, pots=(*others.pots, Pot.of_budget(REST, epsilon, delta, aside, old.since)))
+
+    def _has_room(self, entry: Entry) -> bool:
+        if entry.pot is not None:
+            square, aside = self.room(entry.pot, entry.part)
+            return Fraction(entry.mu or 0.0) ** 2 <= square and Fraction(entry.aside) <= aside
+        amounts = (("epsilon", entry.epsilon), ("delta", entry.delta))
+        rooms = ((self._room(name, entry.part), Fraction(cost)) for name, cost in amounts)
+        return all(room is None or cost <= room for room, cost in rooms)
+
+    def _with_rest(self, first: Entry) -> Account:
+        """Make a pot of all that is left of the limit, if a Gaussian spend is the first to need one."""
+        if first.mu is None or self.limit_epsilon is None or self.limit_delta is None:
+            return self
+        # What was Gaussian before there was a limit goes into the pot too, and is charged there.
+        moved = tuple(one if one.mu is None or one.pot else replace(one, pot=REST) for one in self.entries)
+        account = replace(self, entries=moved)
+        epsilon, delta = (account._room(name) for name in ("epsilon", "delta"))
+        if not epsilon or not delta:
+            return self
+        amounts = _shortest(epsilon, self.limit_epsilon), _shortest(delta, self.limit_delta)
+        for aside in (down(delta * _SET_ASIDE), first.aside):
+            pot = Pot.of_budget(REST, *amounts, aside, first.since)
+            opened = replace(account, pots=(*self.pots, pot))
+            if Fraction(aside) < delta and opened._has_room(first.inside(REST)):
+                return opened
+        return opened
+
+
+def _together(entries: tuple[Entry, ...], plain: bool) -> PrivacyCost:
+    """Return the cost of entries, outside of pots `plain` ones: exact sums, rounded up once."""
+    neighbours = entries[0].neighbours if entries else NEIGHBOURS
+    gaussian = [one for one in entries if one.mu is not None and not (plain and one.pot is None)]
+    others = [one for one in entries if one.mu is None or (plain and one.pot is None)]
+    if len(gaussian) == 1 and not others:  # read as it was given
+        (one,) = gaussian
+        epsilon, delta, aside = (up(Fraction(cost)) for cost in (one.epsilon, one.delta, one.aside))
+        return PrivacyCost(epsilon, delta, neighbours, mu=one.mu, delta_aside=aside)
+    square = _total(Fraction(one.mu or 0.0) ** 2 for one in gaussian)
+    epsilons = _total(Fraction(one.epsilon) for one in others)
+    deltas = _total(Fraction(one.delta) for one in others) + _total(Fraction(one.aside) for one in gaussian)
+    # An entry that was converted has all of its delta aside, and is read at that once more.
+    rests = [Fraction(one.delta) - Fraction(one.aside) or Fraction(one.delta) for one in gaussian]
+    return PrivacyCost.together(square, epsilons, deltas, max(rests, default=Fraction(0)), neighbours)
+
+
+def _total(amounts: Iterable[Fraction]) -> Fraction:
+    return sum(amounts, Fraction(0))
+
+
+def _shortest(exact: Fraction, limit: Amount) -> Amount:
+    """Return the limit as it was written if all of it is left, or else what is, rounded down."""
+    return limit if exact == Fraction(limit) else down(exact)
 
 
 def amount(name: str, value: Amount | str) -> Amount:
@@ -119,65 +322,15 @@ def amount(name: str, value: Amount | str) -> Amount:
     if isinstance(value, str):
         typed = decimal_of(value)
         if typed is None:
-            raise ValueError(f"`{name}` must be a number, written as 0.1 or 1e-6; got {value[:20]!r}.")
+            raise ParameterError(
+                "{name} must be a number, written as 0.1 or 1e-6; got {got!r}.", name=Parameter(name), got=value[:20]
+            )
         value = typed
     if not isinstance(value, Decimal):
         checks.non_negative(**{name: value})
         return float(value)
     if not value.is_finite() or not is_short(value) or value < 0 or not -400 <= value.adjusted() <= 300:
-        raise ValueError(f"`{name}` must be a finite number, zero or above; got {value:.12g}.")
+        raise ParameterError(
+            "{name} must be a finite number, zero or above; got {value:.12g}.", name=Parameter(name), value=value
+        )
     return value
-
-
-def to_json(accounts: Mapping[str, Account]) -> dict[str, Any]:
-    """Return what the file holds: floats as JSON numbers, Decimals as text."""
-    datasets = {
-        name: {
-            "limit": _written(epsilon=account.limit_epsilon, delta=account.limit_delta),
-            "entries": [_written(**vars(entry)) for entry in account.entries],
-        }
-        for name, account in accounts.items()
-    }
-    return {"format": _FORMAT, "version": _VERSION, "datasets": datasets}
-
-
-def _written(**values: Amount | str | None) -> dict[str, float | str | None]:
-    return {name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}
-
-
-def from_json(content: object) -> dict[str, Account]:
-    """Return the accounts that `to_json` wrote; ``FormatError`` or another ``ValueError`` for anything else."""
-    if not isinstance(content, dict):
-        raise ValueError("it is not an object")
-    if content.get("format") != _FORMAT:
-        raise FormatError("it was not written by privspan's ledger")
-    version = content.get("version")
-    if isinstance(version, bool) or version not in (1, _VERSION):
-        raise FormatError(f"its version is {version!r}, and this privspan reads 1 and {_VERSION}")
-    datasets = fields(content, format=text, version=whole(1), datasets=mapping)["datasets"]
-    return {name: _parse_account(values, version) for name, values in datasets.items()}
-
-
-def _parse_account(values: object, version: object) -> Account:
-    found = fields(values, limit=mapping, entries=listed(mapping))
-    limit = fields(found["limit"], epsilon=optional(_is_amount), delta=optional(_is_amount))
-    limits = {f"limit_{name}": None if value is None else amount(name, value) for name, value in limit.items()}
-    entries = tuple(_parse_entry(entry, version) for entry in found["entries"])
-    if len({entry.promised_to for entry in entries}) > 1:
-        raise FormatError("it has spends for different units under one name, which do not add up")
-    return Account(entries, **limits)
-
-
-def _parse_entry(values: object, version: object) -> Entry:
-    kinds = {"identity": text, "epsilon": _is_amount, "delta": _is_amount, "state": text, "what": text, "since": text}
-    if version == 1:
-        found = {**fields(values, **kinds), "neighbours": _UNKNOWN, "unit": _UNKNOWN}
-    else:
-        found = fields(values, **kinds, neighbours=one_of((NEIGHBOURS, PERSONS, _UNKNOWN)), unit=text)
-    if found["state"] not in get_args(State):
-        raise FormatError(f"it has an entry in the unknown state {found['state']!r}")
-    return Entry(**{**found, **{name: amount(name, found[name]) for name in ("epsilon", "delta")}})
-
-
-def _is_amount(value: object) -> bool:
-    return text(value) or number(0)(value)

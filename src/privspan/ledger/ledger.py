@@ -11,35 +11,45 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 from privspan._lib import checks, strict_json
-from privspan._lib.entry import warn
+from privspan._lib.errors import MissingPackageError, ParameterError, PrivspanError
 from privspan._lib.whole_file import whole_file
-from privspan.ledger.accounts import Account, Amount, Entry, FormatError, State, amount, from_json, to_json
-from privspan.privacy import NEIGHBOURS, PERSONS
-
-_Given: TypeAlias = Amount | str
-_Cap: TypeAlias = Amount | str | None  # a limit, or none
+from privspan.ledger.accounts import Account, Pot, State
+from privspan.ledger.rules import (
+    Cap,
+    Given,
+    OverspendError,
+    allowed,
+    begin_account,
+    begun,
+    check_name,
+    limited,
+    new_pot,
+    refusal,
+)
+from privspan.ledger.words import sentences
+from privspan.ledger.written import FormatError, from_json, to_json
+from privspan.privacy import mu_from_budget
+from privspan.privacy.call import outside
 
 _ONLY_DATASET = "people"  # of a ledger that is given as a path, and is new
 _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
 
 
-class OverspendError(ValueError):
-    """The spend, or the new limit, is refused.  Nothing has been written and nothing may be run."""
-
-
-class DamagedLedgerError(ValueError):
+class DamagedLedgerError(PrivspanError, ValueError):
     """The file is not a ledger, or not one that can be kept.  It has not been changed."""
+
+
+class LockedLedgerError(PrivspanError, OSError):
+    """The file could not be locked.  It has not been changed."""
 
 
 @dataclass
@@ -66,17 +76,22 @@ class Ledger:
     A limit is stored with the data set by the first spend that names one.  A later spend may lower it, not raise it;
     `set_limit` raises it on purpose.  Names are taken at their word: a data set under two names has two accounts.
 
+    With a limit for epsilon and delta, Gaussian spends (those with a mu, such as every private PCA, mean and scale)
+    compose in mu: many of them cost far less than the sum of their epsilons.  From the first of them on, all that is
+    left of the limit is a pot whose mu is fixed for ever, and what is not Gaussian counts in it by the mu of its
+    epsilon.  A limit for one of the two alone, and `plain`, add up.
+
     The file may be reached through symbolic links, but has one name: with a second hard link it is refused, because
     the file is replaced as a whole and the other name would keep the old one.
 
     Guarantee
     ---------
     If every private step on a data set runs inside `spending` and costs no more than it says there, all of them
-    together, each chosen after seeing the earlier ones and however they end, cost at most the limit (basic
-    composition; for a limit that is not raised on account of a result).  That holds for the neighbours and the unit
-    that all entries name: spends for rows and for persons, or for persons by different columns, are not added up, and
-    the second is refused under the name of the first.  With budgets fixed
-    beforehand they cost at most ``account.spent``.  Proof: docs/explanation/accounting.md.
+    together, each chosen after seeing the earlier ones and however they end, cost at most the limit (for one that is
+    not raised on account of a result).  That holds for the neighbours and the unit that all entries name: spends for
+    rows and for persons, or for persons by different columns, are not added up, and the second is refused under the
+    name of the first.  With budgets fixed beforehand they cost at most ``account.spent``.
+    Proofs: docs/explanation/accounting.md and docs/explanation/pots.md.
 
     Examples
     --------
@@ -104,7 +119,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
 
-    def page(self, dataset: str | None = None, *, limit_epsilon: _Cap = None, limit_delta: _Cap = None) -> Page:
+    def page(
+        self,
+        dataset: str | None = None,
+        *,
+        limit_epsilon: Cap = None,
+        limit_delta: Cap = None,
+        plain: bool = False,
+    ) -> Page:
         """Return the page of one data set, to be given to private functions and estimators as ``ledger=``.
 
         Parameters
@@ -113,14 +135,17 @@ class Ledger:
             Name of the data set; by default the only one in the ledger, or "people" in a ledger that has none.
         limit_epsilon, limit_delta : optional
             What all spends on this data set may cost together; see `Ledger`.
+        plain : bool, default=False
+            Whether epsilons and deltas of a new data set are to be added up, and not composed in mu.
         """
         if dataset is None:
             known = list(self.accounts())
             if len(known) > 1:
                 named = ", ".join(map(repr, known[:3]))
-                raise ValueError(f"`ledger` holds {len(known)} data sets ({named}); say which: Ledger(…).page(name).")
+                template = "{ledger} holds {count} data sets ({named}); say which: Ledger(…).page(name)."
+                raise ParameterError(template, count=len(known), named=named)
             dataset = known[0] if known else _ONLY_DATASET
-        return Page(self, dataset, limit_epsilon, limit_delta)
+        return Page(self, dataset, limit_epsilon, limit_delta, plain)
 
     def accounts(self) -> dict[str, Account]:
         """Return every account by the name of its data set; nothing for a file that does not exist.
@@ -150,16 +175,30 @@ class Ledger:
         """Return the account of one data set, an empty one if nothing was spent on it."""
         return self.accounts().get(dataset, Account())
 
+    def told(self, dataset: str) -> tuple[str, ...]:
+        """Say what has been spent on a data set, of what, in sentences: for the ``ledger`` of a record in a report."""
+        account = self.account(dataset)
+        count = len(account.entries)
+        return (
+            f"Data set {Path(dataset).name!r}: {count} {'entry' if count == 1 else 'entries'}.",
+            *sentences(account),
+        )
+
     def begin(
         self,
         dataset: str,
-        epsilon: _Given,
-        delta: _Given,
+        epsilon: Given,
+        delta: Given,
         *,
+        mu: float | None = None,
+        aside: Given = 0.0,
         what: str = "",
         person: str | None = None,
-        limit_epsilon: _Cap = None,
-        limit_delta: _Cap = None,
+        part: str | None = None,
+        pot: str | None = None,
+        plain: bool = False,
+        limit_epsilon: Cap = None,
+        limit_delta: Cap = None,
     ) -> str:
         """Write down a spend before it happens and return the identity of its entry.
 
@@ -169,11 +208,19 @@ class Ledger:
             Name of the data set.
         epsilon, delta
             What the step will cost at most.
+        mu, aside : float, optional
+            If the step is Gaussian: it is mu-GDP but for this part of delta, which is set aside, and composes so.
         what : str, optional
             What is run, for readers of the ledger.
         person : str, optional
             If the cost is for replacing one person with all of their rows: the column that says whose each row is,
             "person" where there is none.  By default it is for replacing one row.
+        part : str, optional
+            The part of the table that it is spent on, by position; see `Page.part`.
+        pot : str, optional
+            The pot that pays for it; see `Page.pot`.
+        plain : bool, default=False
+            Whether epsilons and deltas of a new data set are to be added up, and not composed in mu.
         limit_epsilon, limit_delta : optional
             What all spends on this data set may cost together; see `Ledger`.
 
@@ -183,25 +230,56 @@ class Ledger:
             If the sum would exceed the limit, or the limit given that of the ledger, or if the earlier spends are for
             another unit.
         """
-        entry = _begun(epsilon, delta, what, person)
+        entry = begun(epsilon, delta, mu, aside, what, person, part, pot)
         with self._changing() as accounts:
-            account = _allowed(dataset, accounts.get(dataset, Account()), entry, (limit_epsilon, limit_delta))
-            accounts[dataset] = replace(account, entries=(*account.entries, entry))
+            account = begin_account(dataset, accounts.get(dataset, Account()), plain, (limit_epsilon, limit_delta))
+            accounts[dataset] = allowed(dataset, account, entry)
         return entry.identity
 
     def check(
+        self, dataset: str, epsilon: Given, delta: Given, *, maybe_gaussian: bool = False, **options: Any
+    ) -> None:
+        """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later.
+
+        What is `maybe_gaussian` is refused only if there is no room for the least mu that such a budget can have.
+        """
+        taken = {"mu": None, "aside": 0.0, "what": "", "person": None, "part": None, "pot": None} | options
+        limits = taken.pop("limit_epsilon", None), taken.pop("limit_delta", None)
+        account = begin_account(dataset, self.account(dataset), bool(taken.pop("plain", False)), limits)
+        entry = begun(epsilon, delta, **taken)
+        if maybe_gaussian and entry.delta > 0:  # nothing sets more than half of its delta aside
+            least = replace(entry, mu=mu_from_budget(float(entry.epsilon), float(entry.delta) / 2))
+            entry = entry if account.taking(entry) is not None else least
+        allowed(dataset, account, entry)
+
+    def open_pot(
         self,
         dataset: str,
-        epsilon: _Given,
-        delta: _Given,
+        name: str,
+        epsilon: Given | None,
+        delta: Given,
         *,
-        person: str | None = None,
-        limit_epsilon: _Cap = None,
-        limit_delta: _Cap = None,
-    ) -> None:
-        """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later."""
-        entry = _begun(epsilon, delta, "", person)
-        _allowed(dataset, self.account(dataset), entry, (limit_epsilon, limit_delta))
+        aside: Given = 0.0,
+        mu: float | None = None,
+        limit_epsilon: Cap = None,
+        limit_delta: Cap = None,
+        plain: bool = False,
+    ) -> Pot:
+        """Open a pot and charge it, or return the one of that name if it has these very numbers; see `Page.pot`."""
+        wanted = new_pot(name, epsilon, delta, aside, mu)
+        with self._changing() as accounts:
+            account = begin_account(dataset, accounts.get(dataset, Account()), plain, (limit_epsilon, limit_delta))
+            found = account.pot(name)
+            if found is not None:
+                if replace(wanted, since=found.since) != found:
+                    template = "the pot {name!r} of {dataset!r} is open, and its numbers are fixed for ever."
+                    raise OverspendError(template, name=name, dataset=dataset)
+                return found
+            opened = account.opening(wanted)
+            if opened is None:
+                raise OverspendError("{why}", why=refusal(dataset, account, wanted.epsilon, wanted.delta))
+            accounts[dataset] = opened
+        return wanted
 
     def end(self, dataset: str, identity: str, outcome: State) -> None:
         """Say how a spend ended.  What it counts does not change."""
@@ -210,11 +288,13 @@ class Ledger:
             entries = accounts.get(dataset, Account()).entries
             ended = tuple(replace(one, state=outcome) if one.identity == identity else one for one in entries)
             if identity not in {entry.identity for entry in entries}:
-                raise ValueError(f"the ledger has no such entry for {dataset!r}; was its file replaced meanwhile?")
+                raise ParameterError(
+                    "the ledger has no such entry for {dataset!r}; was its file replaced meanwhile?", dataset=dataset
+                )
             accounts[dataset] = replace(accounts[dataset], entries=ended)
 
     @contextmanager
-    def spending(self, dataset: str, epsilon: _Given, delta: _Given, **options: Any) -> Iterator[Spending]:
+    def spending(self, dataset: str, epsilon: Given, delta: Given, **options: Any) -> Iterator[Spending]:
         """Begin a spend, run the block, and say how it ended: "interrupted" if an exception leaves the block.
 
         Parameters are those of `begin`.  If the end cannot be written down there is a ``RuntimeWarning``, not an
@@ -232,13 +312,13 @@ class Ledger:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
                 message = f"The ledger goes on saying that this spend has begun: {error}"
-                warn(message, RuntimeWarning)
+                warnings.warn(message, RuntimeWarning, stacklevel=outside())
 
-    def set_limit(self, dataset: str, epsilon: _Cap, delta: _Cap) -> None:
+    def set_limit(self, dataset: str, epsilon: Cap, delta: Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""
         with self._changing() as accounts:
             account = accounts.get(dataset, Account())
-            accounts[dataset] = _limited(dataset, account, (epsilon, delta), may_rise=True)
+            accounts[dataset] = limited(dataset, account, (epsilon, delta), may_rise=True)
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Account]]:
@@ -246,13 +326,15 @@ class Ledger:
         try:
             from filelock import FileLock, Timeout
         except ImportError:
-            raise ImportError("The ledger needs the package filelock: pip install 'privspan[cli]'.") from None
+            raise MissingPackageError("The ledger needs the package filelock: pip install 'privspan[cli]'.") from None
         lock = FileLock(f"{self.path}.lock")
         self._refuse_strange_lock(Path(lock.lock_file))
         try:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
-            raise TimeoutError(f"another program has locked {str(self.path)!r} for {_PATIENCE:.0f} s.") from None
+            raise LockedLedgerError(
+                "another program has locked {file!r} for {patience:.0f} s.", file=str(self.path), patience=_PATIENCE
+            ) from None
         except (OSError, NotImplementedError) as error:
             if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
                 raise
@@ -260,7 +342,9 @@ class Ledger:
                 os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it cannot lock files"
             )
             advice = "keep the ledger on a disk of this machine, or on one whose files can be locked"
-            raise OSError(f"{str(self.path)!r} cannot be locked ({reason}); {advice}.") from None
+            raise LockedLedgerError(
+                "{file!r} cannot be locked ({reason}); {advice}.", file=str(self.path), reason=reason, advice=advice
+            ) from None
         try:
             accounts = self.accounts()
             yield accounts
@@ -287,8 +371,8 @@ class Ledger:
             raise self._damaged(f"{lock.name!r} beside it is a link, or no file at all", "Move it away")
 
     def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
-        described = f"cannot use the ledger {str(self.path)!r}: {reason}."
-        return DamagedLedgerError(f"{described} {advice}; it has not been changed.")
+        template = "cannot use the ledger {file!r}: {reason}. {advice}; it has not been changed."
+        return DamagedLedgerError(template, file=str(self.path), reason=reason, advice=advice)
 
 
 @dataclass(frozen=True)
@@ -304,6 +388,10 @@ class Page:
     dataset : str
     limit_epsilon, limit_delta : float, Decimal, str or None
         Stored by the first spend; see `Ledger`.
+    plain : bool
+        Whether a new data set is to add epsilons and deltas up.
+    in_pot, in_part : str or None
+        Set by `pot` and `part`.
 
     Examples
     --------
@@ -317,80 +405,99 @@ class Page:
     >>> ps.private_mean(X, epsilon=0.75, delta=1e-6, norm_bound=3.0, ledger=page)
     Traceback (most recent call last):
         ...
-    privspan.ledger.ledger.OverspendError: the ledger limits 'survey' to epsilon 1, of which epsilon 0.25 is left, ...
+    privspan.ledger.rules.OverspendError: the ledger limits 'survey' to epsilon 1, of which epsilon 0.25 is left, ...
     >>> folder.cleanup()
     """
 
     ledger: Ledger
     dataset: str
-    limit_epsilon: _Cap = None
-    limit_delta: _Cap = None
+    limit_epsilon: Cap = None
+    limit_delta: Cap = None
+    plain: bool = False
+    in_pot: str | None = None
+    in_part: str | None = None
 
     def page(self) -> Page:
         """Return itself: a page is taken wherever a ledger is."""
         return self
 
     def account(self) -> Account:
-        """Return what has been spent, and the limit that is stored."""
-        return self.ledger.account(self.dataset)
+        """Return what has been spent, and the limit that is stored; of a part, what counts there."""
+        account = self.ledger.account(self.dataset)
+        return account if self.in_part is None else account.part(self.in_part)
 
-    def check(self, epsilon: _Given, delta: _Given, *, person: str | None = None) -> None:
+    def part(self, name: str) -> Page:
+        """Return the page of one part of the table, such as a region or the rows of a month.
+
+        Spends on one part do not count in another, and spends on the whole table count in every part.  So disjoint
+        groups of people may be analysed for the price of the most expensive one.
+
+        Guarantee
+        ---------
+        It must be public, **by position**, which row belongs to which part: if a value in a row decides, replacing
+        that row can change two parts.  Nothing here could tell.  Proof: docs/explanation/pots.md.
+        """
+        check_name(part=name)
+        return replace(self, in_part=name)
+
+    def pot(
+        self,
+        name: str,
+        *,
+        epsilon: Cap = None,
+        delta: Cap = None,
+        aside: Given = 0.0,
+        mu: float | None = None,
+    ) -> Page:
+        """Open a pot, a share of the limit in which spends compose in mu, and return the page of it.
+
+        A page with a limit is one such pot by itself; this is for whoever wants several, or pots beside plain spends.
+        The pot costs the page (epsilon, delta), once, when it is opened.  It is opened again by its name and the same
+        numbers, or by its name alone.
+
+        Parameters
+        ----------
+        name : str
+        epsilon, delta : optional
+            What it costs.
+        aside : default=0
+            How much of delta is for what spends inside set aside, or cost without being Gaussian.
+        mu : float, optional
+            Instead of epsilon: what the squares of all mu inside may sum to, squared.
+
+        Guarantee
+        ---------
+        Whatever is spent inside, in view of whatever results, costs at most (epsilon, delta) together, for the
+        neighbours that its entries name.  Proof: docs/explanation/pots.md.
+        """
+        check_name(pot=name)
+        if delta is not None:
+            options = {name: value for name, value in self._options.items() if name not in ("pot", "part")}
+            self.ledger.open_pot(self.dataset, name, epsilon, delta, aside=aside, mu=mu, **options)
+        elif self.ledger.account(self.dataset).pot(name) is None:
+            template = "{epsilon} and {delta} must be given for a new pot; {dataset!r} has no {name!r}."
+            raise ParameterError(template, dataset=self.dataset, name=name)
+        return replace(self, in_pot=name)
+
+    def check(self, epsilon: Given, delta: Given, **options: Any) -> None:
         """Raise what a spend would raise now, and write nothing."""
-        self.ledger.check(self.dataset, epsilon, delta, person=person, **self._limits)
+        self.ledger.check(self.dataset, epsilon, delta, **options, **self._options)
 
-    def spending(
-        self, epsilon: _Given, delta: _Given, *, what: str = "", person: str | None = None
-    ) -> AbstractContextManager[Spending]:
-        """Begin a spend, run the block, and say how it ended; see `Ledger.spending`."""
-        return self.ledger.spending(self.dataset, epsilon, delta, what=what, person=person, **self._limits)
+    def spending(self, epsilon: Given, delta: Given, **options: Any) -> AbstractContextManager[Spending]:
+        """Begin a spend, run the block, and say how it ended; see `Ledger.begin` and `Ledger.spending`."""
+        return self.ledger.spending(self.dataset, epsilon, delta, **options, **self._options)
 
     @property
-    def _limits(self) -> dict[str, _Cap]:
-        return {"limit_epsilon": self.limit_epsilon, "limit_delta": self.limit_delta}
+    def composes(self) -> bool:
+        """Whether Gaussian spends compose in mu here, in a pot or in all that is left, and are not just added up."""
+        return self.in_pot is not None or not (self.plain or self.ledger.account(self.dataset).plain)
 
-
-def _begun(epsilon: _Given, delta: _Given, what: str, person: str | None) -> Entry:
-    amounts = amount("epsilon", epsilon), amount("delta", delta)
-    checks.budget(*map(float, amounts))
-    if person == "":
-        raise ValueError("`person` must be the name of the column that says whose each row is.")
-    unit = (NEIGHBOURS, "row") if person is None else (PERSONS, str(person))
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(secrets.token_hex(8), *amounts, "begun", what, now, *unit)
-
-
-def _allowed(dataset: str, account: Account, entry: Entry, limits: tuple[_Cap, _Cap]) -> Account:
-    """Return the account with its limit lowered to the given one, or refuse the spend."""
-    account = _limited(dataset, account, limits, may_rise=False)
-    earlier = account.entries[0] if account.entries else entry
-    if earlier.promised_to != entry.promised_to:
-        units = f"{earlier.in_words()}, and this one is {entry.in_words()}"
-        raise OverspendError(
-            f"the spends on {dataset!r} are {units}: these do not add up, so give it a data set of another name."
-        )
-    if not account.allows(entry.epsilon, entry.delta):
-        raise OverspendError(_refusal(dataset, account, entry.epsilon, entry.delta))
-    return account
-
-
-def _limited(dataset: str, account: Account, limits: tuple[_Cap, _Cap], *, may_rise: bool) -> Account:
-    """Return the account with its limit set, or lowered unless it may rise."""
-    new: dict[str, Amount] = {}
-    for name, given in zip(("epsilon", "delta"), limits, strict=True):
-        if given is None:
-            continue
-        limit, old = amount(f"limit_{name}", given), getattr(account, f"limit_{name}")
-        if old is not None and Fraction(limit) > Fraction(old) and not may_rise:
-            raise OverspendError(f"the ledger limits {dataset!r} to {name} {old}, and {limit} would raise that.")
-        new[f"limit_{name}"] = limit
-    return replace(account, **new)  # type: ignore[arg-type]
-
-
-def _refusal(dataset: str, account: Account, epsilon: Amount, delta: Amount) -> str:
-    limit, left, cost = map(_in_words, ((account.limit_epsilon, account.limit_delta), account.left, (epsilon, delta)))
-    return f"the ledger limits {dataset!r} to {limit}, of which {left} is left, and this would cost {cost}."
-
-
-def _in_words(amounts: tuple[Amount | None, Amount | None]) -> str:
-    named = zip(("epsilon", "delta"), amounts, strict=True)
-    return " and ".join(f"{name} {float(amount):.12g}" for name, amount in named if amount is not None)
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "limit_epsilon": self.limit_epsilon,
+            "limit_delta": self.limit_delta,
+            "plain": self.plain,
+            "pot": self.in_pot,
+            "part": self.in_part,
+        }

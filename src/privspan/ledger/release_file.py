@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from privspan import baselines
+from privspan._lib.errors import ParameterError
 from privspan._lib.frozen import plain
+from privspan._lib.record import Record
 from privspan._lib.strict_json import Kind, fields, flag, listed, mapping, number, one_of, optional, text, whole
 from privspan.pca import BY_PCA
 from privspan.planner import METHODS, Plan
@@ -25,13 +27,11 @@ from privspan.private import ALGORITHMS, BESIDES, Method
 from privspan.subspace import Subspace
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
-from privspan.sums.variance import explained_variance
 
 
 def _rival(name: str) -> Method:
     return Method(
         f"baseline/{name}",
-        getattr(baselines, name),
         "a prior system, for comparison",
         "A published method, calibrated anew for the same promise.",
         "See the page on baselines.",
@@ -43,7 +43,6 @@ def _rival(name: str) -> Method:
 
 _VARIANCES = Method(
     "explained-variance",
-    explained_variance,
     "variances along a subspace",
     "Noise is added to the squared lengths of records along the directions of a given subspace.",
     "The more rows, the better; records that are much longer than most are shortened.",
@@ -81,6 +80,7 @@ _PARAMETERS: dict[str, Kind] = {
     "without_units": listed(_column),
     "not_seen": listed(_column),
     "mostly_one_value": listed(_column),
+    "variance_cut": number(0, 1),
     "robust": flag,
     "affine": flag,
     "decimals": optional(whole(0)),
@@ -88,6 +88,7 @@ _PARAMETERS: dict[str, Kind] = {
     "beta": number(),
 }
 _EARLIER_PLAN = {"center": False, "scale": False, "captured": None}  # of plans saved before they could tell
+_EARLIER_COST = {"mu": None, "epsilon_aside": 0.0, "delta_aside": 0.0, "empty_mu": None}  # of costs that kept no mu
 _PLAN: dict[str, Kind] = {
     "method": one_of(("everyday", "ranks", "deviations", *METHODS)),
     "error": number(0),
@@ -120,14 +121,14 @@ class SavedRelease:
         None for a file of `Subspace.save`, which tells nothing about its making.
     plan : Plan or None
         What had been predicted, where it was saved.
-    source : str or None
-        Name of the table, where it was saved.
+    record : Record or None
+        When, by whom, for what and from which columns it was made, where that was saved.
     """
 
     subspace: Subspace
     release: Release | None = None
     plan: Plan | None = None
-    source: str | None = None
+    record: Record | None = None
 
 
 def save_release(
@@ -135,7 +136,7 @@ def save_release(
     release: Release,
     *,
     plan: Plan | None = None,
-    source: str | None = None,
+    record: Record | None = None,
     overwrite: bool = True,
 ) -> Path:
     """Write a release that has a subspace to one ``.npz`` file, whole or not at all, and return its path.
@@ -148,8 +149,8 @@ def save_release(
         Of a method of this package, and not an abstention: that has nothing to save.
     plan : Plan, optional
         What had been predicted.
-    source : str, optional
-        Name of the table, as public as the file itself.
+    record : Record, optional
+        When, by whom, for what and from which columns it was made: as public as the file itself.
     overwrite : bool, default=True
         Whether to replace a file of that name; ``FileExistsError`` if not.
 
@@ -159,20 +160,22 @@ def save_release(
     >>> X = np.arange(1, 101)[:, None] * np.array([[1, 2, 3]])
     >>> release = ps.exact_subspace(X, 1, epsilon=1.0, delta=1e-6, rng=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = load_release(save_release(f"{folder}/line", release, source="line"))
-    >>> print(saved.source, "|", saved.release.cost)
+    ...     saved = load_release(save_release(f"{folder}/line", release, record=Record("line")))
+    >>> print(saved.record.source, "|", saved.release.cost)
     line | (1, 1e-06)-DP, replace-one
     """
     if release.subspace is None:
-        raise ValueError("`release` must have a subspace; this one abstained, and there is nothing to save.")
+        raise ParameterError("{release} must have a subspace; this one abstained, and there is nothing to save.")
     if release.method not in KNOWN_METHODS:
-        raise ValueError("`release` must be that of a method of this package; `Subspace.save` keeps any subspace.")
+        raise ParameterError(
+            "{release} must be that of a method of this package; `Subspace.save` keeps any subspace."
+        )
     found = release.subspace
     described = release.to_dict()
     made = {
         "release": {key: described[key] for key in ("method", "private", "cost", "parameters", "extras")},
         "plan": None if plan is None else plain(asdict(plan)),
-        "source": source,
+        "record": None if record is None else plain(asdict(record)),
     }
     content = Content(found.basis, found.exact, found.offset, found.names, made)
     return _subspace_file.write(path, content, overwrite=overwrite)
@@ -194,9 +197,10 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
         subspace = Subspace._from_content(content)
         if content.made is None:
             return SavedRelease(subspace)
-        made = fields(content.made, release=mapping, plan=optional(mapping), source=optional(text))
+        made = fields(content.made, release=mapping, plan=optional(mapping), record=optional(mapping))
         plan = None if made["plan"] is None else _plan(made["plan"])
-        return SavedRelease(subspace, _release(subspace, made["release"]), plan, made["source"])
+        record = None if made["record"] is None else Record.from_dict(made["record"])
+        return SavedRelease(subspace, _release(subspace, made["release"]), plan, record)
 
 
 def _release(subspace: Subspace, values: object) -> Release:
@@ -239,9 +243,17 @@ def _release(subspace: Subspace, values: object) -> Release:
     return Release(subspace, _cost(found["cost"]), found["method"], found["parameters"], found["private"], extras)
 
 
-def _cost(values: object) -> PrivacyCost:
+def _cost(values: dict[str, object]) -> PrivacyCost:
     budget = {"epsilon": number(0), "delta": number(0, 1)}
-    found = fields(values, **budget, neighbours=one_of((NEIGHBOURS, PERSONS)), parts=listed(mapping))
+    known = {"epsilon_aside": number(0), "delta_aside": number(0, 1)}
+    known |= dict.fromkeys(("mu", "empty_mu"), optional(number(0)))
+    found = fields(
+        _EARLIER_COST | values,
+        **budget,
+        **known,
+        neighbours=one_of((NEIGHBOURS, PERSONS)),
+        parts=listed(mapping),
+    )
     for part in found["parts"]:
         fields(part, name=text, **budget, mu=optional(number(0)))
     return PrivacyCost.from_dict(found)

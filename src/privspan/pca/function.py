@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
 from privspan.pca.outcome import LABEL, STANDARDISED, label
 from privspan.pca.settings import PCA_METHODS, PCASettings
 from privspan.privacy import Release
-from privspan.privacy.persons import MOST_ROWS, people
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.private import ALGORITHMS, Method, PrivateMethod
 from privspan.rows.categories import Categories
@@ -19,8 +18,6 @@ from privspan.rows.gaps import Missing
 from privspan.standard.course import Standard
 
 
-@entry
-@people
 def private_pca(
     X: object,
     k: int | float | Literal["auto"],
@@ -155,12 +152,12 @@ def private_pca(
     (True, True)
     """
     settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
-    return settings.learn(X, rng)[0]
+    with Call("private_pca", epsilon, delta, rng, ledger, X, groups, k) as call:
+        return call.finish(settings.learn(call, call.persons(X, groups, max_rows, categories))[0])
 
 
 EVERYDAY = Method(
     "auto",
-    private_pca,
     "principal components about a private centre",
     "The centre of the records is found by rounds of ever less noise. Records are scaled to one length in one noisy "
     "look at their second moments, and shortened only where they are very long in another; what captures most is "
@@ -174,7 +171,6 @@ EVERYDAY = Method(
     call="private_pca",
     options={},
     repeats=("scale", "robust"),
-    command="",
 )
 """The course that ``PrivatePCA`` takes by itself."""
 
@@ -199,11 +195,9 @@ BY_PCA = (
         replace(
             method,
             labels=tuple(map(label, method.labels)),
-            function=private_pca,
             call="private_pca",
             options={"method": method.name},
             repeats=("scale", "robust"),
-            command=f"--method {method.name}",
         )
         for method in ALGORITHMS.values()
         if method.name in PCA_METHODS

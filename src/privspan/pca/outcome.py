@@ -68,7 +68,7 @@ class Course:
     centring: str
     method: Method
     plan: Plan
-    ledgers: dict[str, MuLedger]  # of each step
+    accounts: dict[str, MuLedger]  # of each step
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Found:
         """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
         steps = {"subspace": self.subspace, "variances": self.variances, "mean": self.mean}
         costs = {step: made.cost for step, made in steps.items() if made is not None}
-        if self.course.method.within is not None:
+        if self.course.method.in_mu:
             return tuple(part for cost in costs.values() for part in cost.parts)
         return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in costs.items())
 
@@ -217,6 +217,8 @@ class Standardised:
         parameters |= {"without_units": table.named(~known), "not_seen": table.named(~made.seen)}
         if learnt.units is not None:
             parameters["mostly_one_value"] = table.named(learnt.units.ranges.spike)
+        if learnt.course == "deviations":
+            parameters["variance_cut"] = learnt.cut
         basis = Subspace(_signed(made.basis), offset=offset, names=table.names)
         return Release(basis, self.cost, STANDARDISED, parameters, self.private, extras)
 
@@ -224,17 +226,15 @@ class Standardised:
 def column_units(learnt: StandardisedPCA, public: PublicColumns) -> dict[str, Array]:
     """Return centre and unit of every column, measured or public, NaN where neither is known; (d,) each.
 
-    Where nothing was measured, a column with public bounds has their middle, and the standard deviation that it would
-    have if all values between them were as likely; one with a public centre has that.
+    A column with public bounds has their middle, and the standard deviation that it would have if all values between
+    them were as likely; one with a public centre has that.
     """
+    if learnt.units is not None:
+        moments = learnt.units.moments
+        names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
+        return {name: getattr(moments, name) for name in names}
     bounded = public.bounded
     mean = np.where(bounded | np.isfinite(public.centre), public.start, np.nan)
     scale = np.where(public.boolean, 0.5, np.where(bounded, public.half_range / math.sqrt(3.0), np.nan))
     low, high = np.where(bounded, public.low, -_FURTHEST), np.where(bounded, public.high, _FURTHEST)
-    known = {"mean": mean, "scale": scale, "low": low, "high": high}
-    if learnt.units is None:
-        return known
-    moments, nothing = learnt.units.moments, np.zeros(len(mean))
-    names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
-    measured = np.isfinite(moments.scale)
-    return {name: np.where(measured, getattr(moments, name), known.get(name, nothing)) for name in names}
+    return {"mean": mean, "scale": scale, "low": low, "high": high}

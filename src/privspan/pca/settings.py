@@ -18,31 +18,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry, warn
-from privspan._lib.readable import Note
+from privspan._lib.errors import Note, Parameter, ParameterError, ParameterTypeError
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.pca.outcome import Course, Found, Looked, Standardised, Table
 from privspan.planner import Plan, plan_pca, plan_standardised, plan_within
 from privspan.privacy import Budget, Part, Release, share_mu
+from privspan.privacy.call import Call
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.randomness import Child
+from privspan.privacy.run import Run
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, UselessPlanWarning, methods_for
 from privspan.rows.columns import PublicBounds, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.gaps import Missing, check_missing, with_gaps
-from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.rows.unit import is_sparse
 from privspan.stable import near
 from privspan.stable.course import delta_share
 from privspan.standard.course import WIDEST_WHOLE, Standard, chosen_course, standardised_pca
+from privspan.standard.course import empty_share as standardised_empty_share
 from privspan.subspace import Subspace
 from privspan.sums.about import in_units
-from privspan.sums.everyday import everyday_pca, searches
+from privspan.sums.everyday import empty_share, everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
+from privspan.sums.mean import empty_share as mean_empty_share
 from privspan.sums.mean import less_mean, mean_within
 from privspan.sums.pairs import pair_differences
 from privspan.sums.share import cut_to_share
+from privspan.sums.variance import empty_share as variance_empty_share
 from privspan.sums.variance import variance_within
 
 Array = NDArray[np.float64]
@@ -55,16 +59,7 @@ _SHARES = {
     "public centre": {"subspace": 0.94, "variances": 0.06},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
-_STEPS = (
-    "pairing",
-    "dimension",
-    "subspace",
-    "variances",
-    "mean",
-    "scales",
-    "near",
-    "gaps",
-)  # in the order of the seeds' children
+_MOST_DECLARED = 200  # columns whose public numbers a release repeats
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
 
@@ -91,20 +86,20 @@ class PCASettings:
         check_missing(self.missing)
         if self.share is not None and not 0.0 < self.share < 1.0:  # also for NaN
             what = "an integer, at least 1, or a share of the variance between 0 and 1"
-            raise ValueError(f"`k` must be {what}; got {self.share:g}.")
+            raise ParameterError("{k} must be {what}; got {share:g}.", what=what, share=self.share)
         if not isinstance(self.robust, bool | np.bool_):
-            raise TypeError("`robust` must be True or False.")
+            raise ParameterTypeError("{robust} must be True or False.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
         if self._named_course is not None:
             checks.one_of(("ranks", "deviations"), scale=self._named_course)
         if self.standardised and (self.method != "auto" or not self.centred):
-            raise ValueError(
-                '`scale=True` must be used with `method="auto"` and `center=True`: correlations are about the mean, '
-                'and have a course of their own. Public units, as in `scale={"age": 15}`, go with any method.'
+            raise ParameterError(
+                '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are about the mean, '
+                "and have a course of their own. Public units, {units}, go with any method."
             )
         if self._named_course == "deviations" and self.robust:
-            raise ValueError('`scale` must be True or "ranks" with `robust=True`.')
+            raise ParameterError('{scale} must be True or "ranks" with {robust:True}.')
 
     @property
     def share(self) -> float | None:
@@ -130,55 +125,56 @@ class PCASettings:
         """Whether the everyday course is taken, rather than that of a named or robust method."""
         return self.method == "auto" and not self.robust and self.centred and not self.standardised
 
-    @entry
     def learn(
-        self, X: object, rng: RandomLike = None, names: Sequence[str] | None = None, declared: object = None
+        self, call: Call, X: object, names: Sequence[str] | None = None, declared: object = None
     ) -> tuple[Release, Plan]:
         """Do what `private_pca` promises; return the plan, which is public, beside the release.
 
         Names of the columns are those of a source that knows them, if none are given; their types are those of the
         table as it was `declared`, if that is not `X` itself.
         """
-        table, budget = self._checked(X, names, X if declared is None else declared), Budget(self.epsilon, self.delta)
+        table, budget = self._checked(call, X, names, X if declared is None else declared), call.budget
         if self.standardised:
-            return self._standardised(table, MuLedger(budget), rng)
-        seeds = dict(zip(_STEPS, independent_seeds(rng, len(_STEPS)), strict=True))
+            return self._standardised(call, table)
         considered, epsilon = self._vote(table, budget)
         k, most = considered[0], considered[-1]
-        ledger = self._ledger(table, most, budget.less(epsilon) if epsilon else budget)
+        account = self._account(table, budget, epsilon)
         if self._plan_is_known:  # before anything is spent: a warning may be made an error
-            self._warn_if_useless(self._everyday_plan(table, k, ledger))
-        gaps = self._gaps(table, ledger, seeds["gaps"])
+            _warn_if_useless(call, self._everyday_plan(table, k, account))
+        gaussian = self.everyday or ALGORITHMS[self.method].in_mu  # all but the vote
+        run = call.begin(account, gaussian=gaussian, vote=epsilon)
+        gaps = self._gaps(table, run.on(Child.GAPS))
         units = self._units(table)
         rows = table.source if units is None else in_units(table.source, units)
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
-            bits, pairs = open_streams(seeds["dimension"]).noise, self._pairs(rows, seeds["pairing"])
-            k = choose_dimension(pairs, most, epsilon=epsilon, bits=bits)
+            k = choose_dimension(self._pairs(rows, run), most, epsilon=epsilon, run=run.on(Child.DIMENSION))
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
-        found, plan = by(table, rows, units, k, ledger, seeds)
+        found, plan = by(call, table, rows, units, k, run)
         if gaps is not None and isinstance(found, Looked):
             found = replace(found, look=found.look.of_present_cells(gaps))
-        release = found.numbers().release(budget.cost(*voting, *found.parts), units, table)
-        return self._told(release, table, gaps, k), plan
+        aside = (epsilon, account.set_aside) if gaussian else None
+        cost = budget.cost(*voting, *found.parts, aside=aside, empty=account.empty)
+        release = found.numbers().release(cost, units, table)
+        return self._told(call, release, table, gaps, k), plan
 
-    def _standardised(self, table: Table, ledger: MuLedger, rng: RandomLike) -> tuple[Release, Plan]:
+    def _standardised(self, call: Call, table: Table) -> tuple[Release, Plan]:
         """Learn the components of the columns, all of which weigh the same."""
         n, d = (int(size) for size in table.source.shape)
         course = self._standard_course(table)
         most = self._considered(table)[-1]
-        plan = plan_standardised(n, d, most, ledger.budget, course)
-        self._warn_if_useless(plan)  # before anything is spent: a warning may be made an error
-        streams = open_streams(rng)
-        gaps = (
-            released_gaps(table.source, ~table.public.complete, ledger, streams.noise) if self._counts_gaps else None
-        )
-        learnt = standardised_pca(table.source, most, ledger, streams, table.public, course=course, gaps=gaps)
+        plan = plan_standardised(n, d, most, call.budget, course)
+        _warn_if_useless(call, plan)  # before anything is spent: a warning may be made an error
+        gapped = int((~table.public.complete).sum()) if self._counts_gaps else 0
+        empty = standardised_empty_share(table.source, call.budget.mu, course, gapped)
+        run = call.begin(gaussian=True, empty=empty)
+        gaps = released_gaps(table.source, ~table.public.complete, run) if self._counts_gaps else None
+        learnt = standardised_pca(table.source, most, run, table.public, course=course, gaps=gaps)
         if self.k == "auto":
-            learnt = learnt.leading(max(1, learnt.components.found), streams.public)
-        made = Standardised(learnt, ledger.cost(), streams.private)
-        return self._told(made.release(table), table, gaps, learnt.components.basis.shape[1]), plan
+            learnt = learnt.leading(max(1, learnt.components.found), run.streams.public)
+        made = Standardised(learnt, run.account.cost(), run.private)
+        return self._told(call, made.release(table), table, gaps, learnt.components.basis.shape[1]), plan
 
     def _standard_course(self, table: Table) -> Standard:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
@@ -186,45 +182,70 @@ class PCASettings:
         n, d = (int(size) for size in table.source.shape)
         if self._named_course == "deviations" and (sparse or d > WIDEST_WHOLE):
             what = "a sparse table, which is never filled" if sparse else f"more than {WIDEST_WHOLE:,} columns"
-            raise ValueError(f'`scale` must be True or "ranks" for {what}.')
+            raise ParameterError('{scale} must be True or "ranks" for {what}.', what=what)
         if self.k == "auto" and d > WIDEST_WHOLE:
-            raise ValueError(f"`k` must be a number with `scale=True` and more than {WIDEST_WHOLE:,} columns.")
+            template = "{k} must be a number with {scale:True} and more than {widest_whole:,} columns."
+            raise ParameterError(template, widest_whole=WIDEST_WHOLE)
         if self._named_course == "ranks" or self.robust:
             return "ranks"
         mu = Budget(self.epsilon, self.delta).mu
         return "deviations" if self._named_course == "deviations" else chosen_course(n, d, mu, sparse)
 
-    def _told(self, release: Release, table: Table, gaps: Gaps | None, k: int) -> Release:
+    def _told(self, call: Call, release: Release, table: Table, gaps: Gaps | None, k: int) -> Release:
         """Add what was asked for, and keep the components that hold a share if one was."""
         told = {**release.parameters, "robust": bool(self.robust), "scale": self.standardised}
+        if declared := self._declared(table):
+            told["declared"] = declared
         if not table.public.complete.all():
             filled = "not counted" if gaps is None else "counted"
             told["gaps"] = filled if self.missing == "fill" else "rows of zeros"
         chosen = {"n_components": k} if self.k == "auto" else {}
         release = replace(release, parameters=told, extras={**release.extras, **chosen})
-        return release if self.share is None else self._cut(release, self.share)
+        return release if self.share is None else self._cut(call, release, self.share)
 
-    def _cut(self, release: Release, share: float) -> Release:
+    def _declared(self, table: Table) -> dict[str, dict[str, Any]]:
+        """Return the public numbers that were given for columns, for the report; none where they are very many."""
+        public, names = table.public, table.names or range(int(table.source.shape[1]))
+        given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
+        for i, name in enumerate(names):
+            if self.bounds is not None and public.bounded[i] and not public.boolean[i]:
+                given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
+            if public.scaled[i]:
+                given["units"][str(name)] = float(public.scale[i])
+            if np.isfinite(public.centre[i]):
+                given["around"][str(name)] = float(public.centre[i])
+        return {what: by_name for what, by_name in given.items() if 0 < len(by_name) <= _MOST_DECLARED}
+
+    def _cut(self, call: Call, release: Release, share: float) -> Release:
         """Keep the components that have the share, and warn where even all of them have not."""
         kept, enough = cut_to_share(release, share)
         if not enough:
             message = (
                 f"The {kept.parameters['k']} components that were looked for do not hold {share:g} of the variance"
             )
-            warn(f"{message}, or the table is too small to tell; see `max_components`.")
+            call.warn(f"{message}, or the table is too small to tell; see `max_components`.")
         return kept
 
     # ---- Refusals, from public facts alone -------------------------------------------------------------------------
 
-    @entry
-    def check(self, X: object) -> None:
-        """Refuse what `learn` would refuse, from types and shapes alone: no value is read and nothing is spent."""
-        self._checked(X, None, X)
+    def check(self, call: Call, X: object) -> tuple[float, float] | None:
+        """Refuse what `learn` would refuse, from types and shapes alone: no value is read and nothing is spent.
 
-    def _checked(self, X: object, names: Sequence[str] | None, declared: object) -> Table:
+        Return what it will cost as a Gaussian release, mu and the delta that is set aside; None if it is not known to
+        be one.
+        """
+        table, budget = self._checked(call, X, None, X), call.budget
+        if self.standardised:
+            return budget.mu, 0.0
+        if not (self.everyday or ALGORITHMS[self.method].in_mu):
+            return None
+        vote = self._vote(table, budget)[1]
+        return self._account(table, budget, vote).promise(vote)
+
+    def _checked(self, call: Call, X: object, names: Sequence[str] | None, declared: object) -> Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
         accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
-        source = with_gaps(as_rows_input(X, min_rows=2, **accepted), self.missing)
+        source = with_gaps(call.open(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
         units = None if self.standardised else self.scale
         given: Any = {"bounds": self.bounds, "scale": units, "center": self.center}
@@ -241,7 +262,7 @@ class PCASettings:
             self._standard_course(table)
             return table
         if is_sparse(source) and not self.everyday and self._centring(table) == "public centre":
-            raise TypeError("`center` must be True or False for a sparse table by a named or robust method.")
+            raise ParameterTypeError("{center} must be True or False for a sparse table by a named or robust method.")
         self._check_blocks(table, budget)
         return table
 
@@ -251,22 +272,26 @@ class PCASettings:
         if k > most:
             what = "pairs of rows" if self.centred else "rows"
             smaller = f"{most}, the smaller of the number of columns and of {what}"
-            raise ValueError(f"`{name}` must be at most {smaller}; got {int(k)}.")
+            raise ParameterError(
+                "{name} must be at most {most}; got {got}.", name=Parameter(name), most=smaller, got=int(k)
+            )
         if self.max_components is not None and self.share is None:
-            raise ValueError('`max_components` must be given only with `k="auto"` or a share.')
+            raise ParameterError('{max_components} must be given only with {k:"auto"} or a share.')
 
     def _check_blocks(self, table: Table, budget: Budget) -> None:
         """Refuse what blocks would refuse, for every k that may be chosen: later, something would be spent."""
         if self.method != "approximate":
             return
         considered, epsilon = self._vote(table, budget)
-        ledger = MuLedger(budget.less(epsilon))
+        account = MuLedger(budget.less(epsilon))
         for k in considered[: min(table.halves.shape)]:
-            course = self._course(table, k, ledger, ledger.mu)
+            course = self._course(table, k, account)
             by_pairs = course.centring == "pair differences"
             try:
                 settings = BlockSettings(gamma=self.gamma)
-                settings.check_table(table.halves if by_pairs else table.source, k, course.ledgers["subspace"].budget)
+                settings.check_table(
+                    table.halves if by_pairs else table.source, k, course.accounts["subspace"].budget
+                )
             except ValueError as refusal:
                 if by_pairs:
                     refusal.add_note(Note("Centring makes one row of every two."))
@@ -274,11 +299,11 @@ class PCASettings:
 
     # ---- Units and dimension ---------------------------------------------------------------------------------------
 
-    def _gaps(self, table: Table, ledger: MuLedger, seed: RandomLike) -> Gaps | None:
+    def _gaps(self, table: Table, run: Run) -> Gaps | None:
         """Count gaps where that is worth it and there can be any, by the course that can make use of the counts."""
         if not self._counts_gaps or not self.everyday:
             return None
-        return released_gaps(table.source, ~table.public.complete, ledger, open_streams(seed).noise)
+        return released_gaps(table.source, ~table.public.complete, run)
 
     @property
     def _counts_gaps(self) -> bool:
@@ -317,36 +342,36 @@ class PCASettings:
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
         return considered, planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 
-    def _pairs(self, rows: Any, seed: RandomLike) -> Any:
-        return pair_differences(rows, seed) if self.centred else rows
+    def _pairs(self, rows: Any, run: Run) -> Any:
+        return pair_differences(rows, run.on(Child.PAIRING).streams.public) if self.centred else rows
 
     # ---- The everyday course ---------------------------------------------------------------------------------------
 
     def _by_looks(
-        self, table: Table, rows: Any, units: Array | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+        self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
     ) -> tuple[Looked, Plan]:
-        """Find the centre and look, with all that is left in the ledger."""
-        plan = self._everyday_plan(table, k, ledger)
+        """Find the centre and look, with all that is left in the account."""
+        plan = self._everyday_plan(table, k, run.account)
         if not self._plan_is_known:
-            self._warn_if_useless(plan)
-        start, search = self._start(table, ledger)
+            _warn_if_useless(call, plan)
+        start, search = self._start(table, run.account)
         if start is not None and units is not None:
             start = start / units
-        streams = open_streams(seeds["subspace"])
-        instead = near.NearCourse(rows, k, ledger, streams, seeds["near"])
-        look = everyday_pca(rows, k, ledger, streams, center=start, search=search, instead=instead)
-        return Looked(look, ledger.cost().parts, streams.private), plan
+        looking = run.on(Child.SUBSPACE)
+        instead = near.NearCourse(rows, k, looking, run.on(Child.NEAR))
+        look = everyday_pca(rows, k, looking, center=start, search=search, instead=instead)
+        return Looked(look, run.account.cost().parts, run.private), plan
 
     @property
     def _plan_is_known(self) -> bool:
         """Whether the plan of the everyday course depends on public numbers alone."""
         return self.everyday and self.k != "auto"
 
-    def _everyday_plan(self, table: Table, k: int, ledger: MuLedger) -> Plan:
-        n, d = (int(size) for size in table.source.shape)
-        return plan_pca(n, d, k, ledger.budget, self.gamma, self._start(table, ledger)[0] is not None)
+    def _everyday_plan(self, table: Table, k: int, account: MuLedger) -> Plan:
+        n, d = map(int, table.source.shape)
+        return plan_pca(n, d, k, account.budget, self.gamma, self._start(table, account)[0] is not None)
 
-    def _start(self, table: Table, ledger: MuLedger) -> tuple[Array | None, bool]:
+    def _start(self, table: Table, account: MuLedger) -> tuple[Array | None, bool]:
         """Return a public centre, if it is of use, and whether to search from there.
 
         A centre that is given for every column is taken at the user's word.  The middle of bounds is often so far
@@ -355,98 +380,108 @@ class PCASettings:
         public, given = table.public, np.isfinite(table.public.centre)
         if given.all():
             return public.start, False
-        enough = searches(int(table.source.shape[0]), int(table.source.shape[1]), ledger.mu)
+        enough = searches(int(table.source.shape[0]), int(table.source.shape[1]), account.mu)
         known = given | (public.bounded & (self.bounds is not None))
         return (public.start if enough and known.any() else None), True
 
     # ---- A subspace by a method ------------------------------------------------------------------------------------
 
     def _by_method(
-        self, table: Table, rows: Any, units: Array | None, k: int, ledger: MuLedger, seeds: dict[str, Any]
+        self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
     ) -> tuple[Found, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
-        course = self._course(table, k, ledger, ledger.mu)
+        course = self._course(table, k, run.account)
         if self.method == "auto":  # before most is spent: a warning may be made an error
-            self._warn_if_useless(course.plan)
+            _warn_if_useless(call, course.plan)
         centre = table.public.start
         if units is not None:
             centre = centre / units
-        mean, ledgers = None, course.ledgers
+        mean, accounts = None, course.accounts
         if course.centring == "public centre":
             rows = less_mean(rows, centre)
         elif course.centring == "pair differences":
-            mean = mean_within(ledgers["mean"], rows, None, None, seeds["mean"])
-            rows = self._pairs(rows, seeds["pairing"])
-        method, inner = course.method, ledgers["subspace"]
+            mean = mean_within(run.on(Child.MEAN).within(accounts["mean"]), rows, None, None)
+            rows = self._pairs(rows, run)
+        method, inner = course.method, accounts["subspace"]
         gamma = {"gamma": self.gamma} if method.gamma else {}
-        if method.within is not None:
-            subspace = method.within(inner, rows, k, seeds["subspace"], **gamma)
-        else:
-            numbers: dict[str, Any] = {"epsilon": inner.budget.epsilon, "delta": inner.budget.delta, **gamma}
-            subspace = method.function(rows, k, **numbers, rng=seeds["subspace"])
+        subspace = method.prepare(call, rows, k, inner.budget, **gamma)(run.on(Child.SUBSPACE).within(inner))
         # After an abstention the variances are those along the first axes: nothing depends on having abstained.
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
-        variances = variance_within(ledgers["variances"], rows, along, None, seeds["variances"])
+        variances = variance_within(run.on(Child.VARIANCES).within(accounts["variances"]), rows, along, None)
         public = centre if course.centring == "public centre" else None
         return Found(subspace, variances, mean, public, course), course.plan
 
-    def _course(self, table: Table, k: int, ledger: MuLedger, mu: float) -> Course:
-        """Choose from public numbers how to go on once k is known, and share `mu`, or the budget, out."""
-        centring, rest = self._centring(table), ledger.budget
+    def _course(self, table: Table, k: int, account: MuLedger) -> Course:
+        """Choose from public numbers how to go on once k is known, and share mu, or the budget, out."""
+        centring, rest = self._centring(table), account.budget
         weights = _SHARES[centring]
-        mus = share_mu(mu, *weights.values())
+        mus = share_mu(account.mu, *weights.values())
         n, d = (table.halves if centring == "pair differences" else table.source).shape
         methods = methods_for(table.source) if self.method == "auto" else (self.method,)
-        plan = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods)
+        plan = plan_within(n, d, k, Budget.for_mu(mus[0], rest.delta), self.gamma, methods, joint=False)
         method = ALGORITHMS[self.method]
-        if method.within is None:
-            ledgers = [MuLedger(budget) for budget in rest.split([*weights.values()])]
+        if not method.in_mu:
+            accounts = [MuLedger(budget) for budget in rest.split([*weights.values()])]
         else:  # such steps compose in mu; what was set aside is for the subspace
-            ledgers = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
-            ledgers[0] = ledger.sharing(mus[0], "subspace: ")
-        return Course(centring, method, plan, dict(zip(weights, ledgers, strict=True)))
+            accounts = [MuLedger(rest, mu, f"{step}: ") for step, mu in zip(weights, mus, strict=True)]
+            accounts[0] = account.sharing(mus[0], "subspace: ")
+            for kept, step in zip(accounts, weights, strict=True):
+                kept.empty = self._empty_of(step, table, account)
+        return Course(centring, method, plan, dict(zip(weights, accounts, strict=True)))
 
     def _centring(self, table: Table) -> str:
         if not self.centred:
             return "none"
         return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
 
-    def _ledger(self, table: Table, k: int, rest: Budget) -> MuLedger:
-        """Open the ledger, with what a test of stable leverage may need set aside, for up to k components."""
-        return MuLedger(rest, test_share=self._test_share(table, k, rest))
+    def _account(self, table: Table, budget: Budget, vote: float) -> MuLedger:
+        """Return the account of all steps but a vote, with what a test of stable leverage may need set aside.
 
-    def _test_share(self, table: Table, k: int, rest: Budget) -> float:
-        """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
+        That is decided by public numbers, for up to as many components as may be chosen.
+        """
+        rest, most, share = budget.less(vote) if vote else budget, self._considered(table)[-1], 0.0
         if self.everyday:
-            return near.test_share(table.source, k, rest)
-        if self.method != "auto":
-            return 0.0
+            share = near.test_share(table.source, most, rest)
+        elif self.method == "auto":
+            centring = self._centring(table)
+            rows = table.halves if centring == "pair differences" else table.source
+            share = delta_share(rows, most, rest, _SHARES[centring]["subspace"], self.gamma)
+        account = MuLedger(rest, test_share=share)
+        account.empty = self._empty_share(table, account)
+        return account
+
+    def _empty_share(self, table: Table, account: MuLedger) -> float:
+        """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md."""
+        if not self.everyday:
+            weights = _SHARES[self._centring(table)]
+            shares = (part * self._empty_of(step, table, account) for step, part in weights.items())
+            return min(1.0, sum(shares) * (1.0 + 1e-9))
+        if near.can_be_near(table.source, self._considered(table)[0], account.mu):
+            return 1.0  # stable leverage may come, whose steps are counted without a gain
+        return empty_share(table.source, account.mu, int((~table.public.complete).sum()) if self._counts_gaps else 0)
+
+    def _empty_of(self, step: str, table: Table, account: MuLedger) -> float:
+        """Return the same for one step of a named or robust method."""
+        if step == "mean":
+            return mean_empty_share(None)
+        if step == "variances":
+            return variance_empty_share(None)
         centring = self._centring(table)
         rows = table.halves if centring == "pair differences" else table.source
-        return delta_share(rows, k, rest, _SHARES[centring]["subspace"], self.gamma)
+        # Where nothing is set aside, one algorithm is the adaptive one.
+        method = "adaptive" if self.method == "auto" and not account.set_aside else self.method
+        mu = share_mu(account.mu, *_SHARES[centring].values())[0]
+        return ALGORITHMS[method].empty(int(rows.shape[0]), mu, {})
 
-    def _warn_if_useless(self, plan: Plan) -> None:
-        if not plan.useful:
-            warn(plan.reason, UselessPlanWarning)
+
+def _warn_if_useless(call: Call, plan: Plan) -> None:
+    if not plan.useful:
+        call.warn(plan.reason, UselessPlanWarning)
 
 
 def takes_sparse(method: str) -> bool:
     """Tell whether a private PCA by this method, or by the one that "auto" chooses, takes sparse tables."""
     return method == "auto" or (method in PCA_METHODS and ALGORITHMS[method].sparse)
-
-
-def independent_seeds(rng: RandomLike, count: int) -> list[RandomLike]:
-    """Give every private step its own randomness, so that no two steps share noise.
-
-    None stays None: each step then draws from the operating system.  A Generator or RandomState is advanced by each
-    step that uses it.  From a fixed seed one child per step is derived, always the same ones.
-    """
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-        rng = np.random.SeedSequence(int(rng))
-    if not isinstance(rng, np.random.SeedSequence):
-        return [rng] * count
-    key = rng.spawn_key  # not `spawn`, which would change the sequence of the caller
-    return [np.random.SeedSequence(rng.entropy, spawn_key=(*key, index)) for index in range(count)]
 
 
 def _is_false(value: object) -> bool:

@@ -14,15 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from privspan._lib import card as cards
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan._lib.in_words import angle, number
 from privspan._lib.markup import Html
+from privspan._lib.rounding import quiet_numpy
 from privspan.planner.choosing import choose, everyday_reason, standardised_reason
 from privspan.planner.forecasts import METHODS, forecast, rows_of
-from privspan.planner.setting import NOMINAL_TAIL, USELESS, Setting, setting_of
+from privspan.planner.setting import (
+    CROWDED,
+    NOMINAL_CROWDED_TAIL,
+    NOMINAL_TAIL,
+    TEST_SHARE,
+    USELESS,
+    Setting,
+    mu_beside_test,
+)
 from privspan.privacy import Budget, mu_from_budget
 from privspan.standard.course import Standard, chosen_course
 from privspan.standard.forecast import expected_captured, needed_rows
+from privspan.sums import plan as planner_adaptive
 
 _WORSE = 1.5  # the error that nine tables of ten stay below, over the typical one: tables differ more than runs
 
@@ -109,7 +119,7 @@ class Plan:
         names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
         try:
             return plan(**({name: getattr(self, name) for name in names} | changed))
-        except ValueError:
+        except ParameterError:
             return None
 
     def of(self, method: str) -> Plan:
@@ -128,7 +138,7 @@ class Plan:
         if self.scale:
             return needed_rows(1.0 - error**2, self.d, self.k, mu)
         setting = setting_of(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
-        setting = replace(setting, center=self.center)
+        setting = replace(setting, center=self.center, joint=not self.center)
         needs = [need for method in methods if (need := rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
@@ -161,7 +171,6 @@ class Plan:
         return "\n".join([head, *rows])
 
 
-@entry
 def plan(
     n: int,
     d: int,
@@ -170,7 +179,7 @@ def plan(
     epsilon: float,
     delta: float,
     gamma: float | None = None,
-    center: bool = False,
+    center: bool = True,
     scale: bool = False,
 ) -> Plan:
     """Predict what each method would do with n rows of d columns, and say which one to take.
@@ -184,8 +193,8 @@ def plan(
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
         knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
-    center : bool, default=False
-        Whether to plan for :func:`privspan.private_pca`, which takes the mean away, instead of
+    center : bool, default=True
+        Whether to plan for :func:`privspan.private_pca`, which takes the mean away; False for
         :func:`privspan.private_subspace`.
     scale : bool, default=False
         Whether columns are standardised; only with ``center=True``.  What is predicted is then the share of the best
@@ -207,17 +216,19 @@ def plan(
 
     Examples
     --------
-    >>> plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, gamma=0.01).method
+    >>> plan(10_000, 200, 3, epsilon=1.0, delta=1e-6, gamma=0.01, center=False).method
     'adaptive'
-    >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5).method
+    >>> plan(1_000, 5_000, 3, epsilon=1.0, delta=1e-6, gamma=1e-5, center=False).method
     'auto'
     """
     if not center and scale:
-        raise ValueError("`scale` must be planned together with `center=True`.")
+        raise ParameterError("{scale} must be planned together with {center:True}.")
+    checks.spendable(epsilon, delta)
     budget = Budget(epsilon, delta)
-    if not center:
-        return plan_within(n, d, k, budget, gamma)
-    return plan_standardised(n, d, k, budget) if scale else plan_pca(n, d, k, budget, gamma)
+    with quiet_numpy():
+        if not center:
+            return plan_within(n, d, k, budget, gamma)
+        return plan_standardised(n, d, k, budget) if scale else plan_pca(n, d, k, budget, gamma)
 
 
 def plan_standardised(n: int, d: int, k: int, budget: Budget, course: Standard | None = None) -> Plan:
@@ -251,24 +262,50 @@ def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, about:
 
 
 def plan_within(
-    n: int, d: int, k: int, budget: Budget, gamma: float | None, methods: tuple[str, ...] = METHODS
+    n: int,
+    d: int,
+    k: int,
+    budget: Budget,
+    gamma: float | None,
+    methods: tuple[str, ...] = METHODS,
+    *,
+    joint: bool = True,
 ) -> Plan:
-    """Plan for a budget, which knows its mu, among methods that are asked for or take the input; else like `plan`."""
+    """Plan for a budget, which knows its mu, among methods that are asked for or take the input; else like `plan`.
+
+    `joint` is for a call that is not composed in mu with others.
+    """
     checks.integer_at_least(1, n=n)
     checks.dimension(k=k, d=d)
     if gamma is not None:
         checks.probability(gamma=gamma)
         gamma = float(gamma)
-    return _best_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, methods)
+    return _best_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, methods, joint)
 
 
 @lru_cache(maxsize=256)  # of public numbers only
 def _best_plan(
-    n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None, methods: tuple[str, ...]
+    n: int,
+    d: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    mu: float,
+    gamma: float | None,
+    methods: tuple[str, ...],
+    joint: bool,
 ) -> Plan:
-    setting = setting_of(n, d, k, epsilon, delta, mu, gamma)
+    setting = replace(setting_of(n, d, k, epsilon, delta, mu, gamma), joint=joint)
     method, reason, listed = choose(setting, methods)
     return _chosen(method, setting, reason, listed)
+
+
+def setting_of(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> Setting:
+    """Return the setting of a budget and its mu, with a nominal tail where none is given."""
+    nominal = NOMINAL_TAIL if planner_adaptive.crowding(n, d, k, mu) < CROWDED else NOMINAL_CROWDED_TAIL
+    supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
+    beside = mu_beside_test(mu, epsilon, delta, TEST_SHARE)
+    return Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, beside)
 
 
 def _chosen(method: str, setting: Setting, reason: str, listed: tuple[str, ...]) -> Plan:

@@ -15,7 +15,6 @@ from scipy.special import ndtri
 
 from privspan.privacy import delta_from_mu, mu_from_budget
 from privspan.stable import choice
-from privspan.sums import plan as planner_adaptive
 
 USELESS = 0.5
 """A predicted error from here on is called useless: half of a direction, or more, would be noise."""
@@ -49,12 +48,13 @@ class Setting:
     mu_beside_test: float  # of what the test of the stable methods leaves of delta
     center: bool = False
     about: bool = False  # whether there is a public centre
+    joint: bool = False  # whether the one algorithm may account for its test and noise together
 
     def on_pairs(self) -> Setting:
         """Return the setting of a named method in a private PCA: half of the rows, a share of the budget."""
         share = math.sqrt(_BY_PAIRS)
         mu, beside_test = self.mu * share, self.mu_beside_test * share
-        return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False)
+        return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False, joint=False)
 
     @property
     def tail(self) -> float:
@@ -67,7 +67,11 @@ class Setting:
         aside = choice.TEST_SHARE * self.delta
         whole = _mu_of(self.epsilon, self.delta)  # `self.mu` may be a share of it
         mu = mu_beside_test(whole, self.epsilon, self.delta, choice.TEST_SHARE) * (self.mu / whole)
-        return choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
+        public = choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
+        if not self.joint:
+            return public
+        gamma = None if self.assumed else self.gamma
+        return choice.accounted_together(public, self.epsilon, self.delta, gamma) or public
 
     @property
     def may_look(self) -> bool:
@@ -92,14 +96,6 @@ class Setting:
         if self.d == self.k:
             return 0.0
         return self.gamma * math.sqrt(1.0 + self.gamma**2) * self.size / math.sqrt(self.n)
-
-
-def setting_of(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> Setting:
-    """Return the setting of a budget and its mu, with a nominal tail where none is given."""
-    nominal = NOMINAL_TAIL if planner_adaptive.crowding(n, d, k, mu) < CROWDED else NOMINAL_CROWDED_TAIL
-    supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
-    beside = mu_beside_test(mu, epsilon, delta, TEST_SHARE)
-    return Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, beside)
 
 
 _mu_of = lru_cache(maxsize=256)(mu_from_budget)  # of public numbers only

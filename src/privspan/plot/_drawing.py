@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from privspan._lib.errors import MissingPackageError, ParameterTypeError
 from privspan._lib.markup import shortened
 from privspan.planner import Plan
 from privspan.privacy import Release
@@ -20,7 +21,9 @@ def reading_of(source: object, columns: Sequence[str] | None) -> Reading:
     release = getattr(source, "release_", source)
     if not isinstance(release, Release):
         given = type(source).__name__
-        raise TypeError(f"a fitted model that learns a subspace, or a Release, is needed; got {given}.")
+        raise ParameterTypeError(
+            "a fitted model that learns a subspace, or a Release, is needed; got {given}.", given=given
+        )
     known = getattr(source, "feature_names_in_", None)
     if columns is None and known is not None:
         columns = [str(name) for name in known]
@@ -32,7 +35,7 @@ def plan_of(source: object) -> Plan:
     found = getattr(source, "plan_", source)
     if not isinstance(found, Plan):
         given = type(source).__name__
-        raise TypeError(f"a Plan, or a fitted model that has one, is needed; got {given}.")
+        raise ParameterTypeError("a Plan, or a fitted model that has one, is needed; got {given}.", given=given)
     return found
 
 
@@ -41,7 +44,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
+        raise MissingPackageError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
     return pyplot
 
 

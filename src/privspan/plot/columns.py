@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.errors import ParameterError
 from privspan._lib.in_words import share
 from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, reading_of
 from privspan.plot.components import component_of, largest
@@ -58,7 +59,9 @@ def correlation_circle(
     """
     reading = reading_of(source, columns)
     if not reading.has_measured_units:
-        raise ValueError("correlations need `scale=True` when fitting; `biplot` draws columns in their own units.")
+        raise ParameterError(
+            "correlations need {scale:True} when fitting; `biplot` draws columns in their own units."
+        )
     arrows = _arrows(reading, components, most)
     ax = axes(ax, (7.2, 5.6))
     palette = colours(ax)
@@ -116,7 +119,7 @@ class _Arrows:
 def _arrows(reading: Reading, components: tuple[int, int], most: int) -> _Arrows:
     first, second = components
     if first == second:
-        raise ValueError("`components` must be two different ones.")
+        raise ParameterError("{components} must be two different ones.")
     ends = [_along(reading, component) for component in (first, second)]
     tips = np.column_stack([tip for tip, _ in ends])  # (d, 2)
     errors = None if any(error is None for _, error in ends) else np.column_stack([e for _, e in ends])  # type: ignore[misc]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan._lib.in_words import number, share
 from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, reading_of
 from privspan.privacy.reading import Reading
@@ -78,7 +79,7 @@ def _heights(reading: Reading) -> tuple[Array, Array | None, str]:
     for values, words in ((variances, "variance"), (reading.released("eigenvalues"), "eigenvalue")):
         if values is not None:
             return values, None, words
-    raise ValueError("this release holds no variances; those of `PrivatePCA` and `private_pca` do.")
+    raise ParameterError("this release holds no variances; those of `PrivatePCA` and `private_pca` do.")
 
 
 def _captured(reading: Reading) -> str:
@@ -153,10 +154,12 @@ def component_of(reading: Reading, component: int) -> Array:
     """Return the loadings of a component, (d,), or refuse what there is not."""
     subspace = reading.release.subspace
     if subspace is None:
-        raise ValueError("nothing was released: the method abstained.")
+        raise ParameterError("nothing was released: the method abstained.")
     checks.integer_at_least(0, component=component)
     if component >= subspace.dimension:
-        raise ValueError(f"`component` must be below {subspace.dimension}; got {int(component)}.")
+        raise ParameterError(
+            "{component} must be below {dimension}; got {got}.", dimension=subspace.dimension, got=int(component)
+        )
     return np.asarray(subspace.basis[:, int(component)])
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number
 from privspan.plot._drawing import axes, colours, plainly
 
@@ -41,7 +42,9 @@ def score_map(source: Map, *, smooth: bool = True, ax: Any = None) -> Any:
     matplotlib Axes
     """
     if not all(hasattr(source, name) for name in ("counts", "edges", "noise", "smoothed")):
-        raise TypeError(f"what `private_score_map` released is needed; got {type(source).__name__}.")
+        raise ParameterTypeError(
+            "what `private_score_map` released is needed; got {kind}.", kind=type(source).__name__
+        )
     from matplotlib.colors import LinearSegmentedColormap
 
     counts = source.smoothed() if smooth else np.maximum(source.counts, 0.0)  # (first, second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number, share
 from privspan.plot._drawing import axes, colours
 from privspan.privacy import PrivacyCost
@@ -37,7 +38,7 @@ def budget(source: object, *, ax: Any = None) -> Any:
     released = getattr(source, "release_", source)
     cost = getattr(released, "cost", released)
     if not isinstance(cost, PrivacyCost):
-        raise TypeError(f"something with a cost is needed; got {type(source).__name__}.")
+        raise ParameterTypeError("something with a cost is needed; got {kind}.", kind=type(source).__name__)
     shares = budget_shares(cost, _MOST_STEPS) or [("one step", 1.0)]
     ax = axes(ax, (7.2, 2.3))
     palette, left = colours(ax), 0.0

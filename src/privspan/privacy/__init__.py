@@ -1,6 +1,5 @@
 """Budgets, costs and releases; Gaussian noise, private selection and the randomness behind both."""
 
-from privspan._lib.entry import WeakPrivacyWarning
 from privspan.privacy.cost import (
     NEIGHBOURS,
     AbstentionWarning,
@@ -10,8 +9,16 @@ from privspan.privacy.cost import (
     PrivacyCost,
     Release,
     TransformedRowsWarning,
+    WeakPrivacyWarning,
 )
-from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, share_mu
+from privspan.privacy.gdp import (
+    compose_mu,
+    delta_from_mu,
+    epsilon_from_mu,
+    mu_from_budget,
+    mu_from_epsilon,
+    share_mu,
+)
 from privspan.privacy.reading import PERSONS
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
@@ -31,6 +38,7 @@ __all__ = [
     "delta_from_rho",
     "epsilon_from_mu",
     "mu_from_budget",
+    "mu_from_epsilon",
     "rho_from_budget",
     "share_mu",
 ]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -26,15 +26,27 @@ from typing import TYPE_CHECKING, Any
 
 from privspan._lib import checks
 from privspan._lib.card import card
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.frozen import FrozenMapping, plain
-from privspan._lib.rounding import down, up
-from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget
+from privspan._lib.record import Record
+from privspan._lib.rounding import down, sqrt_up, up
+from privspan.privacy import exports
+from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
+from privspan.privacy.reading import PERSONS
 from privspan.privacy.release_card import release_pieces
+from privspan.privacy.sheet import sheet
 from privspan.subspace import Subspace
 
 NEIGHBOURS = "replace-one"
 
+ZERO_OUT = {NEIGHBOURS: "zero-out", PERSONS: "zero-out-person"}
+"""What the neighbours are called if a place is left empty, by what they are called if it is filled by another."""
+
 _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
+
+
+class WeakPrivacyWarning(UserWarning):
+    """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
 
 
 class AbstentionWarning(UserWarning):
@@ -71,7 +83,9 @@ class Part:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise TypeError(f"`name` must be a str; got an object of type {type(self.name).__name__}.")
+            raise ParameterTypeError(
+                "{name} must be a str; got an object of type {kind}.", kind=type(self.name).__name__
+            )
         _check_cost(self.epsilon, self.delta)
         _keep_floats(self, "epsilon", "delta")
         if self.mu is not None:
@@ -107,44 +121,101 @@ class PrivacyCost:
     neighbours : str, default="replace-one"
         The relation the guarantee is for.  Costs for different relations do not add.
     parts : tuple of Part, default=()
-        The steps, for reading; the totals are `epsilon` and `delta`.
+        The steps, for reading; the totals are the other numbers.
+    mu : float, optional
+        If it is known to be Gaussian: the release is mu-GDP, composed with what is (`epsilon_aside`,
+        `delta_aside`)-DP.  That is more than `epsilon` and `delta` tell, and sums of such costs keep it.
+    epsilon_aside, delta_aside : float, default=0
+        What is paid beside mu: a vote, or the chance that a private test goes on wrongly.
+    empty_mu : float, optional
+        What stands for mu where a record's place is left empty, in place of replacing it (zero-out neighbours): at
+        most mu, and mu if it is not given.  See docs/explanation/zero-out.md.
 
     Guarantee
     ---------
     ``first + second`` is the cost of publishing both results of two algorithms run on the same table, the
-    second possibly chosen after seeing the first's result (basic sequential composition, rounded up;
-    replace-one neighbours; each algorithm must satisfy its own cost).  See docs/explanation/accounting.md.
+    second possibly chosen after seeing the first's result, with budgets that were fixed beforehand (sequential
+    composition, rounded up; replace-one neighbours; each algorithm must satisfy its own cost).  Gaussian costs add
+    in mu², what is beside them and all other costs add in epsilon and delta.  The sum is read at the largest delta of
+    the Gaussian costs beside all that was set aside; `epsilon_at` reads it at another.
+    See docs/explanation/accounting.md.
 
     Examples
     --------
+    >>> from privspan.privacy import mu_from_budget
     >>> once = PrivacyCost(1.0, 1e-6)
     >>> print(once)
     (1, 1e-06)-DP, replace-one
     >>> print(once + once)
     (2, 2e-06)-DP, replace-one
+
+    Two Gaussian fits cost less, and can be read at any delta:
+
+    >>> fit = PrivacyCost(1.0, 1e-6, mu=mu_from_budget(1.0, 1e-6))
+    >>> print(f"{(fit + fit).epsilon:.3f}, {(fit + fit).epsilon_at(1e-5):.3f}")
+    1.455, 1.277
     """
 
     epsilon: float
     delta: float
     neighbours: str = NEIGHBOURS
     parts: tuple[Part, ...] = ()
+    mu: float | None = None
+    epsilon_aside: float = 0.0
+    delta_aside: float = 0.0
+    empty_mu: float | None = None
 
     def __post_init__(self) -> None:
         _check_cost(self.epsilon, self.delta)
         if not isinstance(self.neighbours, str):
-            raise TypeError(f"`neighbours` must be a str; got an object of type {type(self.neighbours).__name__}.")
-        _keep_floats(self, "epsilon", "delta")
+            raise ParameterTypeError(
+                "{neighbours} must be a str; got an object of type {kind}.", kind=type(self.neighbours).__name__
+            )
+        _keep_floats(self, "epsilon", "delta", "epsilon_aside", "delta_aside")
         object.__setattr__(self, "parts", tuple(self.parts))
         if not all(isinstance(part, Part) for part in self.parts):
-            raise TypeError("`parts` must hold Part objects only.")
+            raise ParameterTypeError("{parts} must hold Part objects only.")
+        if self.mu is not None:
+            checks.positive(mu=self.mu, empty_mu=self.mu if self.empty_mu is None else self.empty_mu)
+            object.__setattr__(self, "empty_mu", min(self.mu, self.empty_mu or self.mu))
+            _keep_floats(self, "mu", "empty_mu")
+        checks.non_negative(epsilon_aside=self.epsilon_aside, delta_aside=self.delta_aside)
+
+    @classmethod
+    def together(
+        cls,
+        square: Fraction,
+        epsilon_aside: Fraction,
+        delta_aside: Fraction,
+        delta_rest: Fraction,
+        neighbours: str = NEIGHBOURS,
+        parts: tuple[Part, ...] = (),
+        empty: Fraction | None = None,
+    ) -> PrivacyCost:
+        """Return the cost of mu² = `square` beside (`epsilon_aside`, `delta_aside`), read at that and `delta_rest`.
+
+        Without mu, `delta_rest` is ignored.  `empty` is the square of `empty_mu`.
+        """
+        aside = up(epsilon_aside), min(1.0, up(delta_aside))
+        if square == 0:
+            return cls(*aside, neighbours, parts)
+        mu, rest = sqrt_up(square), down(delta_rest)
+        epsilon = up(epsilon_aside + Fraction(_read_epsilon(mu, rest))) if rest > 0.0 else math.inf
+        delta = min(1.0, up(delta_aside + delta_rest))
+        if math.isinf(epsilon):
+            raise ParameterError("{delta_rest} must be above 0, or no epsilon would do.")
+        return cls(epsilon, delta, neighbours, parts, mu, *aside, None if empty is None else sqrt_up(empty))
 
     def __add__(self, other: PrivacyCost) -> PrivacyCost:
         if not isinstance(other, PrivacyCost):
             return NotImplemented
         self._same_neighbours(other)
-        epsilon = up(Fraction(self.epsilon) + Fraction(other.epsilon))
-        delta = min(1.0, up(Fraction(self.delta) + Fraction(other.delta)))
-        return PrivacyCost(epsilon, delta, self.neighbours, self.parts + other.parts)
+        square, epsilon, delta = (
+            Fraction(one) + Fraction(two) for one, two in zip(self._exactly(), other._exactly(), strict=True)
+        )
+        rest = max(self._delta_rest(), other._delta_rest())
+        empty = sum((Fraction(cost.empty_mu or 0.0) ** 2 for cost in (self, other)), Fraction(0))
+        return PrivacyCost.together(square, epsilon, delta, rest, self.neighbours, self.parts + other.parts, empty)
 
     def parallel(self, other: PrivacyCost) -> PrivacyCost:
         """Return the cost of two algorithms run on disjoint parts of the table: the larger of each.
@@ -158,7 +229,56 @@ class PrivacyCost:
         """
         self._same_neighbours(other)
         epsilon, delta = max(self.epsilon, other.epsilon), max(self.delta, other.delta)
-        return PrivacyCost(epsilon, delta, self.neighbours, self.parts + other.parts)
+        known: dict[str, float] = {}
+        if self.mu is not None or other.mu is not None:
+            square, *aside = map(max, self._exactly(), other._exactly())
+            known = {"mu": sqrt_up(square), "epsilon_aside": up(aside[0]), "delta_aside": up(aside[1])}
+            known["empty_mu"] = max(cost.empty_mu or 0.0 for cost in (self, other))
+        return PrivacyCost(epsilon, delta, self.neighbours, self.parts + other.parts, **known)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an epsilon for which the release is (epsilon, `delta`)-DP, rounded up; infinite if none is known."""
+        checks.probability(delta=delta)
+        if self.mu is None:
+            return self.epsilon if delta >= self.delta else math.inf
+        rest = down(Fraction(float(delta)) - Fraction(self.delta_aside))
+        if rest <= 0.0:
+            return math.inf
+        return up(Fraction(self.epsilon_aside) + Fraction(_read_epsilon(self.mu, rest)))
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return a delta for which the release is (`epsilon`, delta)-DP, rounded up; 1 if none is known."""
+        checks.non_negative(epsilon=epsilon)
+        if self.mu is None:
+            return self.delta if epsilon >= self.epsilon else 1.0
+        rest = down(Fraction(float(epsilon)) - Fraction(self.epsilon_aside))
+        if rest < 0.0:
+            return 1.0
+        return min(1.0, up(Fraction(self.delta_aside) + Fraction(delta_from_mu(self.mu, rest))))
+
+    def zero_out(self) -> PrivacyCost:
+        """Return the same release's cost for zero-out: a record's place is left empty, in place of replacing it.
+
+        Guarantee
+        ---------
+        For zero-out neighbours: one record, or one person with all of their rows, against an empty place, which adds
+        nothing.  It says less than the promise for replacing, at a smaller epsilon.
+        See docs/explanation/zero-out.md.
+        """
+        neighbours = ZERO_OUT.get(self.neighbours, self.neighbours)
+        if self.mu is None:
+            return replace(self, neighbours=neighbours)
+        told = replace(self, mu=self.empty_mu, neighbours=neighbours, parts=())
+        return replace(told, epsilon=min(self.epsilon, told.epsilon_at(self.delta)))
+
+    def in_mu(self) -> tuple[float, float]:
+        """Return mu and delta' such that the release is (mu, delta')-approximate GDP, rounded up.
+
+        What is not known to be Gaussian has the mu of its epsilon, `privspan.privacy.gdp.mu_from_epsilon`.
+        """
+        square, epsilon, delta = self._exactly()
+        square += Fraction(mu_from_epsilon(up(epsilon))) ** 2
+        return sqrt_up(square), up(delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cost as a dictionary that JSON can hold; `from_dict` reads it back unchanged."""
@@ -169,15 +289,16 @@ class PrivacyCost:
         """Return the cost that `to_dict` wrote; ``ValueError`` for anything else."""
         try:
             parts = tuple(Part(**part) for part in values["parts"])
-            return cls(values["epsilon"], values["delta"], values["neighbours"], parts)
+            known = (values[name] for name in ("mu", "epsilon_aside", "delta_aside", "empty_mu"))
+            return cls(values["epsilon"], values["delta"], values["neighbours"], parts, *known)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"`values` must be what PrivacyCost.to_dict wrote; {error!s}.") from None
+            raise ParameterError("{values} must be what PrivacyCost.to_dict wrote; {error!s}.", error=error) from None
 
     def to_pld(self, *, interval: float = 1e-4) -> Any:
         """Return a privacy loss distribution of the package dp_accounting that dominates this cost.
 
-        It knows nothing but (epsilon, delta); composing several of them in dp_accounting is optimal
-        composition, which is tighter than ``+`` for many releases.
+        It is that of N(mu, 1) against N(0, 1), beside what was set aside; without mu it knows nothing but
+        (epsilon, delta).  Composing several of them in dp_accounting is optimal composition.
 
         Parameters
         ----------
@@ -187,15 +308,33 @@ class PrivacyCost:
         Returns
         -------
         dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+
+        Guarantee
+        ---------
+        For the neighbours of this cost, with what was set aside as in lemma A of docs/explanation/pots.md.
         """
-        checks.positive(interval=interval)
-        try:
-            from dp_accounting.pld import common, privacy_loss_distribution
-        except ImportError:
-            needed = "the package dp-accounting: pip install dp-accounting"
-            raise ImportError(f"PrivacyCost.to_pld needs {needed}") from None
-        parameters = common.DifferentialPrivacyParameters(self.epsilon, self.delta)
-        return privacy_loss_distribution.from_privacy_parameters(parameters, interval)
+        return exports.to_pld(self, interval)
+
+    def to_dp_event(self, accountant: str) -> object:
+        """Return the event of the package dp_accounting that tells one of its accountants of this cost.
+
+        For replacing a record no event is right in both of them: the Rényi accountant ignores the relation of
+        neighbours, and for the other a Gaussian event means one added or removed row.  So there is one for each,
+        which the other refuses.  For zero-out, ``cost.zero_out().to_dp_event(…)``, a Gaussian event is right in both.
+
+        Parameters
+        ----------
+        accountant : {"pld", "rdp"}
+            "pld" for ``PLDAccountant(NeighboringRelation.REPLACE_ONE)``, "rdp" for ``RdpAccountant``; for zero-out
+            either with ``NeighboringRelation.REPLACE_SPECIAL``.
+
+        Returns
+        -------
+        dp_accounting.DpEvent
+            What it says at a delta is true at that and `delta_aside` (without mu: `delta`) more, for which there is
+            no event.  If the unit is a person, so is a record of the accountant.
+        """
+        return exports.to_dp_event(self, accountant)
 
     def __str__(self) -> str:
         return f"({self.epsilon:.12g}, {self.delta:.12g})-DP, {self.neighbours}"
@@ -203,7 +342,17 @@ class PrivacyCost:
     def _same_neighbours(self, other: PrivacyCost) -> None:
         if self.neighbours != other.neighbours:
             both = f"{self.neighbours!r} and {other.neighbours!r}"
-            raise ValueError(f"costs must be for the same neighbours to compose; got {both}.")
+            raise ParameterError("costs must be for the same neighbours to compose; got {both}.", both=both)
+
+    def _exactly(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Return mu², and the epsilon and delta beside it."""
+        if self.mu is None:
+            return Fraction(0), Fraction(self.epsilon), Fraction(self.delta)
+        return Fraction(self.mu) ** 2, Fraction(self.epsilon_aside), Fraction(self.delta_aside)
+
+    def _delta_rest(self) -> Fraction:
+        """Return the delta at which mu is read."""
+        return Fraction(0) if self.mu is None else Fraction(self.delta) - Fraction(self.delta_aside)
 
 
 @dataclass(frozen=True)
@@ -281,7 +430,7 @@ class Budget:
             One per weight; the sums of their epsilons and deltas never exceed this budget, as real numbers.
         """
         if len(weights) == 0:
-            raise ValueError("`weights` must hold at least one weight; got none.")
+            raise ParameterError("{weights} must hold at least one weight; got none.")
         for weight in weights:
             checks.positive(weights=weight)
         exact = [Fraction(float(weight)) for weight in weights]
@@ -289,11 +438,15 @@ class Budget:
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
         return tuple(Budget(down(share * epsilon), down(share * delta)) for share in shares)
 
-    def cost(self, *parts: Part) -> PrivacyCost:
+    def cost(self, *parts: Part, aside: tuple[float, float] | None = None, empty: float = 1.0) -> PrivacyCost:
         """Return the cost of an algorithm that spent this budget in these parts.
 
         The parts may spend less.  Parts that together spend more are a mistake in the algorithm and refused:
         epsilons and deltas add, except those of the Gaussian parts, whose mus compose.
+
+        An algorithm that is Gaussian but for an epsilon and a delta `aside` has the mu of the rest of the budget,
+        whatever its parts have spent of it: how much that is may depend on results, and is then no promise.  `empty`
+        is the share of that mu² that an empty place can tell, at most.
         """
         gaussian = [part.mu for part in parts if part.mu is not None]
         epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(part.epsilon for part in parts if part.mu is None)
@@ -302,8 +455,16 @@ class Budget:
         if fits and gaussian:
             fits = delta_from_mu(compose_mu(*gaussian), epsilon_left) <= delta_left * (1 + _SLIP)
         if not fits:
-            raise ValueError(f"the parts cost more than the budget ({self.epsilon!r}, {self.delta!r}) allows.")
-        return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
+            template = "the parts cost more than the budget ({epsilon!r}, {delta!r}) allows."
+            raise ParameterError(template, epsilon=self.epsilon, delta=self.delta)
+        if aside is None:
+            return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
+        epsilon, delta = aside
+        rest = self.less(epsilon) if epsilon else self
+        if delta:
+            rest = Budget(rest.epsilon, down(Fraction(rest.delta) - Fraction(delta)))
+        told = sqrt_up(Fraction(rest.mu) ** 2 * Fraction(empty))
+        return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts, rest.mu, epsilon, delta, told)
 
 
 @dataclass(frozen=True, repr=False)
@@ -335,13 +496,15 @@ class Release:
 
     def __post_init__(self) -> None:
         if not (self.subspace is None or isinstance(self.subspace, Subspace)):
-            raise TypeError(f"`subspace` must be a Subspace or None; got {type(self.subspace).__name__}.")
+            raise ParameterTypeError(
+                "{subspace} must be a Subspace or None; got {kind}.", kind=type(self.subspace).__name__
+            )
         if not isinstance(self.cost, PrivacyCost):
-            raise TypeError(f"`cost` must be a PrivacyCost; got {type(self.cost).__name__}.")
+            raise ParameterTypeError("{cost} must be a PrivacyCost; got {kind}.", kind=type(self.cost).__name__)
         if not isinstance(self.method, str):
-            raise TypeError(f"`method` must be a str; got {type(self.method).__name__}.")
+            raise ParameterTypeError("{method} must be a str; got {kind}.", kind=type(self.method).__name__)
         if not isinstance(self.private, bool):  # "false" and NaN are true, and would promise what nobody did
-            raise TypeError(f"`private` must be True or False; got {type(self.private).__name__}.")
+            raise ParameterTypeError("{private} must be True or False; got {kind}.", kind=type(self.private).__name__)
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         object.__setattr__(self, "extras", FrozenMapping(self.extras))
 
@@ -377,12 +540,25 @@ class Release:
             "extras": plain(self.extras),
         }
 
+    def sheet(self) -> dict[str, object]:
+        """Return what is promised, for whom and what is public, as JSON that others can compose.
+
+        Numbers are decimals, rounded up.  Of a release with a seed there are no claims.
+
+        Examples
+        --------
+        >>> sheet = Release(None, PrivacyCost(1.0, 1e-6), "exact", {"n": 100}).sheet()
+        >>> sheet["claims"], sheet["unit"], sheet["public"]
+        ([{'kind': 'approximate-dp', 'epsilon': '1', 'delta': '0.000001'}], 'row', {'n': 100})
+        """
+        return sheet(self, self.cost, self.cost.zero_out())
+
     def save(
         self,
         path: str | os.PathLike[str],
         *,
         plan: Any = None,
-        source: str | None = None,
+        record: Record | None = None,
         overwrite: bool = False,
     ) -> Path:
         """Write the release to one ``.npz`` file, with all that ``privspan show`` tells, and return its path.
@@ -393,8 +569,8 @@ class Release:
             The suffix ``.npz`` is added to a name that has none.
         plan : Plan, optional
             What had been predicted, such as the ``plan_`` of :class:`privspan.PrivatePCA`.
-        source : str, optional
-            Name of the table, as public as the file itself.
+        record : Record, optional
+            When, by whom, for what and from which columns it was made: :class:`privspan.report.Record`.
         overwrite : bool, default=False
             Whether to replace a file of that name; ``FileExistsError`` if not.
 
@@ -408,7 +584,7 @@ class Release:
         >>> again == release
         True
         """
-        saved: Path = _files().save_release(path, self, plan=plan, source=source, overwrite=overwrite)
+        saved: Path = _files().save_release(path, self, plan=plan, record=record, overwrite=overwrite)
         return saved
 
     @classmethod
@@ -416,11 +592,13 @@ class Release:
         """Read a release that `save` or ``privspan fit`` wrote; nothing in the file is ever executed.
 
         ``ValueError`` for a file that is damaged, of another kind, or of `Subspace.save`, which tells no cost.
-        :func:`privspan.ledger.release_file.load_release` reads the plan and the source too.
+        :func:`privspan.ledger.release_file.load_release` reads the plan and the record too.
         """
         release: Release | None = _files().load_release(path).release
         if release is None:
-            raise ValueError(f"{str(path)!r} holds a subspace and does not tell its cost; read it by Subspace.load.")
+            raise ParameterError(
+                "{file!r} holds a subspace and does not tell its cost; read it by Subspace.load.", file=str(path)
+            )
         return release
 
     def __repr__(self) -> str:
@@ -458,6 +636,11 @@ def left_of(total: float, part: float) -> float:
     return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
 
 
+def _read_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon of mu-GDP at a delta, however small; at 1 any epsilon would do."""
+    return epsilon_from_mu(mu, delta) if delta < 1.0 else 0.0
+
+
 def _keep_floats(frozen: object, *names: str) -> None:
     for name in names:
         object.__setattr__(frozen, name, float(getattr(frozen, name)))
@@ -466,4 +649,4 @@ def _keep_floats(frozen: object, *names: str) -> None:
 def _check_cost(epsilon: float, delta: float) -> None:
     checks.non_negative(epsilon=epsilon, delta=delta)
     if delta > 1:
-        raise ValueError(f"`delta` must be at most 1; got {float(delta)!r}.")
+        raise ParameterError("{delta} must be at most 1; got {got!r}.", got=float(delta))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from privspan._lib.rounding import down, sqrt_down
-from privspan.privacy import Budget, Part, PrivacyCost
+from privspan.privacy import Budget, Part, PrivacyCost, compose_mu, mu_from_epsilon
 
 
 class MuLedger:
@@ -22,14 +22,24 @@ class MuLedger:
 
     `prefix` is put before the names of the steps in the cost.  `test_share` is the fraction of delta that is set
     aside for a test that may go on wrongly; a given `mu` must then be a share of the mu that goes with the rest.
+    `empty` is the share of mu² that all steps together may tell of a place that is left empty, whatever they are: a
+    promise for zero-out neighbours (`privspan.privacy.zero_out`).
     """
 
-    def __init__(self, budget: Budget, mu: float | None = None, prefix: str = "", *, test_share: float = 0.0) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        mu: float | None = None,
+        prefix: str = "",
+        *,
+        test_share: float = 0.0,
+        empty: float = 1.0,
+    ) -> None:
         self.budget = budget
         # A budget that keeps a mu of its own keeps it where nothing is set aside.
         self._rest, self.set_aside = budget.reserve_delta(test_share) if test_share else (budget, 0.0)
-        self._mu, self._prefix = mu, prefix
-        self._spent = Fraction(0)  # share of mu²
+        self._mu, self._prefix, self.empty = mu, prefix, empty
+        self._spent = self._told = Fraction(0)  # shares of mu²: of all steps, and what an empty place tells by them
         self._steps: list[tuple[str, float, float]] = []
 
     @property
@@ -47,15 +57,20 @@ class MuLedger:
         """Name and share of every step so far."""
         return tuple((name, share) for name, share, _ in self._steps)
 
-    def spend(self, name: str, share: float) -> float:
+    def spend(self, name: str, share: float, gain: float = 1.0) -> float:
         """Take a share of mu² and return the mu of the step, rounded down.
 
-        ``RuntimeError`` if the shares would sum above one: a fault of the program, found before anything is released.
+        `gain` is that of an empty place over a replacement.  ``RuntimeError`` if the shares would sum above one, or
+        above what was promised for zero-out: a fault of the program, found before anything is released.
         """
         if not (0.0 < share <= 1.0 and Fraction(share) <= 1 - self._spent):  # also for NaN
             raise RuntimeError(f"The privacy budget does not allow the step {name!r}: its shares would exceed one.")
+        told = self._told + Fraction(share) / Fraction(gain) ** 2
+        if told > Fraction(self.empty):
+            raise RuntimeError(f"The step {name!r} would tell more of an empty place than was promised.")
         mu = sqrt_down(Fraction(self.mu) ** 2 * Fraction(share))
         self._spent += Fraction(share)
+        self._told = told
         self._steps.append((name, share, mu))
         return mu
 
@@ -75,7 +90,13 @@ class MuLedger:
         What was set aside is part of it whether or not there was a test.
         """
         aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
-        return self.budget.cost(*self.steps(), *((aside,) if self.set_aside else ()))
+        parts = (*self.steps(), *((aside,) if self.set_aside else ()))
+        whole = self._mu is None  # else this is a share of mu, and the budget that of the whole
+        return self.budget.cost(*parts, aside=(0.0, self.set_aside) if whole else None, empty=self.empty)
+
+    def promise(self, vote: float = 0.0) -> tuple[float, float]:
+        """Return what a run with all of this, and a vote of that epsilon beside, is: mu and delta set aside."""
+        return (self.mu if vote == 0.0 else compose_mu(self.mu, mu_from_epsilon(vote))), self.set_aside
 
     def steps(self) -> tuple[Part, ...]:
         """Return what the steps so far have spent, without what was set aside."""

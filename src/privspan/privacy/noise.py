@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.checks import integer_at_least, positive
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.rounding import sqrt_up
 from privspan.privacy.randomness import BitSource
 
@@ -62,7 +63,7 @@ def grid_for(sigma: float) -> float:
     positive(sigma=sigma)
     grid = math.ldexp(1.0, math.frexp(sigma)[1] - 21)
     if not _GRID_RANGE[0] <= grid <= _GRID_RANGE[1]:
-        raise ValueError(f"`sigma` must be between 2**-940 and 2**921; got {sigma!r}.")
+        raise ParameterError("{sigma} must be between 2**-940 and 2**921; got {got!r}.", got=sigma)
     return grid
 
 
@@ -116,7 +117,7 @@ def add_gaussian(
     Proof: ``docs/explanation/gaussian-noise.md``.
     """
     if getattr(values, "dtype", None) != np.float64:  # a float32 sum has lost more than the charge covers
-        raise TypeError("`values` must be a float64 array.")
+        raise ParameterTypeError("{values} must be a float64 array.")
     positive(sigma=sigma)
     grid = grid_for(sigma) if grid is None else grid
     _check_grid(grid)
@@ -155,7 +156,7 @@ def rounded_normal(size: int | tuple[int, ...], scale: float, bits: BitSource) -
     """
     positive(scale=scale)
     if scale > _MAX_SCALE:
-        raise ValueError(f"`scale` must be at most 2**55; got {scale!r}. Choose a coarser grid.")
+        raise ParameterError("{scale} must be at most 2**55; got {got!r}. Choose a coarser grid.", got=scale)
     drawn = np.empty(size, dtype=np.int64)
     flat = drawn.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
@@ -167,7 +168,7 @@ def _check_grid(grid: float) -> None:
     """Refuse a grid that is not a power of two, for which the scaling of values would not be exact."""
     positive(grid=grid)
     if math.frexp(grid)[0] != 0.5 or not _GRID_RANGE[0] <= grid <= _GRID_RANGE[1]:
-        raise ValueError(f"`grid` must be a power of two between 2**-960 and 2**900; got {grid!r}.")
+        raise ParameterError("{grid} must be a power of two between 2**-960 and 2**900; got {got!r}.", got=grid)
 
 
 def _to_steps(values: NDArray[np.float64], grid: float) -> NDArray[np.int64]:

@@ -1,28 +1,25 @@
 """Several rows a person: the promise for replacing a person with all of their rows.
 
-`people` decorates every private function that takes `groups`: what says whose row is whose is resolved here, once,
-into a `privspan.rows.persons.PersonTable`, and the release says for whom it promises.  Persons stand in a uniformly
+What says whose row is whose is resolved here, once for a call (`privspan.privacy.call.Call.persons`), into a
+`privspan.rows.persons.PersonTable`, and the release says for whom it promises.  Persons stand in a uniformly
 random, secret order: by their ids, or by where they first appear, one person's ids and rows would move the others.
 Proofs: docs/explanation/several-rows.md.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.privacy.cost import Release
-from privspan.privacy.randomness import BitSource, RandomLike, order_bits
+from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
 from privspan.privacy.reading import PERSONS
 from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
-from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
 from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.unit import as_table
@@ -34,34 +31,6 @@ MOST_ROWS = 8
 """Rows of one person that are looked at, unless another number is given."""
 
 _WIDEST = 1024
-
-
-def people(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Let a private function whose first argument is a table take `groups`, and whichever it has of two more.
-
-    These are `max_rows` and `categories`.  Functions without `max_rows` look at one row of each person.
-    """
-    signature = inspect.signature(function)
-    several = "max_rows" in signature.parameters
-
-    @wraps(function)
-    def with_groups(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        bound = signature.bind(*args, **kwargs)
-        given = bound.arguments
-        table, groups, categories = next(iter(given)), given.pop("groups", None), given.pop("categories", None)
-        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
-            given[table] = encoded(given[table], categories, person=groups if isinstance(groups, str) else None)
-        groups = whose(given[table], groups)
-        width = given.pop("max_rows", MOST_ROWS) if several else 1
-        if groups is None:
-            return function(*bound.args, **bound.kwargs)
-        persons = given[table] = by_person(given[table], groups, width, given.get("rng"))
-        if given.get("y") is not None:
-            given["y"] = persons.column(given["y"])
-        made: _Result = for_persons(function(*bound.args, **bound.kwargs), persons)
-        return made
-
-    return with_groups
 
 
 def whose(X: Any, groups: Any) -> Any:
@@ -93,17 +62,17 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     """
     checks.integer_at_least(1, max_rows=max_rows)
     if max_rows > _WIDEST:
-        raise ValueError(f"`max_rows` must be at most {_WIDEST}; got {int(max_rows)}.")
+        raise ParameterError("{max_rows} must be at most {widest}; got {got}.", widest=_WIDEST, got=int(max_rows))
     X = partitioned(X)
     if isinstance(X, PartitionedTable):
-        raise TypeError(
-            "`groups` cannot be taken with a table in partitions: rows of one person may lie in several. Bring the "
-            "table here (`X.compute()`), or make one row per person of it."
+        raise ParameterTypeError(
+            "{groups} cannot be taken with a table in partitions: rows of one person may lie in several. Bring "
+            "the table here (`X.compute()`), or make one row per person of it."
         )
     declared, codes = split_ids(X, groups) if isinstance(groups, str) else (X, None)
     table = _checked(declared)
     owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
-    bits = order_bits(rng)
+    bits = open_streams(rng).child(Child.ORDER).noise  # nothing is charged yet: an order releases nothing
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
     made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
     made.rows.names = None if (names := column_names(declared)) is None else tuple(names)
@@ -115,7 +84,7 @@ def _checked(X: Any) -> Any:
     try:
         return as_table(X)
     except ValueError:
-        raise ValueError("`X` must be two-dimensional, with at least one row and one column.") from None
+        raise ParameterError("{X} must be two-dimensional, with at least one row and one column.") from None
 
 
 def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:

@@ -18,18 +18,31 @@ import builtins
 import operator
 import os
 import secrets
-from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.entry import about_to_look
+from privspan._lib.errors import ParameterError, ParameterTypeError
 
-RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState
+
+class RunMaker(Protocol):
+    """Stands for a seed and makes the `privspan.privacy.run.Run` of a call itself, as a replay of an audit does."""
+
+    @property
+    def seed(self) -> int:
+        """Of the streams."""
+
+    def run(self, account: Any, streams: Any) -> Any:
+        """Return the Run."""
+
+
+RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | RunMaker
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
 _SPAWN_DOMAIN = 0x70726976  # "priv"
-_COURSE, _ORDER = 3, 4  # children of a seed beside the three streams: of a course's own steps, of an order of persons
 
 # Each round of `BitSource.below` succeeds with probability at least 1/2.
 _MAX_ROUNDS = 1000
@@ -52,7 +65,7 @@ class BitSource:
 
     def __init__(self, generator: np.random.BitGenerator | None = None) -> None:
         if isinstance(generator, np.random.MT19937):
-            raise TypeError("`generator` must yield 64-bit words; got MT19937.")
+            raise ParameterTypeError("{generator} must yield 64-bit words; got MT19937.")
         self._generator = generator
 
     @property
@@ -84,7 +97,7 @@ class BitSource:
         """
         bound = operator.index(bound)
         if bound < 1:
-            raise ValueError(f"`bound` must be at least 1; got {bound!r}.")
+            raise ParameterError("{bound} must be at least 1; got {got!r}.", got=bound)
         width = (bound - 1).bit_length()
         for _ in range(_MAX_ROUNDS):
             candidate = self._integer(width)
@@ -99,9 +112,9 @@ class BitSource:
         """
         numerator, bits = operator.index(numerator), operator.index(bits)
         if bits < 0:
-            raise ValueError(f"`bits` must be at least 0; got {bits!r}.")
+            raise ParameterError("{bits} must be at least 0; got {got!r}.", got=bits)
         if not 0 <= numerator <= 1 << bits:
-            raise ValueError("`numerator` must be between 0 and 2**bits.")
+            raise ParameterError("{numerator} must be between 0 and 2**bits.")
         return self._integer(bits) < numerator
 
     def _integer(self, width: int) -> int:
@@ -110,9 +123,31 @@ class BitSource:
         return int.from_bytes(self.bytes(count), "little") >> (8 * count - width)
 
 
-@dataclass(frozen=True)
+class Child(Enum):
+    """The children of a seed, each with streams of its own: what one step draws leaves the others as they are.
+
+    The value is what is appended to the key of the seed.
+    """
+
+    PAIRING = (0,)  # of a private PCA: the public order that makes pairs of rows
+    DIMENSION = (1,)
+    SUBSPACE = (2,)
+    VARIANCES = (3,)
+    MEAN = (4,)
+    SCALES = (5,)
+    NEAR = (6,)
+    GAPS = (7,)
+    LOOK = (_SPAWN_DOMAIN, 3)  # of the one algorithm: its steps on the rows that it looks at
+    ORDER = (_SPAWN_DOMAIN, 4)  # of a table of persons: their secret order
+
+
 class Streams:
-    """The three streams of one private call.
+    """The three streams of one private call, or of a child of its seed; each is opened when it is first asked for.
+
+    Parameters
+    ----------
+    seed : numpy.random.SeedSequence or None
+        None opens secure streams.
 
     Attributes
     ----------
@@ -127,17 +162,41 @@ class Streams:
         False when a seed was given; a release made with such streams says so.
     """
 
-    noise: BitSource
-    public: np.random.Generator
-    charged: BitSource
-    private: bool
+    def __init__(self, seed: np.random.SeedSequence | None = None) -> None:
+        self._seed, self.private = seed, seed is None
+        self._opened: set[tuple[int, ...]] = set()  # keys whose noise was opened, shared by a seed and its children
+
+    @cached_property
+    def noise(self) -> BitSource:
+        """The private noise."""
+        if self._seed is None:
+            return BitSource()
+        if self._seed.spawn_key in self._opened:  # equal noise twice would give the data away
+            raise RuntimeError("The noise of a child of a seed was opened twice.")
+        self._opened.add(self._seed.spawn_key)
+        return BitSource(np.random.Philox(_child(self._seed, (_SPAWN_DOMAIN, 0))))
+
+    @cached_property
+    def public(self) -> np.random.Generator:
+        """Reference points and shuffles."""
+        if self._seed is None:
+            return np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
+        return np.random.Generator(np.random.PCG64DXSM(_child(self._seed, (_SPAWN_DOMAIN, 1))))
+
+    @cached_property
+    def charged(self) -> BitSource:
+        """Primes, hash keys and search permutations."""
+        return BitSource(None if self._seed is None else np.random.Philox(_child(self._seed, (_SPAWN_DOMAIN, 2))))
+
+    def child(self, child: Child) -> Streams:
+        """Return the streams of a child, from their beginning."""
+        streams = Streams(None if self._seed is None else _child(self._seed, child.value))
+        streams._opened = self._opened
+        return streams
 
 
 def open_streams(rng: RandomLike = None) -> Streams:
-    """Open the noise, public and charged streams.
-
-    To be called once everything that can be refused has been, and before the first look at a value: a call that was
-    given a ledger is charged here.
+    """Return the noise, public and charged streams of a seed, none of which has been drawn from yet.
 
     Parameters
     ----------
@@ -165,41 +224,17 @@ def open_streams(rng: RandomLike = None) -> Streams:
     >>> open_streams(7).noise.below(1000) == open_streams(7).noise.below(1000)
     True
     """
-    root = None if rng is None else _seed_sequence(rng)
-    about_to_look()  # what is private needs randomness, so the budget is charged before there is any
-    return _opened(root)
+    return Streams(None if rng is None else _seed_sequence(rng))
 
 
-def order_bits(rng: RandomLike) -> BitSource:
-    """Return bits for a secret order of persons, apart from those of `open_streams`.
-
-    An order releases nothing, and is drawn before the checks of a call that counts persons: nothing is charged yet.
-    """
-    apart = set_apart(rng, _ORDER)
-    return _opened(None if apart is None else _seed_sequence(apart)).noise
+def float_generator(bits: BitSource) -> np.random.Generator:
+    """Return a NumPy generator seeded with 256 bits of a stream, for samplers that are not hardened."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(bits.bytes(32), "little"))))
 
 
-def _opened(root: np.random.SeedSequence | None) -> Streams:
-    if root is None:
-        public = np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
-        return Streams(noise=BitSource(), public=public, charged=BitSource(), private=True)
-    keys = [(*root.spawn_key, _SPAWN_DOMAIN, index) for index in range(3)]
-    seeds = [np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size) for key in keys]
-    noise, charged = (BitSource(np.random.Philox(seed)) for seed in seeds[::2])
-    return Streams(noise, np.random.Generator(np.random.PCG64DXSM(seeds[1])), charged, private=False)
-
-
-def set_apart(rng: RandomLike, number: int = _COURSE) -> RandomLike:
-    """Return a seed for some steps of a call, whose draws then leave those of the other steps as they are.
-
-    None stays None, and a Generator or RandomState is advanced by each use; from a fixed seed one child is derived,
-    for each number another one.
-    """
-    if rng is None or isinstance(rng, np.random.Generator | np.random.RandomState):
-        return rng
-    root = _seed_sequence(rng)
-    key = (*root.spawn_key, _SPAWN_DOMAIN, number)  # 0 to 2 are those of `open_streams`
-    return np.random.SeedSequence(root.entropy, spawn_key=key, pool_size=root.pool_size)
+def _child(seed: np.random.SeedSequence, key: tuple[int, ...]) -> np.random.SeedSequence:
+    """Return a child of a seed; not by `spawn`, which would change the sequence of the caller."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key), pool_size=seed.pool_size)
 
 
 def _seed_sequence(rng: object) -> np.random.SeedSequence:
@@ -210,11 +245,13 @@ def _seed_sequence(rng: object) -> np.random.SeedSequence:
         return np.random.SeedSequence(rng.integers(0, 2**32, size=8, dtype=np.uint32).tolist())
     if isinstance(rng, np.random.RandomState):
         if rng is getattr(np.random.get_state, "__self__", None):  # the state behind numpy.random's functions
-            raise ValueError("`rng` must not be NumPy's global random state; pass None or a seed.")
+            raise ParameterError("{rng} must not be NumPy's global random state; pass None or a seed.")
         return np.random.SeedSequence(rng.randint(0, 2**32, size=8, dtype=np.uint32).tolist())
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
         if rng < 0:
-            raise ValueError(f"`rng` must be at least 0 when it is an integer; got {rng!r}.")
+            raise ParameterError("{rng} must be at least 0 when it is an integer; got {got!r}.", got=rng)
         return np.random.SeedSequence(int(rng))
+    if callable(getattr(rng, "run", None)) and isinstance(seed := getattr(rng, "seed", None), int):
+        return np.random.SeedSequence(seed)
     what = "None, an integer, a SeedSequence, a Generator or a RandomState"
-    raise TypeError(f"`rng` must be {what}; got {type(rng).__name__}.")
+    raise ParameterTypeError("{rng} must be {what}; got {kind}.", what=what, kind=type(rng).__name__)

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.in_words import share_with_noise
 from privspan.subspace import Subspace
 
@@ -96,9 +97,11 @@ class Reading:
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns or ()):
-            raise TypeError("`columns` must be a sequence of str.")
+            raise ParameterTypeError("{columns} must be a sequence of str.")
         if self.columns is not None and self.d not in (None, len(self.columns)):
-            raise ValueError(f"`columns` must hold {self.d} names, one per column; got {len(self.columns)}.")
+            raise ParameterError(
+                "{columns} must hold {d} names, one per column; got {got}.", d=self.d, got=len(self.columns)
+            )
 
     @cached_property
     def d(self) -> int | None:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan.privacy.randomness import BitSource
 
 GRID_BITS = 128
@@ -118,7 +118,7 @@ class TruncatedLaplace:
         checks.integer_at_least(1, sensitivity=sensitivity)
         if sensitivity / epsilon * -math.log(delta) > _LARGEST_SUPPORT:
             what = f"large enough for a support below {_LARGEST_SUPPORT:,} integers"
-            raise ValueError(f"`epsilon` must be {what}; got {epsilon!r}.")
+            raise ParameterError("{epsilon} must be {what}; got {got!r}.", what=what, got=epsilon)
         step, _ = exp_bounds(Fraction(epsilon) / sensitivity)
         step_floor = math.floor(step * _ONE)
         # Built from the edge of the support inwards: weights[j] belongs to |z| = bound - j.
@@ -152,7 +152,6 @@ _optimal_table = lru_cache(maxsize=32)(_OptimalTable)
 _laplace_table = lru_cache(maxsize=32)(TruncatedLaplace)
 
 
-@entry
 def release_probability(margin: int, epsilon: float, delta: float, release: ReleaseRule = "optimal") -> Fraction:
     """Probability with which a candidate of that margin is released.
 
@@ -182,6 +181,7 @@ def release_probability(margin: int, epsilon: float, delta: float, release: Rele
     >>> [round(float(release_probability(g, 1.0, 1e-6)), 4) for g in (0, 14, 16, 20)]
     [0.0, 0.6999, 0.9594, 0.9993]
     """
+    checks.not_too_large(epsilon)
     checks.budget(epsilon, delta)
     checks.integer_at_least(0, margin=margin)
     checks.one_of(RELEASE_RULES, release=release)
@@ -191,7 +191,6 @@ def release_probability(margin: int, epsilon: float, delta: float, release: Rele
     return laplace.probability_at_least(laplace.bound + 1 - margin)
 
 
-@entry
 def releases(margin: int, epsilon: float, delta: float, bits: BitSource, release: ReleaseRule = "optimal") -> bool:
     """Decide by one exact draw whether a candidate of that margin is released.
 
@@ -199,6 +198,7 @@ def releases(margin: int, epsilon: float, delta: float, bits: BitSource, release
     ---------
     That of :func:`release_probability`; see ``docs/explanation/release-probability.md``.
     """
+    checks.not_too_large(epsilon)
     checks.budget(epsilon, delta)
     checks.one_of(RELEASE_RULES, release=release)
     if release == "optimal":
@@ -237,7 +237,6 @@ def vote_margin(keys: Sequence[Key | None]) -> tuple[Key | None, int]:
     return winner, gap_margin(top, second)
 
 
-@entry
 def stable_vote(
     keys: Sequence[Key | None], epsilon: float, delta: float, bits: BitSource, release: ReleaseRule = "optimal"
 ) -> Key | None:
@@ -263,7 +262,6 @@ def stable_vote(
     return winner if releases(margin, epsilon, delta, bits, release) else None
 
 
-@entry
 def permute_and_flip(scores: Sequence[int], epsilon: float, bits: BitSource) -> int:
     """Draw the index of a nearly largest score.
 
@@ -281,7 +279,7 @@ def permute_and_flip(scores: Sequence[int], epsilon: float, bits: BitSource) -> 
     >>> permute_and_flip([3, 200, 5], 1.0, open_streams(0).noise)
     1
     """
-    checks.positive(epsilon=epsilon)
+    checks.not_too_large(epsilon)
     best = max(scores)
     half = Fraction(epsilon) / 2
     waiting = list(range(len(scores)))

@@ -21,6 +21,7 @@ import math
 from functools import lru_cache
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import tighten
 
 _ROUNDING = 2.0**-48  # the terms of the log bound carry at most 5 roundings of 2**-53 each; this covers 32
@@ -62,7 +63,8 @@ def _largest_rho(epsilon: float, delta: float) -> float:
     while not passes(good):
         good, bad = good / 2, good
         if good < _SMALLEST:
-            raise ValueError(f"`delta` must be larger at epsilon = {epsilon!r} (rho underflows); got {delta!r}.")
+            template = "{delta} must be larger at epsilon = {epsilon!r} (rho underflows); got {got!r}."
+            raise ParameterError(template, epsilon=epsilon, got=delta)
     while passes(bad):
         good, bad = bad, 2 * bad
     return tighten(passes, good, bad)

@@ -13,14 +13,15 @@ from importlib import resources
 from string import Template
 
 from privspan._lib.markup import Html, join
+from privspan._lib.record import Record
 from privspan._lib.version import __version__
 from privspan._lib.whole_file import whole_file
 from privspan.planner import Plan
 from privspan.privacy import Release
-from privspan.report import accuracy, appendix, promise, released
+from privspan.report import accuracy, appendix, circumstances, promise, released
 from privspan.report.subject import Subject
 
-__all__ = ["report_html", "write_report"]
+__all__ = ["Record", "report_html", "write_report"]
 
 
 def report_html(
@@ -29,7 +30,7 @@ def report_html(
     plan: Plan | None = None,
     title: str | None = None,
     columns: Sequence[str] | None = None,
-    source: str | None = None,
+    record: Record | None = None,
 ) -> str:
     """Return the report on a release as one self-contained HTML page.
 
@@ -43,8 +44,10 @@ def report_html(
         Headline; by default one that says what was released.
     columns : sequence of str, optional
         Names of the columns; by default those of the release, or their numbers.
-    source : str, optional
-        Where the table came from, in your own words.  Shown below the headline, so say public things only.
+    record : Record, optional
+        Where the table came from, by whom and for what the release was made, and more: see :class:`Record`.  Shown as
+        it is, so say public things only.  By default the report names today as its date, and says that the rest was
+        not recorded.
 
     Returns
     -------
@@ -68,11 +71,12 @@ def report_html(
     >>> "total = rent + food" in page
     True
     """
-    subject = Subject(release, columns, plan, source)
+    subject = Subject(release, columns, plan, Record() if record is None else record)
     headline = title if title is not None else released.headline(subject)
     body = (
         released.opening(subject, headline),
         released.facts(subject),
+        circumstances.section(subject),
         released.section(subject),
         promise.cost(subject),
         accuracy.section(subject),
@@ -95,7 +99,7 @@ def write_report(
     plan: Plan | None = None,
     title: str | None = None,
     columns: Sequence[str] | None = None,
-    source: str | None = None,
+    record: Record | None = None,
     overwrite: bool = True,
 ) -> None:
     """Write the report on a release to a file, whole or not at all.
@@ -104,7 +108,7 @@ def write_report(
     ----------
     path : str or path-like
         File to write.
-    release, plan, title, columns, source
+    release, plan, title, columns, record
         As in :func:`report_html`.
     overwrite : bool, default=True
         Whether to replace a file of that name; ``FileExistsError`` if not.
@@ -113,6 +117,6 @@ def write_report(
     ---------
     As private as the release, like :func:`report_html`.  See docs/explanation/promise.md.
     """
-    page = report_html(release, plan=plan, title=title, columns=columns, source=source)
+    page = report_html(release, plan=plan, title=title, columns=columns, record=record)
     with whole_file(path, overwrite=overwrite) as handle:
         handle.write(page.encode("utf-8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from privspan._lib.in_words import angle, number
 from privspan._lib.markup import Html, element, figure, folded, join, note
 from privspan.planner import Plan
@@ -9,6 +11,7 @@ from privspan.report import pictures
 from privspan.report.subject import Subject
 
 _WANTED = (0.3, 0.1, 0.03)
+_SHARES = (0.8, 0.9, 0.95, 0.99)
 _LIMITS = {
     "privacy": "Most of that is the noise that privacy needs: more rows or a larger ε reduce it.",
     "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
@@ -57,6 +60,8 @@ def _prediction(subject: Subject, plan: Plan) -> Html:
     public = (
         f"{number(plan.n)} {subject.planned_unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, the budget"
     )
+    if plan.captured is not None:
+        return _forecast(subject, plan, plan.captured, public)
     words = (
         f"From public numbers alone ({public}) and for ideal data, the plan predicts an error of "
         f"{number(plan.error, 2)}: the learnt "
@@ -72,6 +77,25 @@ def _prediction(subject: Subject, plan: Plan) -> Html:
         note(f"Why {plan.method}: {plan.reason}"),
         _needed(plan, subject.planned_unit),
         note(_KIND),
+    )
+
+
+def _forecast(subject: Subject, plan: Plan, captured: float, public: str) -> Html:
+    """Tell what standardised columns were expected to give: a curve through real tables, not ideal data."""
+    heads = ("to capture about", f"{subject.planned_unit} needed, about")
+    lines = [(f"{share:.0%}", plan.needed_n(math.sqrt(1.0 - share))) for share in _SHARES if share > captured]
+    cells = [(share, "out of reach" if need is None else number(need)) for share, need in lines]
+    rows = [element("tr", *(element("td", cell) for cell in line)) for line in cells]
+    table = element("table", element("tr", *(element("th", head) for head in heads)), *rows)
+    words = (
+        f"From public numbers alone ({public}), about {captured:.0%} of what the best components hold was to be "
+        "expected: real tables of this size gave so much, some .1 more or less."
+    )
+    return join(
+        element("h3", "What was to be expected"),
+        element("p", words),
+        note(plan.reason),
+        folded("How many rows for how much?", table) if rows else join(),
     )
 
 

@@ -14,7 +14,7 @@ from privspan._lib.in_words import number, with_noise
 from privspan._lib.markup import Html, element, folded, join, note, row
 from privspan._lib.version import __version__
 from privspan.report.subject import Subject
-from privspan.report.words import command, program, to_give_again
+from privspan.report.words import program, to_give_again
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
@@ -30,20 +30,31 @@ _BY_COLUMN = (
 
 
 def reproduce(subject: Subject) -> Html:
-    """Show the code and the command that run the method again."""
-    code, shell = program(subject.release, subject.k), command(subject.release, subject.k)
+    """Show the command or the code that runs the method again, with the schema that it needs."""
+    title = element("h2", "How to reproduce it")
+    if subject.record.command is not None:
+        return join(title, *_typed(subject, subject.record.command))
+    code = program(subject.release, subject.k)
     if code is None:
         return join()
     rows = "rows of persons, ids says whose each row is" if subject.by_persons else "one row per person"
     words = f"Here table is an array or data frame with {rows}, and names lists its columns. "
     words += _again(subject)
-    pieces = [element("h2", "How to reproduce it"), element("p", words), element("pre", element("code", code))]
+    pieces = [title, element("p", words), element("pre", element("code", code))]
     public = to_give_again(subject.release)
     if public is not None:
         pieces.append(note(public))
-    if shell is not None:
-        pieces += [element("p", "Or on the command line:"), element("pre", element("code", shell))]
     return join(*pieces)
+
+
+def _typed(subject: Subject, command: str) -> list[Html]:
+    """Show the command as it was typed, and the schema file that it names."""
+    words = f"Run this in a folder that holds the table{' and the schema' if subject.record.schema else ''}. "
+    pieces = [element("p", words + _again(subject)), element("pre", element("code", command))]
+    if subject.record.schema is not None:
+        schema = element("pre", element("code", subject.record.schema))
+        pieces += [element("p", "The schema, which declares the types of the columns:"), schema]
+    return pieces
 
 
 def _again(subject: Subject) -> str:

@@ -15,6 +15,7 @@ from privspan.subspace import Subspace
 
 _MOST_BARS = 12
 _MOST_COMPONENTS = 12
+_CUT_TO_TELL = 0.01  # of the variance: less changes nothing that is shown
 _SHORTEST_BAR = 0.03  # of the longest: below, there is nothing to see
 _MOST_RELATIONS = 40
 _MOST_CELLS = 400_000  # of all relations together: beyond, finding them takes longer than reading them
@@ -47,14 +48,14 @@ def headline(subject: Subject) -> str:
 def opening(subject: Subject, title: str) -> Html:
     """Say what this is, where it came from, and what nobody may overlook."""
     said = [element("h1", title)]
-    if subject.source:
-        said.append(element("p", subject.source, class_="source"))
+    if subject.record.source:
+        said.append(element("p", subject.record.source, class_="source"))
     lead = _finding(subject)
     if subject.release.private:
         risk = at_most(chance_to_guess(subject.release.cost))
         lead += (
-            " Of two records that might be yours, nobody can tell from this page which it is with more than "
-            f"{risk} confidence."
+            " Suppose somebody knows that your record is one of two, and holds both for equally likely. After reading "
+            f"this page they can be at most {risk} sure which one it is."
         )
     said.append(element("p", lead, class_="lead"))  # for someone who reads no further
     if not subject.release.private:
@@ -344,6 +345,9 @@ def standardised(subject: Subject) -> list[str]:
         return shown if len(places) <= _MOST_COMPONENTS else f"{shown} and {len(places) - _MOST_COMPONENTS} more"
 
     said = [STANDARDISED[subject.release.parameters["course"] == "deviations"]]
+    cut = subject.release.parameters.get("variance_cut", 0.0)
+    if isinstance(cut, float) and cut >= _CUT_TO_TELL:
+        said.append(f"Long rows were clipped as well: about {cut:.0%} of the variance of these columns is gone.")
     if subject.not_seen:
         said.append(f"Too rarely different to be told from noise, and so weighed down: {named(subject.not_seen)}.")
     if subject.mostly_one_value:

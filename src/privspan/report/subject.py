@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from privspan._lib.errors import ParameterTypeError
+from privspan._lib.record import Record
 from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.privacy.reading import Reading
@@ -20,15 +22,20 @@ class Subject(Reading):
 
     release: Release
     plan: Plan | None = None
-    source: str | None = None
+    record: Record = field(default_factory=Record)
 
     def __post_init__(self) -> None:
         if not isinstance(self.release, Release):
-            raise TypeError(
-                f"`release` must be a Release (of an estimator, its `release_`); got {type(self.release).__name__}."
+            raise ParameterTypeError(
+                "{release} must be a Release (of an estimator, its `release_`); got {kind}.",
+                kind=type(self.release).__name__,
             )
         if not (self.plan is None or isinstance(self.plan, Plan)):
-            raise TypeError(f"`plan` must be a Plan or None; got {type(self.plan).__name__}.")
+            raise ParameterTypeError("{plan} must be a Plan or None; got {kind}.", kind=type(self.plan).__name__)
+        if not isinstance(self.record, Record):
+            raise ParameterTypeError(
+                "{record} must be a Record or None; got {kind}.", kind=type(self.record).__name__
+            )
         super().__post_init__()
 
     @property

@@ -7,7 +7,7 @@ see docs/explanation/promise.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from privspan.private import Method
 _MOST_COLUMNS = 12  # whose missing cells are told one by one
 
 _UNKNOWN = Method(
-    "", Release, "this method", "See the documentation of the method.", "See its documentation.", "index", call=None
+    "", "this method", "See the documentation of the method.", "See its documentation.", "index", call=None
 )  # made by whoever made the release
 
 
@@ -109,15 +109,19 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         listed = ", ".join(f"{number(round(float(counts[i])))} in {names[i]}" for i in seen)
         more = " and others" if np.count_nonzero(counts > 2.0 * noise) > len(seen) else ""
         about = f"about {listed}{more}" if seen else "no column has more of them than the noise"
-        filled = "Missing cells were filled with the private centre, and counted"
+        filled = f"Missing cells {_done_with_gaps(release)}, and were counted"
         said = f"{filled} (each count ± {number(round(noise))}): {about}."
         return f"{said} Means and variances are those of the cells that are there, if cells are missing at random."
     if done == "not counted":
-        return (
-            "Missing cells, if there are any, were filled with the private centre and not counted: means and "
-            "variances are those of the filled table."
-        )
+        said = f"Missing cells, if there are any, {_done_with_gaps(release)}, and were not counted"
+        return f"{said}: variances are those with such cells in it, and so are means."
     return None
+
+
+def _done_with_gaps(release: Release) -> str:
+    if release.parameters.get("course") == "ranks":
+        return "counted as equal to whatever they were compared with"
+    return "were filled with the private centre"
 
 
 def _finite(value: object) -> bool:
@@ -138,6 +142,8 @@ def program(release: Release, k: int | None) -> str | None:
     arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
+    declared = release.parameters.get("declared")
+    arguments |= declared if isinstance(declared, Mapping) else {}
     written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
     if release.cost.neighbours == PERSONS:
         several = method.call not in ("exact_subspace", "stable_subspace", "boosted_subspace")
@@ -147,35 +153,17 @@ def program(release: Release, k: int | None) -> str | None:
     return "\n".join(["import privspan as ps", "", call, write])
 
 
-def command(release: Release, k: int | None) -> str | None:
-    """Return the same for the command line, which runs private PCAs and exact subspaces; None for the others."""
-    method = about_method(release.method)
-    if method.command is None:
-        return None
-    by_vote = (
-        "n_components" in release.extras and "share" not in release.parameters
-    )  # which the command does not take
-    chosen = "auto" if by_vote else "K" if k is None else str(k)
-    budget = f"--epsilon {release.cost.epsilon:.12g} --delta {release.cost.delta:.12g}"
-    options = [
-        f"--{name}" if value is True else f"--{name} {value}" for name, value in _given(release, method).items()
-    ]
-    if release.parameters.get("centring") == "none":
-        options.append("--no-center")
-    if release.cost.neighbours == PERSONS:
-        options.append(f"--person COLUMN --max-rows {release.parameters['max_rows']}")
-    parts = ["privspan fit table.csv", f"--k {chosen}", budget, method.command, *options]
-    return " ".join([*filter(None, parts), "\\\n    -o subspace.npz --report report.html"])
-
-
 def to_give_again(release: Release) -> str | None:
-    """Say which public numbers the code above does not repeat, as a release does not hold them."""
-    told = ["the centre"] if release.parameters.get("centring") == "public centre" else []
-    public_units = "scale" in release.extras and release.parameters.get("scale") is not True
-    told += ["the units or bounds of columns"] if public_units else []
-    if not told:
+    """Say which public numbers the code above does not repeat, where they were too many to keep."""
+    if release.parameters.get("declared") or not declared_units(release):
         return None
-    return f"Add {' and '.join(told)} that were given as public knowledge: center=, scale= and bounds= take them."
+    return "Add the bounds, units or centre that were given for the columns: bounds=, units= and around= take them."
+
+
+def declared_units(release: Release) -> bool:
+    """Tell whether public numbers of columns were used."""
+    public_units = "scale" in release.extras and release.parameters.get("scale") is not True
+    return public_units or release.parameters.get("centring") == "public centre"
 
 
 def _given(release: Release, method: Method) -> dict[str, bool | int | float]:
@@ -185,4 +173,6 @@ def _given(release: Release, method: Method) -> dict[str, bool | int | float]:
 
 
 def _quoted(value: object) -> str:
+    if isinstance(value, Mapping):
+        return repr({name: tuple(ends) if isinstance(ends, list) else ends for name, ends in value.items()})
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -16,7 +16,7 @@ and pairs: docs/explanation/partitioning.md.
 from __future__ import annotations
 
 from privspan.rows.arrays import MappedRows, mapped_rows
-from privspan.rows.derived import DealtRows, RowPairs, SelectedColumns, ShiftedRows
+from privspan.rows.derived import DealtRows, RowPairs, SelectedColumns
 from privspan.rows.files.draft import draft_schema
 from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
@@ -37,7 +37,6 @@ __all__ = [
     "RowSource",
     "Schema",
     "SelectedColumns",
-    "ShiftedRows",
     "UnreadableFileError",
     "WindowedSource",
     "draft_schema",

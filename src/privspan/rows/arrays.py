@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ from privspan._lib.archive import read as read_member
 from privspan.rows.compressed import compressed_rows, sorted_rows
 from privspan.rows.derived import DealtRows
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
-
-_Result = TypeVar("_Result")
 
 _TAKEN_BYTES = 2**24
 _NEIGHBOURHOOD = 2**16  # the system maps that much of a file around what is touched
@@ -52,7 +50,7 @@ class MappedRows(RowSource):
         self.cheap = self._in_runs
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
-        return self.lend(slice(start, stop), np.copy)
+        return self.lend(slice(start, stop)).copy()
 
     def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
@@ -88,12 +86,11 @@ class MappedRows(RowSource):
         self._used(self._array.nbytes)
         return found
 
-    def lend(self, rows: slice, function: Callable[[NDArray[Any]], _Result]) -> _Result:
-        """Return ``function(rows)`` of the rows in the file itself."""
+    def lend(self, rows: slice) -> NDArray[Any]:
+        """Return rows in the file itself."""
         lent = self._array[rows]
-        result = function(lent)
-        self._used(lent.nbytes)
-        return result
+        self._used(lent.nbytes)  # gives back pages of rows that were lent before
+        return lent
 
     def _used(self, count: int) -> None:
         """Give pages back to the system, once enough of them have been copied or used."""
@@ -135,9 +132,9 @@ class HeldRows(RowSource):
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         return self._whole[numbers]
 
-    def lend(self, rows: slice, function: Callable[[Any], _Result]) -> _Result:
-        """Return ``function(rows)`` of the rows in memory themselves."""
-        return function(self._whole[rows])
+    def lend(self, rows: slice) -> Any:
+        """Return the rows in memory themselves."""
+        return self._whole[rows]
 
 
 def as_source(table: RowSource | NDArray[Any]) -> RowSource:
@@ -149,9 +146,7 @@ def as_source(table: RowSource | NDArray[Any]) -> RowSource:
 
 def open_npy(path: Path) -> RowSource:
     """Map a ``.npy`` file; a file shorter than its header says is refused here."""
-    with damage_told(
-        f"`{path.name}` is not a NumPy array file of plain numbers, or is shorter than its header says."
-    ):
+    with damage_told(path.name, "is not a NumPy array file of plain numbers, or is shorter than its header says."):
         array = np.lib.format.open_memmap(path, mode="r")  # `np.load` would leave a damaged archive open
     check_numbers(path.name, array.shape, array.dtype)
     source = mapped_rows(array)
@@ -161,12 +156,14 @@ def open_npy(path: Path) -> RowSource:
 
 def open_npz(path: Path) -> RowSource:
     """Open a ``.npz`` archive with one dense array, or with a matrix saved by SciPy."""
-    damage = f"`{path.name}` is not a readable NumPy archive; save it again with `numpy.savez`."
-    with damage_told(damage), zipfile.ZipFile(path) as archive:
+    damage = "is not a readable NumPy archive; save it again with `numpy.savez`."
+    with damage_told(path.name, damage), zipfile.ZipFile(path) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
         is_sparse = members >= _SPARSE_KEYS
         if len(members) != 1 and not is_sparse:
-            raise UnreadableFileError(f"`{path.name}` must hold one array; it holds {len(members)}.")
+            raise UnreadableFileError(
+                "{file!r} must hold one array; it holds {count}.", file=path.name, count=len(members)
+            )
         stored = {member: declared(archive, member) for member in members}
         shape, dtype = stored["data" if is_sparse else next(iter(members))]
         if is_sparse:
@@ -176,7 +173,7 @@ def open_npz(path: Path) -> RowSource:
         check_numbers(path.name, shape, dtype)
 
     def read() -> Any:
-        with damage_told(damage), np.load(path, allow_pickle=False) as parts:
+        with damage_told(path.name, damage), np.load(path, allow_pickle=False) as parts:
             return _stored_matrix(path, parts, shape) if is_sparse else np.asarray(parts[parts.files[0]])
 
     return HeldRows((shape[0], shape[1]), dtype, read, is_sparse=is_sparse)
@@ -195,8 +192,12 @@ def _stored_matrix(path: Path, parts: Any, shape: tuple[int, ...]) -> Any:
 def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuse a table that is not two-dimensional, is empty, or does not hold real numbers of up to 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise UnreadableFileError(f"`{name}` must hold real numbers of at most 64 bits; it holds {dtype.name}.")
+        raise UnreadableFileError(
+            "{name!r} must hold real numbers of at most 64 bits; it holds {dtype}.", name=name, dtype=dtype.name
+        )
     if len(shape) != 2:
-        raise UnreadableFileError(f"`{name}` must hold a table with one row per person; its shape is {tuple(shape)}.")
+        raise UnreadableFileError(
+            "{name!r} must hold a table with one row per person; its shape is {shape}.", name=name, shape=tuple(shape)
+        )
     if shape[0] < 1 or shape[1] < 1:
-        raise UnreadableFileError(f"`{name}` holds no {'rows' if shape[0] < 1 else 'columns'}.")
+        raise UnreadableFileError("{name!r} holds no {what}.", name=name, what="rows" if shape[0] < 1 else "columns")

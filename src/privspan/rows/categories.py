@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.distinct import arrow_column, pandas_column, polars_column
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.frames import FrameColumn, as_frame, frame_columns, frame_package
 from privspan._lib.words import words_in
 from privspan.rows.arrays import HeldRows
@@ -61,11 +62,13 @@ def encoded(X: Any, categories: Categories, *, person: str | None = None) -> Enc
     (('sex=f', 'sex=m', 'age'), [[1.0, 0.0, 41.0], [0.0, 1.0, 70.0], [nan, nan, 35.0]])
     """
     if isinstance(X, RowSource):
-        raise TypeError("`categories` of a file must be declared in its schema: `open_rows(path, schema=…)`.")
+        raise ParameterTypeError(
+            "{categories} of a file must be declared in its schema: `open_rows(path, schema=…)`."
+        )
     package, frame = frame_package(X), as_frame(X)
     if package is None or frame_columns(frame) is None:
-        raise TypeError(
-            "`categories` must go with a data frame of pandas or polars or an Arrow table, which has names."
+        raise ParameterTypeError(
+            "{categories} must go with a data frame of pandas or polars or an Arrow table, which has names."
         )
     frame, ids = (frame, None) if person is None else split_ids(frame, person)
     columns = frame_columns(frame)
@@ -87,13 +90,15 @@ class EncodedRows(HeldRows):
         for column in columns:
             if column.kind.other is not None and str(column.name) not in levels:
                 told = f"column {column.name!r} holds {column.kind.other}"
-                raise TypeError(f"`X` must hold numbers; {told}: leave it out, or list its words in `categories`.")
+                raise ParameterTypeError(
+                    "{X} must hold numbers; {told}: leave it out, or list its words in {categories}.", told=told
+                )
         found = {name: words_in(read(columns[names.index(name)].values)) for name in levels}
         words = {name: read for name, read in found.items() if read is not None}
         for name in levels:
             if name not in words:
-                raise TypeError(
-                    f"`categories` must name columns of text or whole numbers; {name!r} is of another type."
+                raise ParameterTypeError(
+                    "{categories} must name columns of text or whole numbers; {name!r} is of another type.", name=name
                 )
 
         def table() -> NDArray[np.float64]:
@@ -124,13 +129,15 @@ def _levels(columns: Sequence[FrameColumn], categories: Categories) -> dict[str,
     elif isinstance(categories, Mapping):
         chosen = categories
     else:
-        raise TypeError('`categories` must be a mapping of names to lists of words, or "declared".')
+        raise ParameterTypeError('{categories} must be a mapping of names to lists of words, or "declared".')
     names = [str(column.name) for column in columns]
     levels = {}
     for name, words in chosen.items():
         if names.count(name) != 1:
             found = "several columns" if name in names else "no column"
-            raise ValueError(f"`categories` must name columns of the table; it has {found} named {name!r}.")
+            raise ParameterError(
+                "{categories} must name columns of the table; it has {found} named {name!r}.", found=found, name=name
+            )
         is_declared = isinstance(words, str) and words == "declared"
         levels[name] = checked_levels(name, _declared(columns[names.index(name)]) if is_declared else words)
     return levels
@@ -145,4 +152,6 @@ def _declared(column: FrameColumn) -> list[Any]:
         values = column.values
         whole = values.unify_dictionaries().combine_chunks() if hasattr(values, "unify_dictionaries") else values
         return list((whole.chunk(0) if hasattr(whole, "chunk") else whole).dictionary.to_pylist())
-    raise TypeError(f"`categories` must list the words of column {column.name!r}: its type declares none.")
+    raise ParameterTypeError(
+        "{categories} must list the words of column {name!r}: its type declares none.", name=column.name
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import Parameter, ParameterError
 from privspan.rows.persons import PersonTable
 from privspan.rows.source import RowSource
 
@@ -193,7 +194,7 @@ class _Columns:
             ends = _real_array("bounds", given)
             if ends.shape not in ((2,), (2, self.d)):
                 shapes = f"(low, high) for all columns, or low ends and high ends, shape (2, {self.d})"
-                raise ValueError(f"`bounds` must be {shapes}; got shape {ends.shape}.")
+                raise ParameterError("{bounds} must be {shapes}; got shape {shape}.", shapes=shapes, shape=ends.shape)
             ends = np.broadcast_to(ends.reshape(2, -1), (2, self.d))
         with np.errstate(all="ignore"):
             width = ends[1] - ends[0]
@@ -210,7 +211,8 @@ class _Columns:
         else:
             values = _real_array(name, given)
             if values.shape != (self.d,):
-                raise ValueError(f"`{name}` must have one number per column, shape ({self.d},); got {values.shape}.")
+                template = "{name} must have one number per column, shape ({d},); got {shape}."
+                raise ParameterError(template, name=Parameter(name), d=self.d, shape=values.shape)
         what = "finite" if least < 0.0 else "positive and finite"
         self._refuse(name, what, ~((values >= least) & (values <= _LARGEST)) & ~np.isnan(values))
         return values
@@ -222,7 +224,8 @@ class _Columns:
             one = _real_array(name, value)
             if one.shape != shape or np.isnan(one).any():
                 what = "a pair (low, high) of numbers" if shape else "a number"
-                raise ValueError(f"`{name}` must give {what} for each column that it names; not so for {key!r}.")
+                template = "{name} must give {what} for each column that it names; not so for {key!r}."
+                raise ParameterError(template, name=Parameter(name), what=what, key=key)
             values[..., self._position(name, key)] = one
         return values
 
@@ -233,18 +236,22 @@ class _Columns:
             return int(key)
         ways = f"by position below {self.d}" if self.names is None else f"by name or by position below {self.d}"
         twice = " The table has several columns of that name." if self.names and key in self.names else ""
-        raise ValueError(f"`{name}` must name columns of the table, {ways}; got {key!r}.{twice}")
+        template = "{name} must name columns of the table, {ways}; got {key!r}.{twice}"
+        raise ParameterError(template, name=Parameter(name), ways=ways, key=key, twice=twice)
 
     def _refuse(self, name: str, what: str, wrong: Bools) -> None:
         """Name the first column that is wrong; the numbers are not quoted, they might be data by mistake."""
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             column = first if self.names is None else self.names[first]
-            raise ValueError(f"`{name}` must be {what}, with squares in range; not so for column {column!r}.")
+            template = "{name} must be {what}, with squares in range; not so for column {column!r}."
+            raise ParameterError(template, name=Parameter(name), what=what, column=column)
 
 
 def _real_array(name: str, given: Any) -> Array:
     values = checks.as_array(given, name)
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"`{name}` must be numbers; got dtype {values.dtype.name}.")
+        raise ParameterError(
+            "{name} must be numbers; got dtype {dtype}.", name=Parameter(name), dtype=values.dtype.name
+        )
     return values.astype(np.float64)

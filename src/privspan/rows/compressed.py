@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.errors import ParameterError
+
 
 def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], shape: tuple[int, int]) -> Any:
     """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.
@@ -39,7 +41,7 @@ def sorted_rows(data: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], s
     A row number outside the table is a ValueError: such an entry is of no record.
     """
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < shape[0]:
-        raise ValueError("An entry must be of a row of the table.")
+        raise ParameterError("An entry must be of a row of the table.")
     order = np.argsort(rows, kind="stable")
     return rows_inside(data[order], columns[order], _starts(rows, shape[0]), shape)
 
@@ -50,7 +52,7 @@ def compressed_rows(table: Any) -> Any:
     Rows, columns or blocks that end before they begin are a ValueError: SciPy would write outside its arrays.
     """
     if hasattr(table, "indptr") and (np.diff(table.indptr) < 0).any():
-        raise ValueError("Rows, or columns, of a sparse table must not end before they begin.")
+        raise ParameterError("Rows, or columns, of a sparse table must not end before they begin.")
     if table.format != "csr":
         entries = table.tocoo(copy=False)
         return sorted_rows(entries.data, entries.row, entries.col, table.shape)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan.rows.shifting import less
 from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
-
-_LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
 class Derived(RowSource):
@@ -37,150 +34,40 @@ class Derived(RowSource):
     def _take(self, numbers: NDArray[np.intp]) -> Any:
         return self._made(self._source[numbers])
 
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)``, made of the rows of the other source where they lie."""
-        return self._source.lend(rows, lambda lent: function(self._made(lent)))
+    def lend(self, rows: slice) -> Any:
+        """Return rows made of those of the other source where they lie."""
+        return self._made(self._source.lend(rows))
 
 
-class _Scratch(threading.local):
-    """One buffer for each thread, for pieces that are made one after the other and not kept.
-
-    Pieces are about as large as what a C library asks of the system anew each time, which can take longer than
-    filling them.
-    """
-
-    def __init__(self) -> None:
-        self._buffer: NDArray[Any] = np.empty(0)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Scratch, ()  # a copy has a buffer of its own
-
-    def like(self, rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return room for as many rows, in another type; it holds what was put there last."""
-        if self._buffer.size < rows.size or self._buffer.dtype != dtype:
-            self._buffer = np.empty(rows.size, dtype)
-        return self._buffer[: rows.size].reshape(rows.shape)
-
-
-class Buffered(Derived):
-    """A dense source whose rows, where they are lent, are made in a buffer that is used again."""
-
-    def __init__(self, source: RowSource, dtype: np.dtype[Any]) -> None:
-        super().__init__(source)
-        self.dtype, self._scratch = dtype, _Scratch()
-
-    @abstractmethod
-    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
-        """Turn rows of the other source into rows of this one, which lie in `out` if that is given."""
-
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)``, made of the rows of the other source where they lie."""
-        made = self._made
-        return self._source.lend(rows, lambda lent: function(made(lent, self._scratch.like(lent, self.dtype))))
-
-
-class ShiftedRows(Buffered):
-    """Every row of a dense source less one vector, in float64.
+class MadeRows(Derived):
+    """What a function makes of every row of a source by itself.
 
     Parameters
     ----------
     source : RowSource
-    shift : (d,) array
+    function : callable
+        Pure; turns rows (m, d), dense or CSR, into as many others.
+    columns : int, optional
+        How many columns these have, where it is another number.
+    dtype : numpy.dtype, optional
+        Of these, where it is another one.
     """
 
-    def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
-        super().__init__(source, np.dtype(np.float64))
-        self._shift, self._repeated = shift, shift[None, :]
-
-    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
-        return less(rows, self._shift if out is None else self._in_every_row(len(rows)), out)
-
-    def _in_every_row(self, count: int) -> NDArray[np.float64]:
-        """Return the vector as often as there are rows, if these are short: NumPy is slow to begin each of them."""
-        if len(self._shift) >= _LONG_ROW:
-            return self._shift
-        repeated = self._repeated
-        if len(repeated) < count:
-            self._repeated = repeated = np.tile(self._shift, (count, 1))
-        return repeated[:count]
-
-
-class SingleShiftedRows(Buffered):
-    """Every row of a dense float32 source less one vector, in float32.
-
-    What float32 cannot hold of the vector is taken away by itself, so that it is not lost on rows close to it.
-
-    Parameters
-    ----------
-    source : RowSource
-    shift : (d,) array
-        Within the range of float32.
-    """
-
-    def __init__(self, source: RowSource, shift: NDArray[np.float64]) -> None:
-        super().__init__(source, np.dtype(np.float32))
-        self._first = shift.astype(np.float32)
-        rest = (shift - self._first).astype(np.float32)
-        self._second = rest if rest.any() else None
-        self._moved = bool(shift.any())
-
-    def _made(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> Any:
-        if out is not None and not self._moved and rows.flags.c_contiguous:
-            return rows  # lent as they are
-        with np.errstate(all="ignore"):
-            made = np.subtract(rows, self._first, out=out, order="C")
-            if self._second is not None:
-                made -= self._second
-        return made
-
-
-class RowsWithConstant(Derived):
-    """Every row of a dense source less one vector, with a constant as its last entry, in float64."""
-
-    def __init__(self, source: RowSource, shift: NDArray[np.float64], constant: float) -> None:
+    def __init__(
+        self,
+        source: RowSource,
+        function: Callable[[Any], Any],
+        columns: int | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> None:
         super().__init__(source)
-        self._shift, self._constant = shift, constant
-        self.shape, self.dtype, self.names = (source.shape[0], source.shape[1] + 1), np.dtype(np.float64), None
-        self.boolean = self.complete = None
-        self.cheap = False  # another row length means a copy in every pass
-
-    def _made(self, rows: NDArray[Any]) -> Any:
-        return less_with_constant(rows, self._shift, self._constant)
-
-
-class ScaledColumns(Derived):
-    """Every column of a source times a number of its own, in float64.
-
-    Parameters
-    ----------
-    source : RowSource
-    factors : (d,) array
-    """
-
-    def __init__(self, source: RowSource, factors: NDArray[np.float64]) -> None:
-        super().__init__(source)
-        self._factors = factors
-        self.dtype = np.dtype(np.float64)
+        self._function, self.dtype = function, source.dtype if dtype is None else dtype
+        if columns is not None:
+            self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
+            self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: Any) -> Any:
-        return times(rows, self._factors)
-
-
-class CutRows(Derived):
-    """Every cell of a dense source cut off at two ends of its column, in float64; gaps stay gaps.
-
-    Parameters
-    ----------
-    source : RowSource
-    low, high : (d,) arrays
-    """
-
-    def __init__(self, source: RowSource, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        super().__init__(source)
-        self._low, self._high, self.dtype = low, high, np.dtype(np.float64)
-
-    def _made(self, rows: Any) -> Any:
-        return cut(rows, self._low, self._high)
+        return self._function(rows)
 
 
 class SelectedColumns(Derived):
@@ -260,30 +147,6 @@ class RowPairs(RowSource):
         # One request for both ends, so that the file is read once, forwards.
         both = self._source[self._pairs[numbers].T.ravel()]
         return self._make(both[:m], both[m:])
-
-
-def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> Any:
-    """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
-
-    The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
-    goes to float64 value by value, so a result depends on the two numbers behind it and on nothing else.  Rows are
-    (m, d), dense or CSR; `out` is for dense ones only.
-    """
-    if not isinstance(rows, np.ndarray):
-        return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
-    # A power of two, as the lengths of pieces are.
-    shape, together = rows.shape, math.gcd(len(rows), 1 << max(0, (_LONG_ROW // rows.shape[1]).bit_length() - 1))
-    in_runs = rows.flags.c_contiguous and (out is None or out.flags.c_contiguous)
-    if together > 1 and np.ndim(subtrahend) == 1 and in_runs:
-        rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
-        out = None if out is None else out.reshape(rows.shape)
-    with np.errstate(all="ignore"):
-        if rows.dtype != np.float64:  # converted at once: by the way NumPy takes twice as long
-            made = np.empty(rows.shape) if out is None else out
-            np.copyto(made, rows, casting="unsafe")
-            rows = out = made
-        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe", order="C")
-    return np.asarray(made.reshape(shape))
 
 
 def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:

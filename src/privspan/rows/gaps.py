@@ -3,7 +3,7 @@
 The rule of the package is to *fill*: about a released centre a gap counts as that centre, in a difference of two rows
 as no difference, and without a centre as 0.  All of it happens where rows are made short (`privspan.rows.unit`): a
 gap is a 0 there, so that nothing has to be carried along.  The other rule, a row of zeros for a record with a gap, is
-had by spreading the gap over the whole record first (`SpoiledRows`).  Either way a row is a function of its own
+had by spreading the gap over the whole record first (`spoiled`).  Either way a row is a function of its own
 record and of released numbers (docs/explanation/gaps.md).
 """
 
@@ -19,7 +19,7 @@ from scipy import sparse
 from privspan._lib import checks
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows, summed_rows
-from privspan.rows.derived import Derived
+from privspan.rows.derived import MadeRows
 from privspan.rows.partitions import PartitionedTable
 from privspan.rows.persons import PersonTable
 from privspan.rows.source import RowSource
@@ -49,14 +49,7 @@ def with_gaps(source: Any, missing: Missing) -> Any:
         return source.then(spoiled)
     if sparse.issparse(source):
         return spoiled(source)
-    return SpoiledRows(as_source(source))
-
-
-class SpoiledRows(Derived):
-    """The rows of a source, those with a gap all gaps."""
-
-    def _made(self, rows: Any) -> Any:
-        return spoiled(rows)
+    return MadeRows(as_source(source), spoiled)
 
 
 def spoiled(rows: Any) -> Any:

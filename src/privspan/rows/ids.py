@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.distinct import Distinct, array_column, arrow_column, cell_by_cell, pandas_column, polars_column
+from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import as_frame, frame_package
 from privspan._lib.identity import UntellableError, codes_of
 from privspan.rows.derived import SelectedColumns
@@ -67,9 +68,10 @@ def _split_source(source: RowSource, column: str) -> tuple[RowSource, Codes]:
         return source, source.ids()
     # As numbers they would be floats, which makes one id of several long ones.
     if source.read_ids is None or column not in (source.names or ()):
-        raise ValueError(
-            f"`X` has no column of ids named {column!r}; open the file with `open_rows(path, person={column!r})`, or "
-            "give the ids as an array, one per row."
+        raise ParameterError(
+            "{X} has no column of ids named {column!r}; open the file with `open_rows(path, person={column!r})`, "
+            "or give the ids as an array, one per row.",
+            column=column,
         )
     return without_ids(source, column), source.read_ids(column)
 
@@ -86,7 +88,9 @@ def _without(X: Any, column: str) -> tuple[Any, Any]:
     """Take a column out of a table of another package."""
     package, frame = frame_package(X), as_frame(X)
     if package is None or not hasattr(frame, "columns"):
-        raise TypeError(f"`X` has no column names; give the ids as an array, one per row, instead of {column!r}.")
+        raise ParameterTypeError(
+            "{X} has no column names; give the ids as an array, one per row, instead of {column!r}.", column=column
+        )
     names = [str(name) for name in (frame.column_names if package == "pyarrow" else frame.columns)]
     place = _only_place(names, column)
     others = [index for index in range(len(names)) if index != place]
@@ -99,10 +103,10 @@ def _without(X: Any, column: str) -> tuple[Any, Any]:
 
 def id_codes(ids: Any, n: int, *, name: str = "groups") -> Codes:
     """Return the codes of ids that are given as one column, array or list of n; see `split_ids`."""
-    codes = _codes(_column(as_frame(ids)), f"`{name}`")
+    codes = _codes(_column(as_frame(ids)), Parameter(name))
     if codes.shape != (n,):
         # How many rows there are is nobody's business where persons have several.
-        raise ValueError(f"`{name}` must have one id per row of the table; got more or fewer.")
+        raise ParameterError("{name} must have one id per row of the table; got more or fewer.", name=Parameter(name))
     return codes
 
 
@@ -122,13 +126,15 @@ def _column(ids: Any) -> Distinct | None:
     return cell_by_cell(ids) if isinstance(ids, Iterable) and not orderless else None
 
 
-def _codes(column: Distinct | None, what: str) -> Codes:
+def _codes(column: Distinct | None, what: str | Parameter) -> Codes:
     try:
         codes = None if column is None else codes_of(column)
     except UntellableError:
         codes = None
     if codes is None:
-        raise TypeError(f"{what} must hold ids that can be compared; convert them to text or whole numbers first.")
+        raise ParameterTypeError(
+            "{what} must hold ids that can be compared; convert them to text or whole numbers first.", what=what
+        )
     return codes
 
 
@@ -136,7 +142,9 @@ def _only_place(names: Any, column: str) -> int:
     places = [index for index, name in enumerate(names) if name == column]
     if len(places) != 1:
         found = "several columns" if places else "no column"
-        raise ValueError(f"`X` has {found} named {column!r}; name the one that says whose each row is.")
+        raise ParameterError(
+            "{X} has {found} named {column!r}; name the one that says whose each row is.", found=found, column=column
+        )
     if len(names) == 1:
-        raise ValueError(f"`X` must have a column beside {column!r}, which says whose each row is.")
+        raise ParameterError("{X} must have a column beside {column!r}, which says whose each row is.", column=column)
     return places[0]

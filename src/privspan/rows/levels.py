@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.errors import ParameterError
 from privspan._lib.words import Words, word_of
 
 
@@ -28,5 +29,7 @@ def checked_levels(name: str, words: Any) -> tuple[str, ...]:
     """Return the words of a category, or refuse a list that cannot be one."""
     listed = [word_of(word) for word in words] if isinstance(words, Sequence) and not isinstance(words, str) else []
     if not listed or None in listed or len(set(listed)) != len(listed):
-        raise ValueError(f"`categories` must list different words, text or whole numbers; not so for {name!r}.")
+        raise ParameterError(
+            "{categories} must list different words, text or whole numbers; not so for {name!r}.", name=name
+        )
     return tuple(word for word in listed if word is not None)

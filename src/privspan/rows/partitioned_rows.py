@@ -150,11 +150,18 @@ def count_error(values: PerRow) -> float:
 class PartitionedRows:
     """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`."""
 
-    def __init__(self, table: PartitionedTable, *, clip: float | None = None, keep: bool = True) -> None:
+    def __init__(
+        self,
+        table: PartitionedTable,
+        *,
+        centre: Array | None = None,
+        clip: float | None = None,
+        keep: bool = True,
+    ) -> None:
         self.shape, self._table = table.shape, table
-        self._place, self._lengths, self._clip = table.place, table.lengths, clip
+        self._place, self._lengths, self._clip, self._centre = table.place, table.lengths, clip, centre
         keep = keep and 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
-        self._rows = table.place.map(partial(_opened, clip=clip, keep=keep), table.parts)
+        self._rows = table.place.map(partial(_opened, centre=centre, clip=clip, keep=keep), table.parts)
         if keep:
             self._rows = table.place.hold(self._rows, table.lengths)
         self._squares: PerRow | None = None
@@ -201,15 +208,15 @@ class PartitionedRows:
 
     def clipped(self, clip: float) -> PartitionedRows:
         """Return the same rows clipped to another length."""
-        return PartitionedRows(self._table, clip=clip, keep=False)
+        return PartitionedRows(self._table, centre=self._centre, clip=clip, keep=False)
 
     def kept(self) -> PartitionedRows:
         """Return the same rows, kept between passes if there are few enough."""
-        return PartitionedRows(self._table, clip=self._clip)
+        return PartitionedRows(self._table, centre=self._centre, clip=self._clip)
 
     def lengths(self) -> RowValues:
         """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
-        parts = self._place.map(_lengths, self._table.parts)
+        parts = self._place.map(partial(_lengths, centre=self._centre), self._table.parts)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
     def _held(self, function: Callable[[Rows], Any]) -> RowValues:
@@ -221,13 +228,13 @@ def _inside(piece: Piece, basis: Array) -> Array:
     return np.asarray(piece @ basis)
 
 
-def _opened(part: NDArray[Any], *, clip: float | None, keep: bool) -> Rows:
-    rows = Rows(part, clip=clip, keep=keep)
+def _opened(part: NDArray[Any], *, centre: Array | None, clip: float | None, keep: bool) -> Rows:
+    rows = Rows(part, centre=centre, clip=clip, keep=keep)
     return rows.held() if keep else rows
 
 
-def _lengths(part: NDArray[Any]) -> Array:
-    return Rows(part, keep=False).lengths()
+def _lengths(part: NDArray[Any], centre: Array | None) -> Array:
+    return Rows(part, centre=centre, keep=False).lengths()
 
 
 def _piece_sums(
@@ -303,9 +310,9 @@ class PersonRows:
 AnyRows: TypeAlias = Rows | PartitionedRows | PersonRows
 
 
-def open_unit_rows(X: Any, *, clip: float | None = None, keep: bool = True) -> AnyRows:
-    """Return the rows of a table that `as_rows_input` has let in, wherever they are."""
+def open_unit_rows(X: Any, *, centre: Array | None = None, clip: float | None = None, keep: bool = True) -> AnyRows:
+    """Return the rows of a table that `as_rows_input` has let in, dense ones less a centre, wherever they are."""
     if isinstance(X, PersonTable):
-        return PersonRows(Rows(X.rows, clip=clip, keep=keep, grain=X.width), X.width)
+        return PersonRows(Rows(X.rows, centre=centre, clip=clip, keep=keep, grain=X.width), X.width)
     kind = PartitionedRows if isinstance(X, PartitionedTable) else Rows
-    return kind(X, clip=clip, keep=keep)
+    return kind(X, centre=centre, clip=clip, keep=keep)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
 from privspan.rows.source import LeftOut, RowSource
 
@@ -141,7 +142,9 @@ class PartitionedTable:
     def __post_init__(self) -> None:
         """Leave empty partitions out."""
         if self.dtype not in (np.float32, np.float64):
-            raise TypeError(f"A table in partitions must be float32 or float64; got dtype {self.dtype.name}.")
+            raise ParameterTypeError(
+                "A table in partitions must be float32 or float64; got dtype {dtype}.", dtype=self.dtype.name
+            )
         filled = [(part, length) for part, length in zip(self.parts, self.lengths, strict=True) if length]
         object.__setattr__(self, "parts", [part for part, _ in filled])
         object.__setattr__(self, "lengths", tuple(int(length) for _, length in filled))
@@ -205,7 +208,7 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
     """
     table: Any = X if isinstance(X, RowSource) else checks.matrix(X, min_rows=0)
     if any(length < 0 for length in lengths) or sum(lengths) != len(table):
-        raise ValueError(f"`lengths` must be numbers of rows that sum to {len(table)}.")
+        raise ParameterError("{lengths} must be numbers of rows that sum to {n}.", n=len(table))
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     dtype = float_type([dtype_kind(table.dtype)])
     parts = [partial(_rows_between, table, dtype, *ends) for ends in pairwise(edges)]
@@ -280,7 +283,7 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     if opener is not None:
         column: PartitionedTable = opener.open_column(y)
         if column.lengths != table.lengths:
-            raise ValueError("`y` must be in partitions of the same lengths as those of `X`.")
+            raise ParameterError("{y} must be in partitions of the same lengths as those of {X}.")
         return column
     values = checks.column(y, len(table)).astype(np.float64)
     pieces = np.split(values[:, None], np.cumsum(table.lengths)[:-1])
@@ -293,4 +296,6 @@ def _opener(X: object) -> Any:
     try:
         return None if extra is None else import_module(f"privspan.backends.{extra}_tables")
     except ImportError:
-        raise ImportError(f"Tables of this kind need more packages: pip install 'privspan[{extra}]'.") from None
+        raise MissingPackageError(
+            "Tables of this kind need more packages: pip install 'privspan[{extra}]'.", extra=extra
+        ) from None

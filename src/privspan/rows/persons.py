@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.rows.arrays import as_source
 from privspan.rows.source import LeftOut, RowSource
 
@@ -79,7 +80,9 @@ class PersonTable:
         try:
             values = checks.column(y, self.read)
         except ValueError:  # which quotes how many rows there are
-            raise ValueError("`y` must have one entry per row of the table; got more, fewer or a matrix.") from None
+            raise ParameterError(
+                "{y} must have one entry per row of the table; got more, fewer or a matrix."
+            ) from None
         return PersonValues(values[self.numbers], self.width)
 
     def __len__(self) -> int:

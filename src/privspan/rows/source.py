@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.errors import ParameterError, ParameterTypeError, PrivspanError
+
 _WINDOW_BYTES = 2**26  # of the rows that a windowed source holds, or that are read at a time to pick columns from
 
 
-class UnreadableFileError(ValueError):
+class UnreadableFileError(PrivspanError, ValueError):
     """A file that cannot be used as a table of numbers; the message is one sentence and quotes no cell."""
 
 
 @contextmanager
-def damage_told(message: str) -> Iterator[None]:
-    """Turn whatever a reader fails with, in the way that the damage leads it to, into one sentence about the file.
+def damage_told(file: str, what: str) -> Iterator[None]:
+    """Turn whatever a reader fails with, as the damage leads it to, into one sentence: `what` the file is.
 
     The reader's own message may quote a cell: it is dropped.  Arrow asks for as much memory as a damaged file says.
     """
@@ -33,7 +35,7 @@ def damage_told(message: str) -> Iterator[None]:
     except Exception as failure:
         if isinstance(failure, MemoryError) and not type(failure).__module__.startswith("pyarrow"):
             raise
-        raise UnreadableFileError(message) from None
+        raise UnreadableFileError("{file!r} {what}", file=file, what=what) from None
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class RowSource(ABC):
     def ids(self) -> NDArray[np.intp]:
         """Return a code per row, equal where rows are of one `person`, and -1 for a row without an id; (n,)."""
         if self.read_ids is None or self.person is None:
-            raise ValueError("No column says whose each row is; name one when the file is opened.")
+            raise ParameterError("No column says whose each row is; name one when the file is opened.")
         return self.read_ids(self.person)
 
     @abstractmethod
@@ -112,15 +114,15 @@ class RowSource(ABC):
             start, stop, step = rows.indices(self.shape[0])
             return self._run(start, max(start, stop)) if step == 1 else self._take(np.arange(start, stop, step))
         if np.ndim(rows) != 1 or np.asarray(rows).dtype.kind not in "iu":
-            raise TypeError("Rows are taken by a slice or by an array of row numbers.")
+            raise ParameterTypeError("Rows are taken by a slice or by an array of row numbers.")
         numbers = np.asarray(rows, dtype=np.intp)
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < self.shape[0]):
             raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
         return self._take(numbers)
 
-    def lend(self, rows: slice, function: Callable[[Any], Any]) -> Any:
-        """Return ``function(rows)`` without a copy where possible; it must neither change nor keep its argument."""
-        return function(self[rows])
+    def lend(self, rows: slice) -> Any:
+        """Return rows without a copy where possible: nobody may change them, or use them once others are lent."""
+        return self[rows]
 
     def dealt(self, generator: np.random.Generator) -> RowSource:
         """Return these rows in an order from which blocks and pairs are cheap to draw; most have it already.
@@ -140,7 +142,7 @@ class RowSource(ABC):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Read everything, as ``numpy.asarray(source)`` asks for."""
         if self.is_sparse:
-            raise TypeError("A sparse table is not turned into a dense array by itself.")
+            raise ParameterTypeError("A sparse table is not turned into a dense array by itself.")
         return np.asarray(self._run(0, self.shape[0]), dtype=dtype)
 
     def __repr__(self) -> str:

@@ -20,9 +20,8 @@ what is thin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,11 +29,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib import checks
-from privspan._lib.entry import rows_known
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows
-from privspan.rows.derived import SingleShiftedRows
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import (
     Factors,
@@ -48,6 +46,7 @@ from privspan.rows.scaling import (
     scaled_sparse,
     squared_lengths_of,
 )
+from privspan.rows.shifting import Shift, SingleShift, less
 
 Array: TypeAlias = NDArray[np.float64]
 Finish: TypeAlias = Callable[[Array], Any]
@@ -83,17 +82,16 @@ def as_rows_input(
     """
     table: Any = partitioned(X)
     if isinstance(table, RowSource) and table.person is not None:  # whose rows would count as persons each
-        raise TypeError(
-            f"`X` was opened with persons of several rows, in column {table.person!r}, which this does not take. "
-            "Make one row per person of the file, or open it without `person`."
+        raise ParameterTypeError(
+            "{X} was opened with persons of several rows, in column {column!r}, which this does not take. Make "
+            "one row per person of the file, or open it without {person}.",
+            column=table.person,
         )
     if isinstance(table, PartitionedTable) and not accept_partitions:
         table = GatheredRows(table)
     if isinstance(table, PersonTable) and not accept_persons:
         table = table.one_each()
-    table = as_table(table, min_rows=min_rows, accept_sparse=accept_sparse)
-    rows_known(int(table.shape[0]))
-    return table
+    return as_table(table, min_rows=min_rows, accept_sparse=accept_sparse)
 
 
 def as_table(table: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Any:
@@ -106,12 +104,13 @@ def as_table(table: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> An
 def _checked_table(table: Any, min_rows: int, accept_sparse: bool) -> Any:
     """Return a sparse matrix as CSR, or a source of rows, after the checks."""
     if is_sparse(table) and not accept_sparse:
-        raise TypeError("`X` must be dense for this method; got a sparse table.")
+        raise ParameterTypeError("{X} must be dense for this method; got a sparse table.")
     if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
         what = "a matrix of booleans, integers or floats of at most 64 bits"
-        raise TypeError(f"`X` must be {what}; got dtype {table.dtype.name}.")
+        raise ParameterTypeError("{X} must be {what}; got dtype {dtype}.", what=what, dtype=table.dtype.name)
     if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
-        raise ValueError(f"`X` must be of at least {min_rows} row(s) and 1 column; got shape {table.shape}.")
+        template = "{X} must be of at least {min_rows} row(s) and 1 column; got shape {shape}."
+        raise ParameterError(template, min_rows=min_rows, shape=table.shape)
     return table if isinstance(table, RowSource | PartitionedTable | PersonTable) else compressed_rows(table)
 
 
@@ -129,6 +128,10 @@ class Rows:
     ----------
     X : (n, d) array, CSR matrix or RowSource
         As `as_rows_input` returns it.
+    centre : (d,) array, optional
+        Released or public: what is taken away from dense rows before they are made short.
+    single : bool, default=False
+        Whether to do so in float32, for rows of that type and a centre within its range.
     clip : float, optional
         None: every row is scaled to length at most 1 (1 up to rounding, or 0).  A positive number R: every row is
         divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
@@ -152,17 +155,27 @@ class Rows:
            [1. , 0. ]])
     """
 
-    def __init__(self, X: Any, *, clip: float | None = None, keep: bool = True, grain: int = 1) -> None:
-        self._source = X
+    def __init__(
+        self,
+        X: Any,
+        *,
+        centre: Array | None = None,
+        single: bool = False,
+        clip: float | None = None,
+        keep: bool = True,
+        grain: int = 1,
+    ) -> None:
+        self._source, self._centre = X, centre
+        self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
         self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self.single = isinstance(X, SingleShiftedRows)
+        self.single = single
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
-        most = CHUNK_ROWS if is_sparse(X) else piece_rows(self.shape[1]) * (_SINGLE_TIMES if self.single else 1)
+        most = CHUNK_ROWS if self.is_sparse else piece_rows(self.shape[1]) * (_SINGLE_TIMES if single else 1)
         self._piece_rows = whole_persons(min(most, CHUNK_ROWS), grain)
         # How much a sparse file stores is not known before it has been read.
-        stored = 12 * getattr(X, "nnz", 0) if is_sparse(X) else 8 * self.shape[0] * self.shape[1]
+        stored = 12 * getattr(X, "nnz", 0) if self.is_sparse else 8 * self.shape[0] * self.shape[1]
         self._few = stored <= _KEPT_BYTES
         self._keep = keep and self._few
         self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
@@ -189,22 +202,18 @@ class Rows:
 
     def _cleaned(self, index: int, numbers: slice) -> Piece:
         """Read and clean one piece; from the second pass on the factors of its rows are known."""
-        if is_sparse(self._source):
+        if self.is_sparse:
             return scaled_rows(self._source[numbers], clip=self._clip)
-        known = self._factors.get(index)
-
-        def scaled(rows: NDArray[Any]) -> tuple[Array, Factors]:
-            return scaled_dense(rows, self._clip, known)
-
-        piece, found = self._lent(numbers, scaled)
+        piece, found = scaled_dense(self._lent(numbers), self._clip, self._factors.get(index))
         if not self.single:  # whose factors are for rows within the range of float32
             self._factors[index] = found
         return piece
 
-    def _lent(self, numbers: slice, function: Callable[[NDArray[Any]], Any]) -> Any:
-        """Return what a function makes of rows of the table, where they lie if that is possible."""
-        lends = isinstance(self._source, RowSource)
-        return self._source.lend(numbers, function) if lends else function(self._source[numbers])
+    def _lent(self, numbers: slice) -> Any:
+        """Return rows of the table, where they lie if that is possible, less the centre: only until the next are."""
+        source = self._source
+        stored = source.lend(numbers) if isinstance(source, RowSource) else source[numbers]
+        return stored if self._shift is None else self._shift(stored)
 
     def _store(self, index: int, piece: Piece) -> None:
         """Keep a piece for the next pass; let all go once they turn out too large, as only sparse ones can."""
@@ -236,11 +245,7 @@ class Rows:
         The function turns a piece (rows, d), and the same rows of the arrays `per_row` (n, ...) of what else is known
         of them, into a fresh array that is a sum over these rows.
         """
-
-        def part(piece: Piece, numbers: slice) -> Array:
-            return function(piece, *(known[numbers] for known in per_row))
-
-        return self._chunk_sums(((numbers.stop, part(piece, numbers)) for numbers, piece in self.pieces()), finish)
+        return self._chunk_sums(self.pieces(), function, per_row, finish)
 
     def map_folded(
         self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
@@ -251,45 +256,44 @@ class Rows:
         vector factors[i] times row i, no longer than 1.  It must neither change nor keep the rows.  They are float32
         where the rows are `single`.
         """
-
-        def part(index: int, numbers: slice) -> Array:
-            known = [values[numbers] for values in per_row]
-            return np.asarray(self._folded(index, numbers, lambda rows, factors: function(rows, factors, *known)))
-
-        if not self._in_place:
-            parts = (
-                (numbers.stop, function(piece, np.ones(piece.shape[0]), *(known[numbers] for known in per_row)))
-                for numbers, piece in self.pieces()
-            )
-            return self._chunk_sums(parts, finish)
-        return self._chunk_sums(((numbers.stop, part(at, numbers)) for at, numbers in self._cuts()), finish)
+        return self._chunk_sums(self._folded(), function, per_row, finish)
 
     def _chunk_sums(
-        self, parts: Iterable[tuple[int, Array]], finish: Finish | None, chunk_rows: int | None = None
+        self,
+        pieces: Iterable[tuple[Any, ...]],
+        function: Callable[..., Array],
+        per_row: Sequence[NDArray[Any]] = (),
+        finish: Finish | None = None,
+        chunk_rows: int | None = None,
     ) -> Iterator[Any]:
-        """Add up the sums over pieces, each given with the number of the row after it, to those over chunks."""
+        """Add up what a function makes of pieces, each given after the numbers of its rows, to sums over chunks."""
         total: Array | None = None
         step = self._chunk_rows if chunk_rows is None else chunk_rows
-        for stop, part in parts:
+        for numbers, *piece in pieces:
+            part = function(*piece, *[known[numbers] for known in per_row])
             if total is None:
                 total = part
             else:
                 total += part
-            if stop % step == 0 or stop == self.shape[0]:
+            if numbers.stop % step == 0 or numbers.stop == self.shape[0]:
                 yield total if finish is None else finish(total)
                 total = None
 
     @property
     def _in_place(self) -> bool:
         """Whether rows are used where they lie: not if they are sparse, or kept because they are slow to make."""
-        if is_sparse(self._source) or self._kept:
+        if self.is_sparse or self._kept:
             return False
         return not self._keep or getattr(self._source, "cheap", True)
 
-    def _folded(self, index: int, numbers: slice, use: Callable[[Array, Array], Any]) -> Any:
-        """Return what a function makes of dense rows and their factors."""
-
-        def lent(stored: NDArray[Any]) -> Any:
+    def _folded(self) -> Iterator[tuple[slice, Any, Array]]:
+        """Yield the row numbers, the rows and their factors of one piece after the other: one pass over the data."""
+        if not self._in_place:
+            for numbers, piece in self.pieces():
+                yield numbers, piece, np.ones(piece.shape[0])
+            return
+        for index, numbers in self._cuts():
+            stored = self._lent(numbers)
             with np.errstate(all="ignore"):
                 rows = stored if self.single else np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
@@ -300,9 +304,7 @@ class Rows:
                 if delicate.any():
                     rows, scales = rows.copy(), np.where(delicate, _ROUNDED_UNIT if self.single else 1.0, scales)
                     redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
-            return use(rows, scales)
-
-        return self._lent(numbers, lent)
+            yield numbers, rows, scales
 
     def _measure(self, index: int, rows: NDArray[Any]) -> Array:
         """Return the squared lengths of dense rows as they are, computed in their type; `clipped` shares them."""
@@ -332,7 +334,7 @@ class Rows:
         Those that are not finite have length zero; one beyond the range of float64 is infinite.  Of sparse rows,
         lengths beyond 2**64 are taken for that.
         """
-        return np.concatenate([self._lent(numbers, partial(self._lengths, at)) for at, numbers in self._cuts()])
+        return np.concatenate([self._lengths(at, self._lent(numbers)) for at, numbers in self._cuts()])
 
     def lengths_and_sums(
         self, function: Callable[[Array, Array, int], Array], chunk_rows: int
@@ -344,19 +346,20 @@ class Rows:
         """
         lengths: list[Array] = []
 
-        def part(index: int, start: int, stored: NDArray[Any]) -> Array:
-            rows = np.ascontiguousarray(stored, dtype=np.float64)
-            lengths.append(self._lengths(index, rows))
-            with np.errstate(all="ignore"):
-                return function(rows, self._measured[index], start)
+        def pieces() -> Iterator[tuple[slice, Array, Array, int]]:
+            for at, numbers in self._cuts():
+                rows = np.ascontiguousarray(self._lent(numbers), dtype=np.float64)
+                lengths.append(self._lengths(at, rows))
+                yield numbers, rows, self._measured[at], numbers.start
 
-        parts = ((cut.stop, self._lent(cut, partial(part, at, cut.start))) for at, cut in self._cuts())
-        sums = list(self._chunk_sums(parts, None, chunk_rows))
+        with np.errstate(all="ignore"):
+            sums = list(self._chunk_sums(pieces(), function, chunk_rows=chunk_rows))
         return np.concatenate(lengths), sums
 
     def stored(self, numbers: NDArray[np.intp]) -> Array:
         """Return dense rows of these numbers as the table has them, fresh ones in float64; (m, d)."""
-        return np.asarray(self._source[numbers], dtype=np.float64)
+        rows = self._source[numbers]
+        return np.asarray(rows if self._centre is None else less(rows, self._centre), dtype=np.float64)
 
     def _lengths(self, index: int, stored: Any) -> Array:
         if sparse.issparse(stored):
@@ -390,15 +393,14 @@ class Rows:
             return self.map_rows(lambda piece: piece @ basis)
         measured, squares = self._squares is not None, []
 
-        def inside(rows: Array, factors: Array) -> Array:
+        found = []
+        for _, rows, factors in self._folded():
+            found.append(np.asarray((rows @ basis) * factors[:, None]))
             if not measured:
                 squares.append(squared_lengths_of(rows) * factors**2)
-            return np.asarray((rows @ basis) * factors[:, None])
-
-        found = np.concatenate([self._folded(at, numbers, inside) for at, numbers in self._cuts()])
         if not measured:
             self._squares = np.concatenate(squares)
-        return found
+        return np.concatenate(found)
 
     def results(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row, and remember nothing."""

@@ -9,11 +9,12 @@ Errors are sines, by privacy alone. Derivations: docs/explanation/one-algorithm.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from scipy.special import chdtr, chdtri
 
+from privspan.privacy.joint import JointShares
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
 
@@ -47,6 +48,11 @@ _USEFUL = 0.4  # a look that promises no better than this is not worth the risk
 _FEWEST_COLUMNS = 50  # with fewer, noise that does not grow with their number gains little, and takes a minute
 _ROUNDS = 3  # of the rounds that follow, for predictions
 _BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
+_WHOLE = 0.97  # of mu, for a course without a test: nearly nothing is lost by the others
+_AFTER_NO = 0.5  # of what is left, after *no*
+_BEFORE_STEP, _MOST_BEFORE = 1.02, 0.6
+_SHORT_TAIL = 1e-3  # for which chances are planned
+_BETTER = 0.97  # of the error when the test is a Gaussian step, or that is done
 _LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
@@ -57,15 +63,49 @@ class Public:
     n: int
     d: int
     k: int
-    mu: float
+    mu: float  # of a course in which there is no test
     delta_test: float
     rows: int  # that are drawn for the look, at most n
+    joint: JointShares | None = None  # what the test and what follows it have, if they are accounted together
 
 
 def public_numbers(n: int, d: int, k: int, mu: float, delta_test: float, *, copied: bool) -> Public:
     """Say how many rows are drawn: at most `MOST_ROWS`, and where they have to be copied no more than fit."""
     fit = _COPIED_BYTES // (8 * d) if copied or n > MOST_ROWS else n
     return Public(n, d, k, mu, delta_test, min(n, MOST_ROWS, fit))
+
+
+@lru_cache(maxsize=1024)  # of public numbers only, here and below
+def accounted_together(public: Public, epsilon: float, delta: float, gamma: float | None) -> Public | None:
+    """Return the same course with test, look and what follows accounted together; None where that does not pay.
+
+    Its mu is a little smaller, and what follows *no* has about half of the error's budget: the price of a look with
+    less noise. The coin is planned for the tail of that `gamma` or, if none is given, for a short one.
+    """
+    whole = stable_plan.mu_of(epsilon, delta)
+    alone = replace(public, mu=_WHOLE * whole, joint=None)
+    scales = scales_for(alone)
+    spent = scales.total + (probe_share(alone) if gamma is None else 0.0)
+    # A grid, so that tables of chances are made once for many numbers of rows.
+    share = math.pow(_BEFORE_STEP, math.ceil(math.log(spent * (1.0 + 1e-9), _BEFORE_STEP)))
+    if share > _MOST_BEFORE:
+        return None
+    before, otherwise = _WHOLE * whole * math.sqrt(share), _WHOLE * whole * math.sqrt(1.0 - share)
+    tail = _SHORT_TAIL if gamma is None else gamma * math.sqrt(public.d - public.k)
+    length, strength = _expected_scales(alone, scales, tail)
+    released = min(1.0, _TAIL_READ * tail / length)
+    room = stable_plan.allowance_for("auto")
+    levels = partial(stable_plan.plan_levels, public.rows, public.d, strength, released, allowance=room)
+    rotation = delta * TEST_SHARE * 1e-3
+    shares = stable_plan.steepest_of(epsilon, delta, before, _AFTER_NO, otherwise, rotation, levels)
+    if shares is None:
+        return None
+    together = replace(alone, mu=shares.whole, joint=shares)
+    if not pays(together, tail):
+        return None
+    now, then = forecast(public, tail) if pays(public, tail) else None, forecast(together, tail)
+    worth_it = then is not None and (now is None or then.error < _BETTER * now.error)
+    return together if worth_it else None
 
 
 @dataclass(frozen=True)
@@ -136,7 +176,7 @@ def may_pay(public: Public, gamma: float | None) -> bool:
     return pays(public, _TAILS[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
 
 
-@lru_cache(maxsize=4096)  # of public numbers only, here and below
+@lru_cache(maxsize=4096)
 def pays(public: Public, tail: float) -> bool:
     """Tell whether a look is predicted to be worth it for this tail energy."""
     if public.k >= public.d or public.d < _FEWEST_COLUMNS or public.rows < _FEWEST_GROUPS * (public.k + 1):
@@ -226,22 +266,28 @@ def plan_look(
     left: float,
     allowance: stable_plan.Allowance,
 ) -> Look | None:
-    """Share out `left` of mu² between the test, the noise of the look and the rounds.
+    """Share out `left` of mu² between the test, the noise of the look and the rounds; or all that follows *yes*.
 
     `strength` and `tail` are those of the scaled rows that were drawn; `weakest` and `off` are lambda_k and g of all
     unit rows, as localised rounds see them. None if stable leverage has no plan.
     """
     if tail > _LONGEST_TAIL:
         return None
-    n, d, k, mu = public.n, public.d, public.k, public.mu
+    n, d, k = public.n, public.d, public.k
+    mu = public.mu if public.joint is None else public.joint.yes
     size, moment = math.sqrt(d) + math.sqrt(k), moment_share(n, k, mu)
     levels = partial(stable_plan.plan_levels, public.rows, d, strength, tail, allowance=allowance)
     plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
     best: Look | None = None
     least = math.inf
-    for test in _TEST_WEIGHTS:
-        rest = left - test
-        plan = levels(stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))) if rest > 0.1 else None
+    tests = _TEST_WEIGHTS if public.joint is None else (0.0,)
+    for test in tests:
+        if public.joint is None:
+            rest = left - test
+            margins = stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))
+        else:
+            rest, margins = 1.0, public.joint.coin.margins
+        plan = levels(margins) if rest > 0.1 else None
         if plan is None:
             continue
         alone = plan.sensitivity() * size / mu  # the error of the look, for all of mu²

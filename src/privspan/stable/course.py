@@ -5,7 +5,7 @@ scales that it needs and plan; (3) its test; (4) after *yes* its basis with nois
 the public stream draws; (5) the (k, k) second moment of all unit rows along that basis; (6) localised rounds on all
 rows with what is left. Wherever stable leverage is not promising, or its test says *no*, the adaptive algorithm gets
 all that has not been spent. Every decision rests on public and released numbers, the delta of the test is set aside
-before the first step on every path, and one ledger of mu pays for all of them.
+before the first step on every path, and one account of mu pays for all of them.
 Proof: docs/explanation/one-algorithm.md.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,21 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan._lib.rounding import down
 from privspan.privacy import Budget, Release
+from privspan.privacy.call import Call
+from privspan.privacy.coin import Coin, GaussianCoin
+from privspan.privacy.joint import JointLedger
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import RandomLike, Streams, open_streams, set_apart
+from privspan.privacy.randomness import Child
+from privspan.privacy.run import Learn, Run
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.rows.unit import is_sparse
 from privspan.stable import choice
 from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
 from privspan.stable.scales import released_share
+from privspan.stable.steepest import accepted
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_within
 from privspan.sums.estimate import Estimate
@@ -49,20 +55,18 @@ _LONGER = 1.5  # residuals of unit rows over the released tail of scaled ones, a
 _LEAST_EIGENVALUE = 0.05  # of the mean one, along the basis
 
 
-def course_within(
-    ledger: MuLedger, X: object, k: int, rng: RandomLike, gamma: float | None = None, *, constant: bool = False
-) -> Release:
-    """Learn the leading k-dimensional subspace by the course above, for the mu of a ledger.
+def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, constant: bool = False) -> Release:
+    """Learn the leading k-dimensional subspace by the course above, for the mu of a run.
 
     Parameters
     ----------
-    ledger : MuLedger
-        Opened with the `test_share` that `delta_share` returns. With nothing set aside, or where the public numbers
-        say that stable leverage cannot pay off, this is `adaptive_within`, bit for bit.
-    X : table
+    run : Run
+        Its account is that of `single_account`, or was opened with the `test_share` that `delta_share` returns. With
+        nothing set aside, or where the public numbers say that stable leverage cannot pay off, this is
+        `adaptive_within`, bit for bit.
+    source : table
         Whatever `adaptive_within` takes.
     k : int
-    rng : None, int, SeedSequence, Generator or RandomState
     gamma : float, optional
         As for `private_subspace`; if it is given the probe is saved.
     constant : bool, default=False
@@ -72,23 +76,29 @@ def course_within(
     Guarantee
     ---------
     (mu, set_aside)-approximate GDP for replace-one neighbours and every data set, mu and set_aside those of the
-    ledger; n, d and all parameters are public. Assumed: what `adaptive_subspace` and `stable_subspace` assume.
+    account; with a `JointLedger` (epsilon, delta)-DP for its budget. n, d and all parameters are public. Assumed: what `adaptive_subspace` and `stable_subspace` assume.
     Proof: docs/explanation/one-algorithm.md.
     """
-    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
-    n, d = int(source.shape[0]), int(source.shape[1])
-    checks.dimension(k=k, d=d, n=n)
-    public = _public(source, int(k), ledger.mu, ledger.set_aside)
-    if not ledger.set_aside or not choice.may_pay(public, gamma):
-        return adaptive_within(ledger, source, k, rng, constant=constant)
+    public, account = _public(source, int(k), run.account.mu, run.account.set_aside), run.account
+    if isinstance(account, JointLedger):
+        public = replace(public, joint=account.joint)
+    elif not account.set_aside or not choice.may_pay(public, gamma):
+        return adaptive_within(run, source, k, constant=constant)
     # Streams of their own, so that the adaptive course draws the same noise with the same seed as it does alone.
-    look = _Look(source, public, ledger, open_streams(set_apart(rng)), constant)
+    look = _Look(source, public, run.on(Child.LOOK), constant)
     if gamma is None and not look.tails_are_short():
-        return _adaptively(look, source, rng, "tails are too long for stable leverage to pay off")
+        return _adaptively(look, source, run, "tails are too long for stable leverage to pay off")
     found = look.stable_basis()
     if found is None:
-        return _adaptively(look, source, rng, "stable leverage was not certain of its answer")
-    return _localised(look, found, source, rng)
+        return _adaptively(look, source, run, "stable leverage was not certain of its answer")
+    return _localised(look, found, source, run)
+
+
+def prepare_auto(call: Call, X: object, k: int, budget: Budget, gamma: float | None = None) -> Learn:
+    """Refuse what the course refuses, from public facts alone; its run has the `test_share` of `delta_share`."""
+    source = call.open(X, accept_partitions=True, accept_persons=True)
+    checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
+    return partial(course_within, source=source, k=k, gamma=gamma)
 
 
 def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamma: float | None = None) -> float:
@@ -99,6 +109,26 @@ def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamm
     rest, aside = budget.reserve_delta(choice.TEST_SHARE)
     public = _public(source, int(k), rest.mu * math.sqrt(mu_share), aside)
     return choice.TEST_SHARE if _deltas(aside)[1] > 0.0 and choice.may_pay(public, gamma) else 0.0
+
+
+def single_account(
+    source: Any, k: int, budget: Budget, gamma: float | None = None, *, joint: bool = True
+) -> MuLedger:
+    """Return the account of a call that is the course and nothing else: public numbers only.
+
+    If it may be `joint` and that pays, test and noise are accounted together: it has an epsilon and a delta then, and
+    no mu that could be composed with others.
+    """
+    share = delta_share(source, k, budget, gamma=gamma)
+    account = MuLedger(budget, test_share=share)
+    if joint:
+        rest, aside = budget.reserve_delta(choice.TEST_SHARE)
+        public = _public(source, int(k), rest.mu, aside)
+        together = choice.accounted_together(public, budget.epsilon, budget.delta, gamma)
+        if together is not None and together.joint is not None:
+            found = accepted(budget.epsilon, budget.delta, together.joint)
+            account = account if found is None else JointLedger(budget, found)
+    return account
 
 
 def _public(source: Any, k: int, mu: float, set_aside: float) -> choice.Public:
@@ -129,11 +159,9 @@ class _Found:
 class _Look:
     """The steps that stable leverage takes on the rows that were drawn, and what they released."""
 
-    def __init__(
-        self, source: Any, public: choice.Public, ledger: MuLedger, streams: Streams, constant: bool
-    ) -> None:
-        self.public, self.ledger, self.streams, self.constant = public, ledger, streams, constant
-        self._rows = _drawn_rows(source, public, streams.public)
+    def __init__(self, source: Any, public: choice.Public, run: Run, constant: bool) -> None:
+        self.public, self.run, self.constant = public, run, constant
+        self._rows = _drawn_rows(source, public, run.streams.public)
         self.released: dict[str, object] = {"rows_looked_at": public.rows}
 
     def tails_are_short(self) -> bool:
@@ -145,42 +173,49 @@ class _Look:
         moves the count by at most 1. Proof: docs/explanation/one-algorithm.md, lemma 4.
         """
         course = choice.course_for(self.public)
-        groups = public_groups(self.public.rows, self.public.k, self.streams.public)
+        groups = public_groups(self.public.rows, self.public.k, self.run.streams.public)
         bar = choice.group_length(self.public.k, course.longest)
         squares = unit_tail_squares(self._rows, groups)  # (groups,), each from its own records
         short = int(np.count_nonzero(squares < bar * bar))
-        mu = self.ledger.spend("probe of the tails", course.probe)
+        mu = self.run.account.spend("probe of the tails", course.probe)
         # What is taken off there to be cautious is put back here.
-        share = released_share(short, len(groups), mu, self.streams.noise) + 1.0 / (mu * len(groups))
+        share = released_share(short, len(groups), mu, self.run) + 1.0 / (mu * len(groups))
         self.released |= {"short_tail": bar, "share_of_short_tails": share}
         return share >= 0.5
 
     def stable_basis(self) -> _Found | None:
         """Steps 2 to 4: a basis with its noise, or None where stable leverage does not pay off or says no."""
-        public, ledger, scales = self.public, self.ledger, choice.scales_for(self.public)
-        delta_test, delta_rotation = _deltas(ledger.set_aside)
-        records = StableRecords(self._rows, public.k, self.streams)
-        log_scale = records.release_scale(ledger.spend("norm scale", scales.norm), scales.quantile)
-        tail = records.release_tail(ledger.spend("tail length", scales.tail))
+        public, run, scales = self.public, self.run, choice.scales_for(self.public)
+        delta_test, delta_rotation = _deltas(run.account.set_aside)
+        records = StableRecords(self._rows, public.k, run)
+        log_scale = records.release_scale(run.account.spend("norm scale", scales.norm), scales.quantile)
+        tail = records.release_tail(run.account.spend("tail length", scales.tail))
         self.released |= {"log2_norm_scale": log_scale, "tail_length": tail}
         long = 0.0
         if scales.long:
-            long = records.release_long_share(tail, ledger.spend("long tails", scales.long))
+            long = records.release_long_share(tail, run.account.spend("long tails", scales.long))
             self.released["long_share"] = long
-        strength = records.release_strength(ledger.spend("signal strength", scales.signal))
+        strength = records.release_strength(run.account.spend("signal strength", scales.signal))
         strength = choice.bolder_strength(public, scales, strength)
         self.released["signal_strength"] = strength
         room = allowance_for("auto", long)
-        look = choice.plan_released(public, scales, strength, tail, ledger.left, room)
+        look = choice.plan_released(public, scales, strength, tail, run.account.left, room)
         if look is None:
             return None
-        mu_test = ledger.spend("test", look.test)
-        plan = certified_plan(public.rows, public.d, strength, tail, mu_test, delta_test, room)
-        passed = None if plan is None else records.certified(plan, mu_test, delta_test)
+        account = run.account
+        coin: Coin
+        if isinstance(account, JointLedger):
+            coin, delta_rotation = account.toss(), account.joint.rotation
+        else:
+            coin = GaussianCoin(account.spend("test", look.test), delta_test)
+        plan = certified_plan(public.rows, public.d, strength, tail, coin.margins, room)
+        passed = None if plan is None else records.certified(plan, coin)
+        if isinstance(account, JointLedger):
+            account.answered(passed is not None)
         if passed is None:
             return None
         # Only now: noise that is not drawn is not spent.
-        mu_noise = ledger.spend("noise of the look", look.noise if look.rounds else ledger.left)
+        mu_noise = run.account.spend("noise of the look", look.noise if look.rounds else run.account.left)
         noisy = records.noisy_basis(passed, mu_noise, delta_rotation)
         return _Found(noisy.basis, noisy.std, tail, look.rounds)
 
@@ -196,20 +231,20 @@ def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generat
     return rows.toarray() if is_sparse(rows) else rows
 
 
-def _localised(look: _Look, found: _Found, source: Any, rng: RandomLike) -> Release:
+def _localised(look: _Look, found: _Found, source: Any, run: Run) -> Release:
     """Steps 5 and 6: rounds on all rows from the released basis, if they are to follow."""
-    streams, ledger, public = open_streams(rng), look.ledger, look.public
+    public = look.public
     span = Subspace.from_spanning(found.basis)
     if not found.rounds:
         error = found.std * (math.sqrt(public.d) + math.sqrt(public.k))
-        return _release(look, span, LABELS[1], "stable leverage on the rows looked at", error, streams.private)
-    mu = ledger.spend("spread along the basis", choice.moment_share(public.n, public.k, ledger.mu))
-    inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, streams.noise)
+        return _release(look, span, LABELS[1], "stable leverage on the rows looked at", error, run.private)
+    mu = run.account.spend("spread along the basis", choice.moment_share(public.n, public.k, run.account.mu))
+    inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, run)
     start = _start(span.basis, inside / public.n, found.std)
-    estimate = localised_rounds(source, start, _LONGER * found.tail, ledger, streams, constant=look.constant)
+    estimate = localised_rounds(source, start, _LONGER * found.tail, run, constant=look.constant)
     error = estimate.error_but_last if look.constant else estimate.error
     course = "stable leverage on the rows looked at, then localised rounds on all rows"
-    return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, error, streams.private)
+    return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, error, run.private)
 
 
 def _start(basis: Array, moment: Array, std: float) -> Estimate:
@@ -220,16 +255,16 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
     return Estimate(basis @ turn[:, ::-1], np.eye(k) / std**2, values / max(float(values.sum()), 1.0))
 
 
-def _adaptively(look: _Look, source: Any, rng: RandomLike, why: str) -> Release:
+def _adaptively(look: _Look, source: Any, run: Run, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
-    release = adaptive_within(look.ledger, source, look.public.k, rng, habits=LEAN, constant=look.constant)
+    release = adaptive_within(run, source, look.public.k, habits=LEAN, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"
     parameters = {**release.parameters, **look.released, "course": course}
     return replace(release, method=LABELS[0], parameters=parameters)
 
 
 def _release(look: _Look, subspace: Subspace, label: str, course: str, error: float, private: bool) -> Release:
-    public, ledger = look.public, look.ledger
+    public, account = look.public, look.run.account
     parameters = {
         "n": public.n,
         "d": public.d,
@@ -238,6 +273,6 @@ def _release(look: _Look, subspace: Subspace, label: str, course: str, error: fl
         **look.released,
         "found": public.k,
         "expected_error": min(1.0, error),
-        "shares": ledger.shares,
+        "shares": account.shares,
     }
-    return Release(subspace, ledger.cost(), label, parameters, private)
+    return Release(subspace, account.cost(), label, parameters, private)

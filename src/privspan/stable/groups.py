@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy import Budget, Part
-from privspan.privacy.randomness import Streams
+from privspan.privacy.run import Run
 from privspan.stable.inverse import diagonal_blocks
 from privspan.stable.leverage import GRID, block_norms, combination, exact_gram
 from privspan.stable.plan import GROUP_STRENGTH, GROUPS, certified_plan, group_shares
@@ -31,7 +31,7 @@ _SHRINK = 1e-7
 
 
 def stable_group_step(
-    bases: Array, votes: NDArray[np.bool_], *, budget: Budget, streams: Streams, **options: Any
+    bases: Array, votes: NDArray[np.bool_], *, budget: Budget, run: Run, **options: Any
 ) -> tuple[Subspace | None, dict[str, object], tuple[Part, ...]]:
     """Release the subspace that most groups agree on, or abstain.
 
@@ -51,14 +51,13 @@ def stable_group_step(
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
-    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, streams.noise)
-    test = shares.mu_test, shares.delta_test
-    plan = certified_plan(t, d, GROUP_STRENGTH * t, tail, *test, GROUPS, options, width=k)
+    tail = released_tail(_pair_distances(gram, k), shares.mu_tail, run)
+    plan = certified_plan(t, d, GROUP_STRENGTH * t, tail, shares.coin.margins, GROUPS, options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}
     if plan is None:
         return None, parameters, shares.parts()
     pull = partial(combination, items.column_slices)
-    subspace = certified_release(gram, k, pull, plan, k, shares, streams)
+    subspace = certified_release(gram, k, pull, plan, k, shares, run)
     return subspace, parameters | asdict(plan), shares.parts()
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy import Budget
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import BitSource, RandomLike, Streams
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable
@@ -64,7 +64,7 @@ _LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point 
 
 def can_be_near(source: Any, k: int, mu: float) -> bool:
     """Tell from public numbers whether it is worth asking if most rows lie near a subspace."""
-    n, d = (int(size) for size in source.shape)
+    n, d = map(int, source.shape)
     enough = d >= _LEAST_COLUMNS * (k + 1) and searches(n, d, mu) and not is_sparse(source)
     return enough and _groups(n, d, k, mu) * mu * math.sqrt(_MOST_PROBE) >= _LEAST_PROBE
 
@@ -100,7 +100,7 @@ def test_share(source: Any, k: int, budget: Budget) -> float:
     """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
     if not can_be_near(source, k, budget.mu):
         return 0.0
-    n, d = (int(size) for size in source.shape)
+    n, d = map(int, source.shape)
     return delta_share(np.broadcast_to(0.0, (n, d + 1)), k + 1, budget, 0.8)
 
 
@@ -110,49 +110,48 @@ class NearCourse:
 
     source: Any
     k: int
-    ledger: MuLedger
-    streams: Streams
-    rng: RandomLike  # of the course
+    run: Run
+    apart: Run  # with other streams, for the course
 
     def __call__(self, centre: Centre) -> EverydayLook | None:
         """Ask whether most rows are near a subspace; if so, learn it with all that is left.
 
         Guarantee
         ---------
-        (mu, set_aside)-approximate GDP for replace-one neighbours, with the mu that it takes from the ledger and
+        (mu, set_aside)-approximate GDP for replace-one neighbours, with the mu that it takes from the account and
         what that has set aside, for a released centre.  Proof: docs/explanation/near-a-subspace.md.
         """
         # Lengths are not measured beyond a cap; there the constant would be nothing beside the rows.
         measured = centre.measured and centre.length < LONGEST / 2.0
-        n, d = (int(size) for size in self.source.shape)
-        little = noise_ratio(n, d, self.ledger.mu) > _LITTLE
+        n, d = map(int, self.source.shape)
+        little = noise_ratio(n, d, self.run.account.mu) > _LITTLE
         sure = not little or centre.length >= _SURELY_FOUND * centre.error
-        if not (measured and sure and can_be_near(self.source, self.k, self.ledger.mu)):
+        if not (measured and sure and can_be_near(self.source, self.k, self.run.account.mu)):
             return None
         made = partial(with_constant, centre=centre.vector(d), constant=_CONSTANT * centre.length)
-        mu = self.ledger.spend("near a subspace?", probe_share(n, d, self.k, self.ledger.mu))
-        bar = most_off(n, d, self.k, self.ledger.mu, centre.error / centre.length)
-        groups = _groups(n, d, self.k, self.ledger.mu)
-        if not most_are_near(self.source, self.k, groups, bar, mu, self.streams, but_first=little, made=made):
+        mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu))
+        bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length)
+        groups = _groups(n, d, self.k, self.run.account.mu)
+        if not most_are_near(self.source, self.k, groups, bar, mu, self.run, but_first=little, made=made):
             return None
         centre = self._polished(centre)
         rows = with_constant(self.source, centre.vector(d), self._constant(centre))
         most, needed = _MOMENTS
-        moments = self.ledger.left * min(most, (needed / (n * self.ledger.mu)) ** 2 + 0.01)
-        inner = self.ledger.nested("subspace near most rows", self.ledger.left - moments)
-        found = course_within(inner, rows, self.k + 1, self.rng, constant=True)
-        mu = self.ledger.spend("second moments", self.ledger.left)
+        moments = self.run.account.left * min(most, (needed / (n * self.run.account.mu)) ** 2 + 0.01)
+        inner = self.run.account.nested("subspace near most rows", self.run.account.left - moments)
+        found = course_within(self.apart.within(inner), rows, self.k + 1, constant=True)
+        mu = self.run.account.spend("second moments", self.run.account.left, MOMENTS)
         assert found.subspace is not None
-        seen = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.streams.noise)
+        seen = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.run)
         return self._look(centre, seen, found.parameters)
 
     def _polished(self, centre: Centre) -> Centre:
         """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
-        n, d = (int(size) for size in self.source.shape)
-        if noise_ratio(n, d, self.ledger.mu) > _LITTLE:
+        n, d = map(int, self.source.shape)
+        if noise_ratio(n, d, self.run.account.mu) > _LITTLE:
             return centre
         weight = _ADDS * self.k
-        polished = polished_centre(self.source, replace(centre, rows=None), self.ledger, self.streams.noise, weight)
+        polished = polished_centre(self.source, replace(centre, rows=None), self.run, weight)
         lost = not polished.found or polished.length >= LONGEST / 2.0
         return centre if lost else polished
 
@@ -193,8 +192,9 @@ class NearCourse:
             course="near a subspace",
             weight=1.0,
             passes=None,
-            shares=self.ledger.shares,
+            shares=self.run.account.shares,
             basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, errors),
+            filled=centre.vector(d),
         )
 
 
@@ -204,7 +204,7 @@ def most_are_near(
     groups: int,
     bar: float,
     mu: float,
-    streams: Streams,
+    run: Run,
     *,
     but_first: bool = False,
     made: Callable[[Any], Any] = lambda rows: rows,
@@ -220,9 +220,9 @@ def most_are_near(
     records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
     size = _ROWS * (k + 2)
-    numbers = np.sort(streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
+    numbers = np.sort(run.streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
     rows = rows.one_each() if isinstance(rows, PersonTable) else rows
-    dealt = public_groups(len(numbers), size - 1, streams.public)  # (groups, size)
+    dealt = public_groups(len(numbers), size - 1, run.streams.public)  # (groups, size)
     if isinstance(rows, np.ndarray):  # any row is as quickly had as any other
         drawn, dealt = rows, numbers[dealt]
     else:
@@ -230,7 +230,7 @@ def most_are_near(
     off = partial(_off, rank=k + 1, but_first=but_first)
     near = np.concatenate([each_alone(off, grams) for grams in group_grams(made(drawn), dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
-    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, streams.noise)
+    count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, run)
     return bool(count[0] >= groups / 2)
 
 
@@ -254,9 +254,9 @@ class _Measured:
     noise: float
 
 
-def _measured(rows: Any, basis: Array, clip: float, mu: float, bits: BitSource) -> _Measured:
+def _measured(rows: Any, basis: Array, clip: float, mu: float, run: Run) -> _Measured:
     n = int(rows.shape[0])
-    inside, outside, noise = second_moments(open_unit_rows(rows, clip=clip), basis, mu, bits)
+    inside, outside, noise = second_moments(open_unit_rows(rows, clip=clip), basis, mu, run)
     scale = clip * clip / n
     return _Measured(basis, inside * scale, max(outside, 0.0) * scale, noise * scale)
 

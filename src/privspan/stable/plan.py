@@ -16,11 +16,15 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtr, chdtrc, chdtri, ndtri
+from scipy.special import chdtr, chdtrc, chdtri
 
 from privspan._lib import checks
-from privspan.privacy import Budget, Part, mu_from_budget, share_mu
+from privspan._lib.errors import Parameter, ParameterError
+from privspan.privacy import NEIGHBOURS, Budget, Part, PrivacyCost, compose_mu, mu_from_budget, share_mu
+from privspan.privacy.coin import Coin, GaussianCoin
+from privspan.privacy.joint import JointShares
 from privspan.stable.certificate import LeveragePlan, sine_bound
+from privspan.stable.steepest import accepted, steepest
 
 StablePreset = Literal["auto", "tight", "robust"]
 STABLE_PRESETS: tuple[StablePreset, ...] = ("auto", "tight", "robust")
@@ -60,7 +64,12 @@ _LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long
 _QUANTILES = (0.25, 0.35, 0.45, 0.55)
 _SIGNAL_WEIGHTS = (0.005, 0.01, 0.02, 0.04, 0.07, 0.1)
 _TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]
+_JOINT_SHARES = (0.6, 0.68, 0.76, 0.84, 0.92)  # of what is left, for what follows *yes*
 _TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
+
+
+Levels = Callable[[tuple[int, int]], LeveragePlan | None]
+"""`plan_levels` of everything but the margins."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,8 @@ class StableBudget:
     mu_tail: float
     mu_long: float
     mu_signal: float
-    mu_test: float
+    coin: Coin  # Gaussian, or a table that is accounted for together with the other steps
     mu_noise: float
-    delta_test: float  # chance to go on at margin 1, charged to delta beside the Gaussian steps
     delta_rotation: float  # chance that the random rotation is less exact than charged
     norm_quantile: float  # of the norms, that becomes the scale of a record
 
@@ -84,21 +92,24 @@ class StableBudget:
         """Name the steps and what each may spend."""
         named = {
             "norm scale": self.mu_scale, "tail length": self.mu_tail, "long tails": self.mu_long,
-            "signal strength": self.mu_signal, "test": self.mu_test, "noise": self.mu_noise,
+            "signal strength": self.mu_signal, "noise": self.mu_noise,
         }  # fmt: skip
         gaussian = tuple(Part(name, 0.0, 0.0, mu) for name, mu in named.items() if mu > 0)
-        return (*gaussian, Part("chance to go on wrongly", 0.0, self.delta_test + self.delta_rotation))
+        if not isinstance(self.coin, GaussianCoin):
+            return (*gaussian, Part("test", 0.0, 0.0))
+        wrong = Part("chance to go on wrongly", 0.0, self.coin.delta + self.delta_rotation)
+        return (*gaussian[:-1], Part("test", 0.0, 0.0, self.coin.mu), gaussian[-1], wrong)
 
-    @property
-    def margins(self) -> tuple[int, int]:
-        """Margins at which the test goes on with probability Φ(2) and Φ(3)."""
-        return margins_to_reach(self.delta_test, self.mu_test)
+    def cost(self, budget: Budget) -> PrivacyCost:
+        """Return what all steps cost; their sum is checked once more, or was when they were accounted together."""
+        if isinstance(self.coin, GaussianCoin):
+            return budget.cost(*self.parts())
+        return PrivacyCost(budget.epsilon, budget.delta, NEIGHBOURS, self.parts())
 
 
 def margins_to_reach(delta_test: float, mu_test: float) -> tuple[int, int]:
     """Margins at which a test goes on with probability Φ(2) and Φ(3)."""
-    first = float(ndtri(delta_test))
-    return 1 + math.ceil((2.0 - first) / mu_test), 1 + math.ceil((3.0 - first) / mu_test)
+    return GaussianCoin(mu_test, delta_test).margins
 
 
 @lru_cache(maxsize=256)
@@ -137,10 +148,13 @@ class StableSplit:
         weights = (self.scale, self.tail, self.long, self.signal, self.test, self.noise)
         shares = share_mu(gaussian.mu, *(weight for weight in weights if weight > 0))
         if delta_test == 0.0 or min(shares) < _SMALLEST_MU:
-            raise ValueError("`split` must leave every step a share that it can work with; one is next to nothing.")
+            raise ParameterError(
+                "{split} must leave every step a share that it can work with; one is next to nothing."
+            )
         positive = iter(shares)
         scale, tail, long, signal, test, noise = (next(positive) if weight > 0 else 0.0 for weight in weights)
-        return StableBudget(scale, tail, long, signal, test, noise, delta_test, delta_rotation, self.norm_quantile)
+        coin = GaussianCoin(test, delta_test)
+        return StableBudget(scale, tail, long, signal, coin, noise, delta_rotation, self.norm_quantile)
 
 
 def scale_weights(n: int, k: int, mu: float) -> tuple[float, float, float]:
@@ -187,6 +201,63 @@ def split_of_mu(
     return least, best
 
 
+def record_shares(
+    n: int, k: int, budget: Budget, split: Mapping[str, float], *, counts_long: bool = True
+) -> StableBudget:
+    """Share out the budget of the record version, as planned but for what the caller fixed.
+
+    Test and noise are accounted together, unless the caller gives one of them a share or there is no such coin.
+    """
+    planned = plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=counts_long).overridden(split)
+    shares = planned.budget(budget.epsilon, budget.delta)
+    if split.keys() & {"test", "noise", "delta_test"}:
+        return shares
+    found = _joint_shares(n, k, budget.epsilon, budget.delta, planned)
+    account = None if found is None else accepted(budget.epsilon, budget.delta, found)
+    if account is None:
+        return shares
+    return replace(shares, coin=account.shares.coin, mu_noise=account.shares.yes)
+
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSplit) -> JointShares | None:
+    """Propose what coin and noise may have beside the steps of a split, for the least noise; None if that is no less."""
+    shares = split.budget(epsilon, delta)
+    scale_norm, strength_share = normal_scales(k, split.norm_quantile)
+    mu = shares.mu_signal / math.sqrt(split.signal)  # of all steps
+    levels = partial(
+        plan_levels, n, n, usual_strength(n, strength_share, mu, split.signal), 1e-3 / scale_norm, allowance=TIGHT
+    )
+    before = [mu for mu in (shares.mu_scale, shares.mu_tail, shares.mu_long, shares.mu_signal) if mu > 0]
+    now = levels(shares.coin.margins)
+    least = math.inf if now is None else now.sensitivity() / shares.mu_noise
+    return steepest_of(epsilon, delta, compose_mu(*before), 0.0, 0.0, shares.delta_rotation, levels, least)
+
+
+def steepest_of(
+    epsilon: float,
+    delta: float,
+    before: float,
+    no: float,
+    otherwise: float,
+    rotation: float,
+    levels: Levels,
+    least: float = math.inf,
+) -> JointShares | None:
+    """Propose what is done after *yes*, for a noise less than `least`; `no` is a share of what is left for it."""
+    best, left = None, math.sqrt(max(mu_of(epsilon, delta) ** 2 - before**2, 0.0))
+    for share in _JOINT_SHARES:
+        found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
+        plan = None if found is None else levels(found.coin.margins)
+        if plan is not None and plan.sensitivity() / (share * left) < least:
+            best, least = found, plan.sensitivity() / (share * left)
+    return best
+
+
+mu_of = lru_cache(maxsize=256)(mu_from_budget)
+"""`mu_from_budget`, kept."""
+
+
 def usual_strength(n: int, share: float, mu: float, signal: float) -> float:
     """Signal strength to expect of a release with a share `signal` of mu², when λ_k is that share of n."""
     return n * share - SIGNAL_QUANTILE * 1.1 / (mu * math.sqrt(signal))
@@ -222,10 +293,6 @@ def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
         share = min(max(long_share, 0.0), 1.0)
         return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
     return TIGHT if preset == "tight" else ROBUST
-
-
-Levels = Callable[[tuple[int, int]], LeveragePlan | None]
-"""`plan_levels` of everything but the margins."""
 
 
 def least_noise(
@@ -292,18 +359,16 @@ def certified_plan(
     d: int,
     strength: float,
     tail: float,
-    mu_test: float,
-    delta_test: float,
+    margins: tuple[int, int],
     room: Allowance,
     changes: Mapping[str, Any] | None = None,
     *,
     width: int = 1,
 ) -> LeveragePlan | None:
-    """Plan for a test with that mu and delta, with what the caller fixed; None if there is none with a useful bound.
+    """Plan for a coin with these margins, with what the caller fixed; None if there is none with a useful bound.
 
     `strength` and `tail` are released or public, as are all other arguments.
     """
-    margins = margins_to_reach(delta_test, mu_test)
     return override(plan_levels(n, d, strength, tail, margins, room, width=width), changes or {}, width=width)
 
 
@@ -311,7 +376,7 @@ def _level(**parameters: Any) -> None:
     checks.integer_at_least(1, **parameters)
     for name, value in parameters.items():
         if int(value) > _HIGHEST_LEVEL:
-            raise ValueError(f"`{name}` must be at most 2**40.")
+            raise ParameterError("{name} must be at most 2**40.", name=Parameter(name))
 
 
 _SPLIT_CHECKS: checks.Checks = {

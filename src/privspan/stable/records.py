@@ -19,16 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
-from privspan.privacy.noise import add_gaussian
-from privspan.privacy.persons import people
-from privspan.privacy.randomness import BitSource, RandomLike, Streams, open_streams
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.coin import Coin
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.gaps import without_gaps
-from privspan.rows.unit import as_rows_input, is_sparse
+from privspan.rows.unit import is_sparse
 from privspan.stable import plan as stable_plan
 from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_eigenvalue
 from privspan.stable.leverage import GRID, combination, exact_gram
@@ -46,8 +45,6 @@ _NORM_BINS_PER_OCTAVE = 4
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 
-@entry
-@people
 def stable_subspace(
     X: ArrayLike | RowSource | PartitionedTable,
     k: int,
@@ -87,7 +84,8 @@ def stable_subspace(
         ridge of the leverages; a ridge below 2**-36, or a `signal` less than 1 above the tail's bound, leads to an
         abstention. ``split`` (mapping): how the budget is shared out, by the names of
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
-        ``noise``, and ``delta_test``, ``norm_quantile``.
+        ``noise``, and ``delta_test``, ``norm_quantile``. With a weight for ``test`` or ``noise``, or a
+        ``delta_test``, the test counts as a Gaussian step; otherwise test and noise are accounted together.
     groups : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
@@ -123,17 +121,44 @@ def stable_subspace(
     >>> found.subspace is None or found.subspace.ambient_dimension
     50
     """
-    budget = Budget(epsilon, delta)
+    with Call("stable_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
+        table = call.persons(X, groups)
+        learn = prepare_stable(call, table, k, call.budget, preset=preset, options=options, **settings)
+        return call.finish(learn(call.begin()))
+
+
+def prepare_stable(
+    call: Call,
+    X: object,
+    k: int,
+    budget: Budget,
+    *,
+    preset: stable_plan.StablePreset = "auto",
+    options: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Learn:
+    """Refuse what `stable_subspace` refuses, from public facts alone, and return what does the rest with a run."""
     checks.one_of(stable_plan.STABLE_PRESETS, preset=preset)
     expert = checks.options(stable_plan.STABLE_OPTIONS, options, settings)
-    table = as_rows_input(X, accept_sparse=False)
+    table = call.open(X, accept_sparse=False)
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
-    k = int(k)
-    planned = stable_plan.plan_stable_split(n, k, budget.epsilon, budget.delta, counts_long=preset == "auto")
-    shares = planned.overridden(expert.get("split", {})).budget(budget.epsilon, budget.delta)
-    streams = open_streams(rng)
-    records = StableRecords(table, k, streams)
+    split = expert.get("split", {})
+    shares = stable_plan.record_shares(n, int(k), budget, split, counts_long=preset == "auto")
+    return partial(_learn, table, int(k), budget, shares, preset, expert)
+
+
+def _learn(
+    table: NDArray[np.generic] | RowSource,
+    k: int,
+    budget: Budget,
+    shares: stable_plan.StableBudget,
+    preset: stable_plan.StablePreset,
+    expert: Mapping[str, object],
+    run: Run,
+) -> Release:
+    """Take the steps of stable leverage, each with its share."""
+    (n, d), records = table.shape, StableRecords(table, k, run)
     released: dict[str, object] = {"n": n, "d": d, "k": k, "preset": preset}
 
     released["log2_norm_scale"] = records.release_scale(shares.mu_scale, shares.norm_quantile)  # (1)
@@ -143,16 +168,16 @@ def stable_subspace(
     released |= {"tail_length": tail, "signal_strength": strength}
     released |= {"long_share": long_share} if shares.mu_long else {}
     room = stable_plan.allowance_for(preset, long_share)
-    plan = stable_plan.certified_plan(n, d, strength, tail, shares.mu_test, shares.delta_test, room, expert)  # (4)
+    plan = stable_plan.certified_plan(n, d, strength, tail, shares.coin.margins, room, expert)  # (4)
     subspace = None
     if plan is not None:
         released |= asdict(plan)
-        passed = records.certified(plan, shares.mu_test, shares.delta_test)  # (5), (6)
+        passed = records.certified(plan, shares.coin)  # (5), (6)
         if passed is not None:
             noisy = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)  # (7)
             subspace = noisy.subspace
             released["expected_error"] = min(1.0, noisy.std * (math.sqrt(d) + math.sqrt(k)))
-    return Release(subspace, budget.cost(*shares.parts()), "stable", released, streams.private)
+    return Release(subspace, shares.cost(budget), "stable", released, run.private)
 
 
 class StableRecords:
@@ -168,9 +193,9 @@ class StableRecords:
     as the page tells, which `stable_subspace` does. Proof: ``docs/explanation/stable-leverage.md``.
     """
 
-    def __init__(self, table: NDArray[np.generic] | RowSource, k: int, streams: Streams) -> None:
-        self._rows, self._k, self._noise = _ScaledRows(table), k, streams.noise
-        self._groups = public_groups(table.shape[0], k, streams.public)
+    def __init__(self, table: NDArray[np.generic] | RowSource, k: int, run: Run) -> None:
+        self._rows, self._k, self._run = _ScaledRows(table), k, run
+        self._groups = public_groups(table.shape[0], k, run.streams.public)
         self._gram: Array | None = None
 
     @property
@@ -187,7 +212,7 @@ class StableRecords:
         ---------
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
-        log_scale = _norm_scale(self._rows, mu, quantile, self._noise)
+        log_scale = _norm_scale(self._rows, mu, quantile, self._run)
         self._rows.scale_to(log_scale)
         self._gram = None
         return log_scale
@@ -199,7 +224,7 @@ class StableRecords:
         ---------
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
-        return released_tail(self._squares(), mu, self._noise)
+        return released_tail(self._squares(), mu, self._run)
 
     def release_long_share(self, tail: float, mu: float) -> float:
         """Step 2, continued: release which share of these groups is clearly longer than the released `tail`.
@@ -209,7 +234,7 @@ class StableRecords:
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
         long = int(np.count_nonzero(self._squares() > (stable_plan.LONG_TAIL * tail) ** 2))
-        return released_share(long, len(self._groups), mu, self._noise)
+        return released_share(long, len(self._groups), mu, self._run)
 
     def release_strength(self, mu: float) -> float:
         """Step 3: release the k-th eigenvalue, which one record moves by at most 1, less a margin for the noise.
@@ -219,17 +244,17 @@ class StableRecords:
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
         sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / mu
-        noisy = add_gaussian(np.array([kth_eigenvalue(self.gram, self._k)]), sigma, self._noise)
+        noisy = self._run.gaussian(np.array([kth_eigenvalue(self.gram, self._k)]), sigma)
         return float(noisy[0]) - stable_plan.SIGNAL_QUANTILE * sigma
 
-    def certified(self, plan: LeveragePlan, mu: float, delta: float) -> Certified | None:
+    def certified(self, plan: LeveragePlan, coin: Coin) -> Certified | None:
         """Steps 5 and 6: test in private whether the plan's bound holds; None is *no*. See `certified_items`."""
-        return certified_items(self.gram, 1, self._k, plan, mu, delta, self._noise)
+        return certified_items(self.gram, 1, self._k, plan, coin, self._run)
 
     def noisy_basis(self, passed: Certified, mu: float, delta_rotation: float) -> NoisyBasis:
         """Step 7, after *yes*: release a basis (d, k) of the weighted top-k space. See `release.noisy_basis`."""
         pull = partial(combination, self._rows.column_slices)
-        return noisy_basis(passed, pull, mu, delta_rotation, self._noise)
+        return noisy_basis(passed, pull, mu, delta_rotation, self._run)
 
     def _squares(self) -> Array:
         """Squared smallest singular value of each group, (groups,)."""
@@ -272,7 +297,7 @@ class _ScaledRows:
     def __init__(self, table: NDArray[np.generic] | RowSource) -> None:
         n, d = table.shape
         self._table = table
-        self._bits = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
+        self._run = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
         self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
         step = max(1, _SLAB_BYTES // (8 * d))
@@ -288,10 +313,10 @@ class _ScaledRows:
         usable = largest > 0
         exponent = np.where(usable, np.frexp(np.where(usable, largest, 1.0))[1], 0)
         rows[~usable] = 0.0
-        steps = np.ceil(_shifted(rows, self._bits - exponent), out=rows)
+        steps = np.ceil(_shifted(rows, self._run - exponent), out=rows)
         squares = np.einsum("ij,ij->i", steps, steps)  # exact: integers below 2^53
         self.exponent[part] = exponent
-        self.length[part] = np.ldexp(np.sqrt(squares), -self._bits) * (1 + 2.0**-50)
+        self.length[part] = np.ldexp(np.sqrt(squares), -self._run) * (1 + 2.0**-50)
 
     def norm_bins(self) -> NDArray[np.int64]:
         """Quarter octave of each norm, counted from the smallest possible one; −1 for a zero row."""
@@ -346,10 +371,10 @@ def _shifted(rows: Array, exponents: NDArray[np.int64], factors: Array | float =
     return rows
 
 
-def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, bits: BitSource) -> float:
+def _norm_scale(rows: _ScaledRows, mu: float, quantile: float, run: Run) -> float:
     """Release the logarithm of a low quantile of the norms, from their noisy log-histogram."""
     size = _NORM_BINS_PER_OCTAVE * (_NORM_OCTAVES[1] - _NORM_OCTAVES[0])
-    counts = noisy_histogram(rows.norm_bins(), size, mu, bits)
+    counts = noisy_histogram(rows.norm_bins(), size, mu, run)
     centre = int(np.argmax(np.convolve(counts, np.ones(8, dtype=np.int64), "same")))
     start = max(0, centre - 16)
     below = np.cumsum(counts[start : centre + 16])

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, lapack, solve_triangular
-from scipy.special import ndtr, ndtri
+from scipy.linalg import lapack, solve_triangular
 
-from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan._lib.rounding import relative_error as gamma
-from privspan.privacy.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
-from privspan.privacy.randomness import BitSource, Streams
+from privspan.privacy.coin import Coin
+from privspan.privacy.run import Run
 from privspan.stable.certificate import LeveragePlan, certified_margin, leverage_levels, sure_bases
 from privspan.stable.leverage import top_factor
 from privspan.stable.plan import StableBudget
@@ -28,12 +26,8 @@ from privspan.subspace import Subspace
 Array = NDArray[np.float64]
 Pull = Callable[[Array], Array]  # from coefficients (N, k) to the combination (d, k) of all columns
 
-_TEST_BITS = 96
-_HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
-_SCORE_SLACK = 1e-9
 _POWER_STEPS = 40
 _ROOM = 1e-6  # more than rounding the weighted Gram matrix moves an eigenvalue
-_ROTATION_SCALE = 2.0**54
 
 
 @dataclass(frozen=True)
@@ -61,28 +55,27 @@ class NoisyBasis:
 
 
 def certified_release(
-    gram: Array, width: int, pull: Pull, plan: LeveragePlan, k: int, budget: StableBudget, streams: Streams
+    gram: Array, width: int, pull: Pull, plan: LeveragePlan, k: int, budget: StableBudget, run: Run
 ) -> Subspace | None:
     """Release the top-k space of the weighted items, or abstain.
 
     `gram` is the exact Gram matrix (tw, tw) of the columns of t items, which have norm at most 1; `plan` is made
-    of public and released numbers. Of the budget, mu_test, mu_noise, delta_test and delta_rotation are spent.
+    of public and released numbers. Of the budget, the coin, mu_noise and delta_rotation are spent.
 
     Guarantee
     ---------
-    For replace-one neighbours, which change one item: the pair of steps is sqrt(mu_test² + mu_noise²)-GDP up to
-    an additive delta_test + delta_rotation, for all data. It abstains when the test says no and otherwise only on
-    public grounds. Proof: ``docs/explanation/stable-leverage.md``.
+    For replace-one neighbours, which change one item, and a Gaussian coin: the pair of steps is
+    sqrt(coin.mu² + mu_noise²)-GDP up to an additive coin.delta + delta_rotation, for all data; with a table it is what
+    `privspan.privacy.joint` says. It abstains when the test says no and otherwise only on public grounds.
+    Proof: ``docs/explanation/stable-leverage.md``.
     """
-    passed = certified_items(gram, width, k, plan, budget.mu_test, budget.delta_test, streams.noise)
+    passed = certified_items(gram, width, k, plan, budget.coin, run)
     if passed is None:
         return None
-    return noisy_basis(passed, pull, budget.mu_noise, budget.delta_rotation, streams.noise).subspace
+    return noisy_basis(passed, pull, budget.mu_noise, budget.delta_rotation, run).subspace
 
 
-def certified_items(
-    gram: Array, width: int, k: int, plan: LeveragePlan, mu: float, delta: float, bits: BitSource
-) -> Certified | None:
+def certified_items(gram: Array, width: int, k: int, plan: LeveragePlan, coin: Coin, run: Run) -> Certified | None:
     """Ask in private whether neighbours could move the weighted top-k space by more than the plan's bound.
 
     `gram` and `plan` are those of `certified_release`. None is *no*: there are no levels, the margin is 0 or the coin
@@ -90,20 +83,20 @@ def certified_items(
 
     Guarantee
     ---------
-    For replace-one neighbours, which change one item: if both margins are at least 1, *yes* or *no* is mu-GDP;
-    otherwise *yes* has probability at most delta on either side. Only *yes* or *no* may be used, and the items after
+    For replace-one neighbours, which change one item: *yes* or *no* has the chances of the coin at margins that are
+    at most 1 apart; at margin 0 it is *no*. Only *yes* or *no* may be used, and the items after
     *yes* by `noisy_basis`. Proof: ``docs/explanation/stable-leverage.md``.
     """
     if not plan.computable(len(gram)):
         return None
     levels = leverage_levels(gram, width, k, plan)
     margin = 0 if levels is None else certified_margin(gram, width, k, levels, plan)
-    if levels is None or not goes_on(margin, mu, delta, bits):
+    if not run.test(margin, coin) or levels is None:
         return None
     return Certified(gram, np.repeat(plan.weights(levels), width), width, k, plan)
 
 
-def noisy_basis(passed: Certified, pull: Pull, mu: float, delta_rotation: float, bits: BitSource) -> NoisyBasis:
+def noisy_basis(passed: Certified, pull: Pull, mu: float, delta_rotation: float, run: Run) -> NoisyBasis:
     """Release a basis of the weighted top-k space with noise; there is no way for it to fail.
 
     Guarantee
@@ -114,48 +107,13 @@ def noisy_basis(passed: Certified, pull: Pull, mu: float, delta_rotation: float,
     """
     plan, k = passed.plan, passed.k
     basis, basis_error = _weighted_basis(passed.gram, passed.weights, pull, plan, k)
-    rotation, rotation_error = random_rotation(k, delta_rotation / 2, bits)  # on either side
-    shift = procrustes_bound(plan.sensitivity() * np.sqrt(passed.width)) + 2 * (basis_error + rotation_error)
-    return _with_noise(basis @ rotation, shift, mu, bits)
-
-
-def goes_on(margin: int, mu: float, delta: float, bits: BitSource) -> bool:
-    """Say yes with probability Φ(Φ⁻¹(delta) + (margin − 1) mu), never at margin 0.
-
-    Guarantee
-    ---------
-    mu-GDP between neighbours whose margins are both at least 1 and differ by at most 1; yes with probability at most
-    delta at margin 1. Proof: ``docs/explanation/stable-leverage.md``.
-    """
-    if margin < 1:
-        return False
-    first = float(ndtri(delta)) - _SCORE_SLACK
-    score = min(first + (margin - 1) * mu * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
-    return bits.bernoulli(int(ndtr(score) * 2.0**_TEST_BITS), _TEST_BITS)
+    shift = procrustes_bound(plan.sensitivity() * np.sqrt(passed.width))
+    return NoisyBasis(*run.basis(basis, shift, basis_error, mu, delta_rotation))
 
 
 def procrustes_bound(sine: float) -> float:
     """Turn a bound on ‖sin Θ‖_F into one on the distance of the nearest two orthonormal bases."""
     return float(sine / np.sqrt((1 + np.sqrt(1 - sine**2)) / 2))
-
-
-def random_rotation(k: int, failure: float, bits: BitSource) -> tuple[Array, float]:
-    """Draw an orthogonal matrix, within the returned Frobenius distance of a Haar one but for that failure chance.
-
-    A product of reflections that carry a basis vector to a uniform point of spheres of dimension k − 1, …, 0
-    (Stewart 1980). The normals behind the points are known to 2⁻⁵⁵, so only points near the origin are doubtful.
-    """
-    rotation = np.array([[1.0 if bits.bernoulli(1, 1) else -1.0]])
-    for size in range(2, k + 1):
-        point = rounded_normal(size, _ROTATION_SCALE, bits) / _ROTATION_SCALE
-        length = float(np.linalg.norm(point))
-        point = point / length if length > 0 else np.eye(size)[0]
-        mirror, sign = point.copy(), (1.0 if point[0] >= 0 else -1.0)
-        mirror[0] += sign  # away from cancellation
-        carrier = -sign * (np.eye(size) - 2 * np.outer(mirror, mirror) / (mirror @ mirror))  # e₁ to the point
-        rotation = carrier @ block_diag([[1.0]], rotation)
-    nearest = np.sqrt(2 * failure / k)  # P(a point of dimension >= 2 is nearer to the origin) <= nearest² / 2
-    return rotation, float(8 * k**1.5 * 2.0**-55 / nearest + 100 * k**2.5 * UNIT_ROUNDOFF)
 
 
 def _weighted_basis(gram: Array, weights: Array, pull: Pull, plan: LeveragePlan, k: int) -> tuple[Array, float]:
@@ -192,10 +150,3 @@ def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
         yield guess
         guess = np.linalg.qr(weighted @ guess)[0]
     yield from sure_bases(weighted, k, plan.tail + _ROOM, plan.signal - _ROOM)
-
-
-def _with_noise(basis: Array, shift: float, mu: float, bits: BitSource) -> NoisyBasis:
-    """Add Gaussian noise for the given sensitivity on a grid fine enough that rounding costs next to nothing."""
-    grid = grid_for(shift / mu) / 16
-    sigma = (shift + rounding_charge(basis.size, grid)) / mu * (1 + 1e-12)
-    return NoisyBasis(add_gaussian(basis, sigma, bits, grid=grid), float(sigma))

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.noise import add_gaussian
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
 
 Array = NDArray[np.float64]
 
@@ -42,7 +41,7 @@ def smallest_squares(grams: Array) -> Array:
     return each_alone(lambda some: np.linalg.eigvalsh(some)[:, 0], grams)
 
 
-def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSource) -> Array:
+def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, run: Run) -> Array:
     """Count the bins from 0 to size − 1 and add rounded Gaussian noise; other bins count nowhere.
 
     Guarantee
@@ -51,7 +50,7 @@ def noisy_histogram(bins: NDArray[np.int64], size: int, mu: float, bits: BitSour
     Proof: ``docs/explanation/stable-leverage.md``.
     """
     counts = np.bincount(bins[(bins >= 0) & (bins < size)], minlength=size)
-    return add_gaussian(counts.astype(np.float64), math.sqrt(2.0) / mu * (1 + 1e-12), bits, grid=1.0)
+    return run.gaussian(counts.astype(np.float64), math.sqrt(2.0) / mu * (1 + 1e-12), 1.0)
 
 
 def log_bins(squares: Array) -> NDArray[np.int64]:
@@ -61,7 +60,7 @@ def log_bins(squares: Array) -> NDArray[np.int64]:
     return np.where(missing, -1, np.clip(depth, 0, _BINS - 1)).astype(np.int64)
 
 
-def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
+def released_tail(squares: Array, mu: float, run: Run) -> float:
     """Release a length that most of the given squared lengths stay below, about four of five.
 
     Where the lengths are is read off a noisy log-histogram through a window of an octave to either side, since a
@@ -72,7 +71,7 @@ def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
     mu-GDP for replace-one neighbours if a record decides one of the squared lengths alone. The rest is
     post-processing. Proof: ``docs/explanation/stable-leverage.md``.
     """
-    counts = noisy_histogram(log_bins(squares), _BINS, mu, bits)
+    counts = noisy_histogram(log_bins(squares), _BINS, mu, run)
     centre = int(np.argmax(np.convolve(counts, _WINDOW, "same")))
     start = max(0, centre - _PER_OCTAVE)
     longer = np.cumsum(counts[start : centre + _PER_OCTAVE + 1])  # than the lower edge of each bin
@@ -81,7 +80,7 @@ def released_tail(squares: Array, mu: float, bits: BitSource) -> float:
     return float(2.0 ** (-place / _PER_OCTAVE))
 
 
-def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
+def released_share(long: int, groups: int, mu: float, run: Run) -> float:
     """Release which share of disjoint groups is long, less one standard deviation of its noise.
 
     Guarantee
@@ -90,5 +89,5 @@ def released_share(long: int, groups: int, mu: float, bits: BitSource) -> float:
     Proof: ``docs/explanation/stable-leverage.md``.
     """
     sigma = (1 + 1e-12) / mu
-    noisy = add_gaussian(np.array([float(long)]), sigma, bits, grid=1.0)
+    noisy = run.gaussian(np.array([float(long)]), sigma, 1.0)
     return float(noisy[0] - sigma) / max(groups, 1)

@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.card import card, facts
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
 from privspan._lib.markup import Html
-from privspan.privacy import Budget, PrivacyCost
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.persons import MOST_ROWS, people
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy import PrivacyCost
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, column_names, public_columns
-from privspan.rows.gaps import Missing, with_gaps
-from privspan.rows.unit import as_rows_input
-from privspan.standard.ranges import cell_moments, find_ranges, reaches
-from privspan.sums.gaps import released_gaps
+from privspan.rows.gaps import Missing, check_missing, with_gaps
+from privspan.standard.ranges import cell_moments, find_ranges, looks_for_ranges, reaches
+from privspan.sums.gaps import gap_share, released_gaps
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -55,7 +54,7 @@ class PrivateScales:
     found : (d,) array of bool
         Where a range was found.
     mostly_one_value : (d,) array of bool
-        Where the search closed on one value: what is seen of a cell is on which side of that value it lies.
+        Where the search closed on one value: hardly more is seen of a cell than on which side of that value it lies.
     cost : PrivacyCost
     private : bool
         False when a seed was given.
@@ -101,8 +100,6 @@ class PrivateScales:
         return [*warnings_of(self.private), facts(known), *column_table(names, columns)]
 
 
-@entry
-@people
 def private_scales(
     X: Any,
     *,
@@ -163,21 +160,37 @@ def private_scales(
     >>> [f"{scale:.0e}" for scale in released.scale], f"{released.mean[0]:.3f}"
     (['1e-03', '1e+06'], '2.000')
     """
-    source = as_rows_input(X, min_rows=2, accept_sparse=False, accept_partitions=True, accept_persons=True)
-    names = column_names(source if column_names(X) is None else X)
-    public = public_columns(X, int(source.shape[1]), names=names, bounds=bounds)
-    return scales_within(Budget(epsilon, delta), source, public, rng, missing)
+    with Call("private_scales", epsilon, delta, rng, ledger, X, groups) as call:
+        table = call.persons(X, groups, max_rows, categories)
+        source = call.open(table, min_rows=2, accept_sparse=False, accept_partitions=True, accept_persons=True)
+        names = column_names(source if column_names(table) is None else table)
+        public = public_columns(table, int(source.shape[1]), names=names, bounds=bounds)
+        check_missing(missing)
+        return call.finish(
+            scales_within(
+                call.begin(gaussian=True, empty=empty_share(call.budget.mu, source, public, missing)),
+                source,
+                public,
+                missing,
+            )
+        )
 
 
-def scales_within(
-    budget: Budget, source: Any, public: PublicColumns, rng: RandomLike, missing: Missing = "fill"
-) -> PrivateScales:
+def empty_share(mu: float, source: Any, public: PublicColumns, missing: Missing) -> float:
+    """Return the share of mu² that an empty place can tell: ranges have a gain, and squares of cells next to none."""
+    n, gaps = int(source.shape[0]), int((~public.complete).sum()) if missing == "fill" else 0
+    counted = gap_share(n, gaps, mu)
+    ranges = _RANGES * (1.0 - counted) if looks_for_ranges(public) else 0.0
+    return most_share(1.0 - ranges, MOMENTS)
+
+
+def scales_within(run: Run, source: Any, public: PublicColumns, missing: Missing) -> PrivateScales:
     """Do what `private_scales` does for a table that has been let in: docs/explanation/standardised.md."""
-    source, ledger, streams = with_gaps(source, missing), MuLedger(budget), open_streams(rng)
-    gaps = released_gaps(source, ~public.complete, ledger, streams.noise) if missing == "fill" else None
-    ranges = find_ranges(source, public, ledger, _RANGES * ledger.left, streams)
+    source = with_gaps(source, missing)
+    gaps = released_gaps(source, ~public.complete, run) if missing == "fill" else None
+    ranges = find_ranges(source, public, run, _RANGES * run.account.left)
     reach = reaches(ranges, public, _SPREADS)
-    moments = cell_moments(source, ranges, reach, ledger.spend("means and squares", ledger.left), streams.noise, gaps)
+    moments = cell_moments(source, ranges, reach, run.account.spend("means and squares", run.account.left), run, gaps)
     return PrivateScales(
         moments.mean,
         moments.scale,
@@ -187,8 +200,8 @@ def scales_within(
         moments.high,
         np.isfinite(moments.scale),
         ranges.spike,
-        ledger.cost(),
-        streams.private,
+        run.account.cost(),
+        run.private,
         None if gaps is None else gaps.counts,
         None if gaps is None else gaps.std,
     )

@@ -33,12 +33,13 @@ class ReadingTuning:
     bars: int = 200  # draws of pure noise for the bar that a component must rise above
     few_bars: int = 10
     level: float = 0.95  # quantile of the largest eigenvalue of noise
+    least_left: float = 0.25  # of a column's variance after taming: more than fourfold is not given back
+    second_order: float = 1.2  # × the variance of what is told of a component that stands out: second-order noise
     unseen: float = 0.25  # of the variance of tamed columns, that the best components may have besides
 
 
 _MANY_COLUMNS = 64  # from so many on there are few draws
 _ALL_VECTORS = 40  # columns up to which all eigenvectors are as fast as some
-_LEAST_KEPT = 0.1  # of the variance of a component, after taming: less is not divided by
 _EXCESS_TURN = 8.0  # times the noise, taken off the square of a gap: eigenvalues of noise repel one another
 
 
@@ -56,15 +57,15 @@ class NoisyMoment:
         Variance that a correlation of unrelated columns has because other people might have been in the table.
     present : (d,) array
         Which share of the terms of each column is there: below 1 where gaps were counted.
-    cut : float
-        Which share of the variance long rows lost by being cut, about: an error of what is told of variances.
+    drawn : float
+        The part of `sampling` that is due to the public draw of pairs, and so differs from fit to fit.
     """
 
     moment: Array
     noise: float
     sampling: float
     present: Array
-    cut: float = 0.0
+    drawn: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class _Weights:
         Of the correlations less the identity: 0, and down to -1/2 for a column that may well be constant.
     own, common : (d,) array, float
         Variances of log weights: of each column by itself, and of all together.
+    jitter : (d,) array
+        Variance of the logarithm of the square of each weight from fit to fit.
     """
 
     values: Array
@@ -117,6 +120,7 @@ class _Weights:
     diagonal: Array
     own: Array
     common: float
+    jitter: Array
 
     def scaled(self, moment: Array) -> Array:
         """Return w M w with a known diagonal: correlations less the identity, which changes no eigenvector."""
@@ -143,32 +147,38 @@ def read_components(
     d = len(released.moment)
     weights = _column_weights(np.diagonal(released.moment), released, tuning)
     w, sigma = weights.values, released.noise
-    values, vectors = np.linalg.eigh(weights.scaled(released.moment))
+    correlations = weights.scaled(released.moment)
+    entries = _entry_variances(released, w, correlations)
+    values, vectors = np.linalg.eigh(correlations)
     values, vectors = values[::-1], vectors[:, ::-1]
     basis, best = vectors[:, :k], 1.0 + values[:k]
     many = d > _MANY_COLUMNS
     draws = tuning.few_draws if many else tuning.draws
-    judged = _judged(released, weights, k, public, tuning.split, draws)
+    # What taming took from a column is given back where variances are measured, not where components are chosen.
+    untamed = 1.0 / np.sqrt(np.maximum(weights.left, tuning.least_left))  # (d,)
+    judged, told = _judged(released, weights, untamed, k, public, tuning.split, draws)
     excess = 1.0 + 1.0 / (tuning.split * draws)  # variance of what is judged, over that of the moment itself
     # Component a is turned towards component b by E_ab / gap, E being the noise among eigenvectors.
     gaps = values[:k, None] - values  # (k, d)
-    between = _noise_between(basis, vectors, w, sigma)  # (k, d)
+    between = _noise_between(basis, vectors, entries)  # (k, d)
+    # Weights are noisy too: a factor 1 + e_i of w_i adds sum_i e_i a_i b_i (value of a + value of b) to E_ab.
+    between += (values[:k, None] + values) ** 2 / 4.0 * ((basis**2).T @ (weights.jitter[:, None] * vectors**2))
     turns = between / np.maximum(np.maximum(gaps**2 - _EXCESS_TURN * between, 0.0) + 2.0 * between, 1e-300)
     turns[np.arange(k), np.arange(k)] = 0.0
     shortened = 1.0 - np.sqrt(1.0 - np.minimum(turns.sum(axis=1), 1.0))  # (k,)
-    # Variances, per unit of what taming left: noise, what a turn changes, noise of the weights.
-    kept = np.maximum(basis.T**2 @ weights.left, _LEAST_KEPT)
-    told = 1.0 + (judged - 1.0) / kept
-    by_noise = (excess * np.diagonal(between) + 2.0 * (turns**2 * gaps**2).sum(axis=1)) / kept**2
-    by_weights = (told - 1.0) ** 2 * (basis.T**4 @ weights.own + weights.common) + ((told - judged) / 4.0) ** 2
     stands_out = values[:k] > _bar(released, w, public, tuning.few_bars if many else tuning.bars, tuning.level)
     found = int(np.argmin(np.append(stands_out, False)))  # the first ones only
-    captured = _captured(released, weights, basis, best, judged, stands_out, excess, tuning.unseen)
+    along = basis * untamed[:, None]
+    variance = excess * np.diagonal(_noise_between(along, along, entries))
+    # A component within the noise turns with it, and its eigenvalue moves the less for that.
+    by_weights = (told - 1.0) ** 2 * (basis.T**4 @ weights.own + weights.common)
+    variance = np.where(np.arange(k) < found, tuning.second_order * (variance + by_weights), variance)
+    captured = _captured(entries, weights, basis, best, judged, stands_out, excess, tuning.unseen)
     order = np.argsort(-told, kind="stable")
     return Components(
         basis[:, order],
         np.maximum(told, 0.0)[order],
-        np.sqrt(by_noise + by_weights + (released.cut * told) ** 2)[order],
+        np.sqrt(variance)[order],
         Captured(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2)[order],
         found,
@@ -187,8 +197,9 @@ def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTunin
     trust = spread / (spread + 2.0 * sigma**2)  # 0: the columns may well have equal diagonals
     left = 1.0 + trust * (w**2 * diagonal - 1.0)
     known = np.minimum(left - 1.0, 0.0) / 2.0  # a column that hardly varies is rare, or constant: half of either
-    noise = 2.0 * sigma**2 * trust * w**4, 2.0 * sigma**2 / (d * level**2)
-    return _Weights(w / np.sqrt(released.present), left, known, *noise)
+    noise = 2.0 * sigma**2 * trust * w**4, 2.0 * sigma**2 * (1.0 - trust) / (d * level**2)
+    jitter = 2.0 * sigma**2 / (positive + ridge) ** 2
+    return _Weights(w / np.sqrt(released.present), left, known, *noise, jitter)
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
@@ -197,19 +208,30 @@ def _symmetric(d: int, public: np.random.Generator) -> Array:
 
 
 def _judged(
-    released: NoisyMoment, weights: _Weights, k: int, public: np.random.Generator, split: float, draws: int
-) -> Array:
-    """Return the variances along the leading components without the bias of having been chosen; (k,).
+    released: NoisyMoment,
+    weights: _Weights,
+    untamed: Array,
+    k: int,
+    public: np.random.Generator,
+    split: float,
+    draws: int,
+) -> tuple[Array, Array]:
+    """Return the variances along the leading components without the bias of having been chosen; two (k,).
 
-    One part of a split noise makes a basis, the other, which is independent of it, measures along it.
+    One part of a split noise makes a basis, the other, which is independent of it, measures along it: of tamed
+    columns, as the components were chosen, and of the columns as they are.
     """
-    d, t, total = len(released.moment), math.sqrt(split), np.zeros(k)
+    d, t, total = len(released.moment), math.sqrt(split), np.zeros((2, k))
     for _ in range(draws):
         noise = released.noise * _symmetric(d, public)
         basis = _leading(weights.scaled(released.moment + t * noise), k)
         measure = weights.scaled(released.moment - noise / t)
-        total += np.einsum("ij,ij->j", basis, measure @ basis)
-    return 1.0 + total / draws
+        total[0] += np.einsum("ij,ij->j", basis, measure @ basis)
+        np.fill_diagonal(measure, 0.0)  # every column has variance 1
+        basis *= untamed[:, None]
+        total[1] += np.einsum("ij,ij->j", basis, measure @ basis)
+    tamed, told = 1.0 + total / draws
+    return tamed, told
 
 
 def _leading(matrix: Array, k: int) -> Array:
@@ -221,15 +243,24 @@ def _leading(matrix: Array, k: int) -> Array:
     return vectors[:, ::-1]
 
 
-def _noise_between(first: Array, second: Array, w: Array, sigma: float) -> Array:
+def _entry_variances(released: NoisyMoment, w: Array, correlations: Array) -> Array:
+    """Return how much each correlation varies from fit to fit: by noise, and by the draw of pairs; (d, d).
+
+    Pairs matter the less the closer a correlation is to 1 or -1; the diagonal is known.
+    """
+    variances = released.noise**2 * np.outer(w, w) ** 2
+    variances += released.drawn * np.maximum(1.0 - correlations**2, 0.0)
+    np.fill_diagonal(variances, 0.0)
+    return np.asarray(variances)
+
+
+def _noise_between(first: Array, second: Array, entries: Array) -> Array:
     """Return the variance of a' E b for columns a of one basis and b of another; (k, m).
 
-    E is symmetric, of deviation sigma w_i w_j, and 0 on the diagonal.
+    E is symmetric, with independent entries of these variances.
     """
-    squares = w[:, None] ** 2
-    own = np.outer((squares * first**2).sum(axis=0), (squares * second**2).sum(axis=0))
-    cross = (first.T @ (squares * second)) ** 2
-    return sigma**2 * np.maximum(own + cross - 2.0 * (squares * first**2).T @ (squares * second**2), 0.0)
+    both = np.array([((entries @ (a[:, None] * second)) * (a[:, None] * second)).sum(axis=0) for a in first.T])
+    return np.maximum((first**2).T @ entries @ second**2 + both, 0.0)  # it may round to less
 
 
 def _bar(released: NoisyMoment, w: Array, public: np.random.Generator, draws: int, level: float) -> float:
@@ -242,7 +273,7 @@ def _bar(released: NoisyMoment, w: Array, public: np.random.Generator, draws: in
 
 
 def _captured(
-    released: NoisyMoment,
+    entries: Array,
     weights: _Weights,
     basis: Array,
     best: Array,
@@ -256,13 +287,11 @@ def _captured(
     A component within the noise may be as weak as it is judged, or nearly strong enough to be seen: between the two.
     Tamed columns hide variance; what that lowers the estimate by is counted as an error too.
     """
-    k, w = basis.shape[1], weights.values
+    k = basis.shape[1]
     half = float(np.where(stands_out, 0.0, (best - judged) / 4.0).sum())
     truth = max(float(best.sum() + judged.sum()) / 2.0 - half, float(k))  # the best k have 1 each at least
     hidden = unseen * float(np.maximum(1.0 - weights.left, 0.0).sum())
     got = max(float(judged.sum()), 0.0)
     shown, value = min(1.0, got / truth), min(1.0, got / (truth + hidden))
-    across = (basis @ basis.T) * np.outer(w, w)
-    np.fill_diagonal(across, 0.0)  # where there is no noise
-    noise = released.noise * math.sqrt(2.0 * excess * float((across**2).sum()))
+    noise = math.sqrt(2.0 * excess * float(np.sum((basis @ basis.T) ** 2 * entries)))
     return Captured(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))

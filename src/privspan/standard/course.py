@@ -17,17 +17,27 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import Streams
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS, look_gain, most_share
 from privspan.rows.columns import PublicColumns
 from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse
 from privspan.standard.correlations import Components, NoisyMoment, read_components
-from privspan.standard.ranges import CellMoments, Ranges, RangeTuning, cell_moments, find_ranges, reaches, winsor
+from privspan.standard.ranges import (
+    CellMoments,
+    Ranges,
+    RangeTuning,
+    cell_moments,
+    find_ranges,
+    measured_ranges,
+    reaches,
+    winsor,
+)
 from privspan.standard.signs import pairings, sign_moment
-from privspan.sums.gaps import Gaps
+from privspan.sums.gaps import Gaps, gap_share
 from privspan.sums.lazy_looks import lazy_looks
-from privspan.sums.lifts import person_lift, released_weight
+from privspan.sums.lifts import most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, whole_looks
 from privspan.sums.pairs import pair_signs
 
@@ -49,6 +59,8 @@ class StandardTuning:
     row: float = 0.4  # rows are cut at this × spreads × sqrt(d): longer ones are rare, and would add noise to all
     ranges: float = 0.145  # shares of mu², by deviations
     units: float = 0.10
+    clear: float = 0.25  # error over standard deviation below which a column is looked at in standard deviations
+    alike: float = 1.25  # × the first reach, up to which what long rows lost can be told
     weight: float = 0.01  # of mu², for the weight of persons with several rows
     units_from: float = 400.0  # n mu / sqrt(d) from which ranks measure units too: below, columns would lack one
 
@@ -77,6 +89,8 @@ class StandardisedPCA:
     gaps : Gaps or None
     released : NoisyMoment or None
         What the components were read off; None where it was looked at in few directions only.
+    cut : float
+        Which share of the variance of winsorised columns long rows lost by being cut too, about; 0 by ranks.
     """
 
     components: Components
@@ -85,6 +99,7 @@ class StandardisedPCA:
     passes: int
     gaps: Gaps | None
     released: NoisyMoment | None
+    cut: float = 0.0
 
     def leading(self, k: int, public: np.random.Generator) -> StandardisedPCA:
         """Return the first k components alone, read off the same release."""
@@ -110,11 +125,18 @@ def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuni
     return tuning.ranges + tuning.units if enough else 0.0
 
 
+def empty_share(source: Any, mu: float, course: Standard, gaps: int, tuning: StandardTuning | None = None) -> float:
+    """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md."""
+    tuning, (n, d) = tuning or StandardTuning(), map(int, source.shape)
+    plain = gap_share(n, gaps, mu) + (tuning.weight if isinstance(source, PersonTable) else 0.0)
+    plain += tuning.units if unit_share(n, d, mu, course, tuning) and not is_sparse(source) else 0.0
+    return most_share(plain, look_gain(CONSTANT if course == "deviations" else 0.0, most_lift(source)))
+
+
 def standardised_pca(
     source: Any,
     k: int,
-    ledger: MuLedger,
-    streams: Streams,
+    run: Run,
     public: PublicColumns,
     *,
     course: Standard,
@@ -129,9 +151,8 @@ def standardised_pca(
         At least two rows.  A gap makes no difference in a pair, and is the centre of its column by deviations.
     k : int
         From 1 to d.
-    ledger : MuLedger
+    run : Run
         All that is left is spent.
-    streams : Streams
     public : PublicColumns
         Bounds, scales and centres of columns, as far as they are known.
     course : Standard
@@ -142,50 +163,49 @@ def standardised_pca(
 
     Guarantee
     ---------
-    Gaussian steps with fixed shares of mu², which the ledger counts: mu-GDP for replace-one neighbours and every data
-    set; n, d, declared types and what `public` holds are public.
+    Gaussian steps with fixed shares of mu², which the account counts: mu-GDP for replace-one neighbours and every
+    data set; n, d, declared types and what `public` holds are public.
     Proof: docs/explanation/standardised.md.
     """
     tuning = tuning or StandardTuning()
     if course == "deviations":
-        return _by_deviations(source, k, ledger, streams, public, gaps, tuning)
-    return _by_ranks(source, k, ledger, streams, public, gaps, tuning)
+        return _by_deviations(source, k, run, public, gaps, tuning)
+    return _by_ranks(source, k, run, public, gaps, tuning)
 
 
 def _by_ranks(
     source: Any,
     k: int,
-    ledger: MuLedger,
-    streams: Streams,
+    run: Run,
     public: PublicColumns,
     gaps: Gaps | None,
     tuning: StandardTuning,
 ) -> StandardisedPCA:
     n, d = (int(size) for size in source.shape)
     units, passes = None, pairings(n)
-    if unit_share(n, d, ledger.mu, "ranks", tuning) and not is_sparse(source):
-        units = _measured_units(source, ledger, streams, public, gaps, tuning, tuning.spreads)
+    if unit_share(n, d, run.account.mu, "ranks", tuning) and not is_sparse(source):
+        units = _measured_units(source, run, public, gaps, tuning, tuning.spreads)
         passes += len(RangeTuning().stages) + 1
     if d > WIDEST_WHOLE:
-        return StandardisedPCA(_of_wide_ranks(source, k, ledger, streams), "ranks", units, passes, gaps, None)
-    mu = ledger.spend("signs of pairs", ledger.left)
-    released = sign_moment(source, mu, streams, _present(gaps, d))
-    components = read_components(released, k, streams.public)
+        return StandardisedPCA(_of_wide_ranks(source, k, run), "ranks", units, passes, gaps, None)
+    mu = run.account.spend("signs of pairs", run.account.left, MOMENTS)
+    released = sign_moment(source, mu, run, _present(gaps, d))
+    components = read_components(released, k, run.streams.public)
     return StandardisedPCA(components, "ranks", units, passes, gaps, released)
 
 
-def _of_wide_ranks(source: Any, k: int, ledger: MuLedger, streams: Streams) -> Components:
+def _of_wide_ranks(source: Any, k: int, run: Run) -> Components:
     """Look at the signs of one pairing in a few directions, as a whole moment would take too long to read.
 
     Columns are not divided by their diagonal: those with many ties weigh a little less.
     """
-    rows = open_unit_rows(pair_signs(source, streams.public))
+    rows = open_unit_rows(pair_signs(source, run.streams.public))
     lift, count, d = person_lift(rows, 0.0), float(rows.shape[0]), rows.shape[1]
     if lift is not None:
-        mu = ledger.spend("weight of persons", StandardTuning().weight)
-        count = released_weight(lift, rows.shape[0], mu, streams.noise)[0]
-    mu = ledger.spend("signs of pairs", ledger.left)
-    made = lazy_looks(rows, None, [mu], k, streams, total=count, constant=0.0, lift=lift, count=count).verdict
+        mu = run.account.spend("weight of persons", StandardTuning().weight)
+        count = released_weight(lift, rows.shape[0], mu, run)[0]
+    mu = run.account.spend("signs of pairs", run.account.left, MOMENTS)
+    made = lazy_looks(rows, None, [mu], k, run, total=count, constant=0.0, lift=lift, count=count).verdict
     per_column = d / made.total  # the total variance is d
     std = np.full(k, made.variances_std * per_column)
     told = made.variances * per_column, std, made.captured, made.loadings_std, made.found
@@ -195,48 +215,48 @@ def _of_wide_ranks(source: Any, k: int, ledger: MuLedger, streams: Streams) -> C
 def _by_deviations(
     source: Any,
     k: int,
-    ledger: MuLedger,
-    streams: Streams,
+    run: Run,
     public: PublicColumns,
     gaps: Gaps | None,
     tuning: StandardTuning,
 ) -> StandardisedPCA:
     n, d = (int(size) for size in source.shape)
-    more = max(data_per_column(n, d, ledger.mu) / tuning.deviations_from, 1.0) ** 0.25
+    more = max(data_per_column(n, d, run.account.mu) / tuning.deviations_from, 1.0) ** 0.25
     spreads = tuning.spreads * more  # ever fewer cells are cut off, and the noise of what is cut grows slower than n
-    units = _measured_units(source, ledger, streams, public, gaps, tuning, spreads)
-    ranges, reach = units.ranges, units.reach
+    units = _measured_units(source, run, public, gaps, tuning, spreads)
+    ranges = measured_ranges(units.ranges, units.moments, public, tuning.clear)
+    reach = reaches(ranges, public, spreads)
     # The look is at cells in spreads, so that columns weigh about the same before their diagonal is known.
     clip = tuning.row * spreads * math.sqrt(d)
     rows = open_unit_rows(winsor(ranges, reach, ranges.spread).of(source), clip=clip, keep=False)
     lift = person_lift(rows, CONSTANT)
     count = float(n)
     if lift is not None:
-        mu = ledger.spend("weight of persons", tuning.weight)
-        count = released_weight(lift, n, mu, streams.noise)[0]
-    mu = ledger.spend("winsorised look", ledger.left)
-    look = next(whole_looks(rows, None, [mu], streams.noise, lift=lift, count=count))
-    variance = float(np.nansum((units.moments.scale / ranges.spread) ** 2))
-    kept = float(np.trace(look.moment)) * clip**2 / (count * variance) if variance > 0.0 else 1.0
-    cut = 1.0 - min(max(kept, 0.0), 1.0)
-    released = NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d), cut)
-    components = read_components(released, k, streams.public)
-    return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released)
+        mu = run.account.spend("weight of persons", tuning.weight)
+        count = released_weight(lift, n, mu, run)[0]
+    mu = run.account.spend("winsorised look", run.account.left, look_gain(CONSTANT, most_lift(source)))
+    look = next(whole_looks(rows, None, [mu], run, lift=lift, count=count))
+    alike = reach <= tuning.alike * units.reach  # columns that are cut off about where their variance was measured
+    variance = float(np.nansum((units.moments.scale / ranges.spread)[alike] ** 2))
+    seen = float(np.diagonal(look.moment)[alike].sum()) * clip**2 / count
+    cut = 1.0 - min(max(seen / variance, 0.0), 1.0) if variance > 0.0 else 0.0
+    released = NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d))
+    components = read_components(released, k, run.streams.public)
+    return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released, cut)
 
 
 def _measured_units(
     source: Any,
-    ledger: MuLedger,
-    streams: Streams,
+    run: Run,
     public: PublicColumns,
     gaps: Gaps | None,
     tuning: StandardTuning,
     spreads: float,
 ) -> ColumnUnits:
-    ranges = find_ranges(source, public, ledger, tuning.ranges, streams)
+    ranges = find_ranges(source, public, run, tuning.ranges)
     reach = reaches(ranges, public, spreads)
-    mu = ledger.spend("means and units", tuning.units)
-    return ColumnUnits(ranges, reach, cell_moments(source, ranges, reach, mu, streams.noise, gaps))
+    mu = run.account.spend("means and units", tuning.units)
+    return ColumnUnits(ranges, reach, cell_moments(source, ranges, reach, mu, run, gaps))
 
 
 def _present(gaps: Gaps | None, d: int) -> Array:

@@ -1,7 +1,7 @@
 """What a standardised PCA is expected to capture, from public numbers: a curve through real tables.
 
-Fitted on 27 real tables at four budgets (set C of benchmarks/scripts/standardised_tables.py), root mean square error
-.065; on 26 others (set D) .095, a little too careful.  docs/explanation/standardised.md has both.
+Fitted on 27 real tables at four budgets; on 86 others (benchmarks/scripts/standardised_tables.py) it is .02 too low
+on average, with a root mean square error of .06 to .09.  docs/explanation/standardised.md has the figures.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import UNIT_ROUNDOFF, relative_error, sqrt_up
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import BitSource, Streams
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS
 from privspan.rows import PartitionedTable
 from privspan.rows.arrays import as_source
 from privspan.rows.columns import PublicColumns
-from privspan.rows.derived import Derived
+from privspan.rows.derived import MadeRows
 from privspan.rows.gaps import surely_whole
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
@@ -40,7 +40,7 @@ BINS = 24
 SQUARES = Fraction(79, 50)
 """Weight of squares beside means: (v, 1.58 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
 
-_SPIKE = 1e-4  # of the first stretch of even bins: a column whose spread is less has one value in most cells
+_MOSTLY = 0.8  # of the cells in the filled bins of the last histogram: if one bin has more, they have one value
 _FIRST_EDGES = np.concatenate([-(16.0 ** np.arange(12, -9, -1.0)), 16.0 ** np.arange(-8, 13.0)])  # (42,)
 
 
@@ -64,8 +64,8 @@ class Ranges:
     ----------
     centre, spread : (d,) arrays
     spike : (d,) array of bool
-        Where the search closed on one value, which most cells have: what is seen of a cell is on which side of that
-        value it lies.
+        Where the search closed on one value, which most cells have: hardly more is seen of a cell than on which side
+        of that value it lies.
     """
 
     centre: Array
@@ -96,12 +96,16 @@ class CellMoments:
     scale_std: Array
 
 
+def looks_for_ranges(public: PublicColumns) -> bool:
+    """Tell whether a column lacks a range, so that histograms are asked for."""
+    return not bool(((np.isfinite(public.centre) & public.scaled) | public.boolean).all())
+
+
 def find_ranges(
     source: Any,
     public: PublicColumns,
-    ledger: MuLedger,
+    run: Run,
     share: float,
-    streams: Streams,
     tuning: RangeTuning | None = None,
 ) -> Ranges:
     """Release where the bulk of every column lies.
@@ -111,10 +115,9 @@ def find_ranges(
     source : as `privspan.rows.unit.as_rows_input` returns it, dense
     public : PublicColumns
         Bounds replace the first histogram, Boolean columns need none, scales with a centre neither.
-    ledger : MuLedger
+    run : Run
     share : float
         Of mu², for all histograms together.
-    streams : Streams
     tuning : RangeTuning, optional
 
     Guarantee
@@ -128,18 +131,17 @@ def find_ranges(
     centre = np.where(known, public.centre, np.where(public.boolean, 0.5, np.nan))
     spread = np.where(known, public.scale, np.where(public.boolean, 0.5, np.nan))
     low, high = public.low.copy(), public.high.copy()  # of the next histogram; NaN before the first
-    width = high - low  # of the first stretch of even bins
-    sought = ~np.isfinite(spread)
-    active = np.flatnonzero(sought)
+    spike = np.zeros(d, dtype=bool)
+    active = np.flatnonzero(~np.isfinite(spread))
     if not len(active):
-        return Ranges(centre, spread, np.zeros(d, dtype=bool))
-    drawn = _drawn(source, ledger.mu, streams.public, tuning)
+        return Ranges(centre, spread, spike)
+    drawn = _drawn(source, run.account.mu, run.streams.public, tuning)
     shares = np.array(tuning.stages) / sum(tuning.stages) * (share * (1.0 - 2.0**-40))  # no more, as they round
     for stage, part in enumerate(shares.tolist()):
-        mu = ledger.spend(f"range {stage + 1}", part)  # spent even if there is nothing left to find
+        mu = run.account.spend(f"range {stage + 1}", part, MOMENTS)  # spent even if there is nothing left to find
         if not len(active):
             continue
-        counts, sigma = _histograms(drawn, active, low[active], high[active], mu, streams.noise)
+        counts, sigma = _histograms(drawn, active, low[active], high[active], mu, run)
         again = []
         for j, h in zip(active.tolist(), counts, strict=True):
             first = math.isnan(low[j])
@@ -147,6 +149,8 @@ def find_ranges(
             h = h[: len(edges) - 1]
             filled = _filled_bins(h, sigma, _sure(len(active) * len(h), tuning.false), tuning.likely)
             if filled is None:
+                if not first and math.isnan(spread[j]):  # spread too evenly for any bin to stand out
+                    centre[j], spread[j] = (low[j] + high[j]) / 2.0, (high[j] - low[j]) / math.sqrt(12.0)
                 continue
             a, b = filled
             pad = 0.0
@@ -155,14 +159,14 @@ def find_ranges(
                 mass, middle = np.maximum(h[a : b + 1], 0.0), (edges[a : b + 1] + edges[a + 1 : b + 2]) / 2.0
                 centre[j] = mass @ middle / mass.sum()
                 spread[j] = math.sqrt(mass @ (middle - centre[j]) ** 2 / mass.sum() + pad**2 / 12.0)
+                spike[j] = mass.max() > _MOSTLY * mass.sum()
             coarse = first or b - a + 1 < tuning.filled
             if coarse and not (public.whole[j] and 0.0 < pad <= 1.0):  # whole numbers have nothing between them
                 low[j], high[j] = edges[a] - pad, edges[b + 1] + pad
-                width[j] = high[j] - low[j] if math.isnan(width[j]) else width[j]
                 if high[j] - low[j] > BINS * np.spacing(max(abs(low[j]), abs(high[j]))):
                     again.append(j)
         active = np.array(again, dtype=np.intp)
-    return Ranges(centre, spread, sought & (spread < _SPIKE * width))  # False for NaN
+    return Ranges(centre, spread, spike)
 
 
 def _sure(bins: int, false: float) -> float:
@@ -194,7 +198,7 @@ def _drawn(source: Any, mu: float, public: np.random.Generator, tuning: RangeTun
 
 
 def _histograms(
-    table: Any, columns: NDArray[np.intp], low: Array, high: Array, mu: float, bits: BitSource
+    table: Any, columns: NDArray[np.intp], low: Array, high: Array, mu: float, run: Run
 ) -> tuple[Array, float]:
     """Release the histograms of some columns, (columns, bins), and the deviation of a count.
 
@@ -204,9 +208,10 @@ def _histograms(
     entries = len(columns) * bins
     # Counts of a chunk are exact, but for averages over the rows of a person.
     error = math.sqrt(entries) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(table, PersonTable) else 0.0
-    bounds = SumBounds(histogram_sensitivity(len(columns)), error, entries, 1.1 * table.shape[0])
+    one = sqrt_up(Fraction(len(columns)))  # of an empty place, which leaves a bin and enters none
+    bounds = SumBounds(histogram_sensitivity(len(columns)), error, entries, 1.1 * table.shape[0], one)
     counting = partial(bin_counts, columns=columns, low=low, high=high, bins=bins)
-    return gaussian_sum(table_sums(counting, table, exact=True), (len(columns), bins), bounds, mu, bits)
+    return gaussian_sum(table_sums(counting, table, exact=True), (len(columns), bins), bounds, mu, run)
 
 
 def histogram_sensitivity(columns: int) -> float:
@@ -278,16 +283,7 @@ class Winsor:
             return source.then(self.of)
         if isinstance(source, PartitionedTable):
             return source.then(self, dtype=np.dtype(np.float64))
-        return _WinsorisedRows(as_source(source), self)
-
-
-class _WinsorisedRows(Derived):
-    def __init__(self, source: Any, winsor: Winsor) -> None:
-        super().__init__(source)
-        self._winsor, self.dtype = winsor, np.dtype(np.float64)
-
-    def _made(self, rows: Any) -> Any:
-        return self._winsor(rows)
+        return MadeRows(as_source(source), self, dtype=np.dtype(np.float64))
 
 
 def reaches(ranges: Ranges, public: PublicColumns, spreads: float) -> Array:
@@ -296,6 +292,17 @@ def reaches(ranges: Ranges, public: PublicColumns, spreads: float) -> Array:
         furthest = np.maximum(np.abs(public.high - ranges.centre), np.abs(ranges.centre - public.low))
         reach = np.fmin(spreads * ranges.spread, furthest)  # fmin: bounds may be unknown
     return np.where(ranges.found & (reach > 0.0), reach, np.nan)
+
+
+def measured_ranges(ranges: Ranges, moments: CellMoments, public: PublicColumns, clear: float) -> Ranges:
+    """Return ranges by the means and standard deviations that were released, where these are clear enough.
+
+    How far histograms zoom in on a column with a long tail is a matter of noise, and so is its spread; its standard
+    deviation between wide ends hardly depends on that.
+    """
+    better = (moments.scale_std < clear * moments.scale) & ~public.boolean
+    centre, spread = np.where(better, moments.mean, ranges.centre), np.where(better, moments.scale, ranges.spread)
+    return Ranges(centre, spread, ranges.spike)
 
 
 def winsor(ranges: Ranges, reach: Array, unit: Array | None = None) -> Winsor:
@@ -307,7 +314,7 @@ def winsor(ranges: Ranges, reach: Array, unit: Array | None = None) -> Winsor:
 
 
 def cell_moments(
-    source: Any, ranges: Ranges, reach: Array, mu: float, bits: BitSource, gaps: Gaps | None = None
+    source: Any, ranges: Ranges, reach: Array, mu: float, run: Run, gaps: Gaps | None = None
 ) -> CellMoments:
     """Release means and standard deviations of the columns, cut off at their reach.
 
@@ -318,8 +325,8 @@ def cell_moments(
     reach : (d,) array
         As `reaches` returns it.
     mu : float
-    bits : BitSource
-        Private noise.
+    run : Run
+        Draws the noise.
     gaps : Gaps, optional
         Released counts: the numbers are then those of the present cells.
 
@@ -334,7 +341,7 @@ def cell_moments(
         return CellMoments(*(nothing,) * 6)
     bounds = cell_bounds(n, columns)
     summing = partial(cell_sums, winsor=winsor(ranges, reach), columns=np.flatnonzero(found))
-    noisy, sigma = gaussian_sum(table_sums(summing, source), (2, columns), bounds, mu, bits)
+    noisy, sigma = gaussian_sum(table_sums(summing, source), (2, columns), bounds, mu, run)
     present = np.ones(columns) if gaps is None else gaps.present[found]
     mean, square = noisy[0] / (n * present), noisy[1] / (weight * n * present)  # in reaches
     mean_std, square_std = sigma / (n * present), sigma / (weight * n * present)

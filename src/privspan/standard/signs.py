@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.randomness import Streams
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.standard.correlations import NoisyMoment
 from privspan.sums.grid import GridSum, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -40,10 +40,15 @@ def sampling_variance(n: int) -> float:
 
     4/9 for all pairs of rows; one pairing has 2, and several come between the two.
     """
-    return (4.0 / 9.0 + 14.0 / 9.0 / pairings(n)) / n
+    return 4.0 / 9.0 / n + pairing_variance(n)
 
 
-def sign_moment(source: Any, mu: float, streams: Streams, present: Array) -> NoisyMoment:
+def pairing_variance(n: int) -> float:
+    """Return the part of it that is due to the draw of pairs, with the table given."""
+    return 14.0 / 9.0 / pairings(n) / n
+
+
+def sign_moment(source: Any, mu: float, run: Run, present: Array) -> NoisyMoment:
     """Release the second moment of the sign vectors of pairs, averaged over pairings.
 
     Parameters
@@ -51,7 +56,7 @@ def sign_moment(source: Any, mu: float, streams: Streams, present: Array) -> Noi
     source : as `privspan.rows.unit.as_rows_input` returns it
         At least two rows.  A gap makes no difference in its column.
     mu : float
-    streams : Streams
+    run : Run
         Public for the pairs, private for the noise.
     present : (d,) array
         Which share of the cells of each column is there, as far as it was released.
@@ -63,15 +68,16 @@ def sign_moment(source: Any, mu: float, streams: Streams, present: Array) -> Noi
     """
     n, d = (int(size) for size in source.shape)
     m = pairings(n)
-    grams = [_sign_gram(source, streams.public) for _ in range(m)]
+    grams = [_sign_gram(source, run.streams.public) for _ in range(m)]
     bounds = sign_bounds(grams[0], n // 2, m)
     level = noise_level(bounds, mu)
     total = GridSum((d + 1, d + 1), level.grid)
     for gram in grams:
         average = partial(np.multiply, 1.0 / m)  # exact: a power of two
         total.add(grid_total(gram.products(None, average), (d + 1, d + 1), level.grid))
-    noisy = gaussian_symmetric(total.total()[:d, :d], level, streams.noise)
-    return NoisyMoment(noisy, level.sigma, sampling_variance(n), present**2)  # a pair needs both cells
+    noisy = gaussian_symmetric(total.total()[:d, :d], level, run)
+    there = present**2  # a pair needs both cells
+    return NoisyMoment(noisy, level.sigma, sampling_variance(n), there, pairing_variance(n))
 
 
 def sign_bounds(gram: AugmentedGram, pairs: int, m: int) -> SumBounds:
@@ -82,7 +88,7 @@ def sign_bounds(gram: AugmentedGram, pairs: int, m: int) -> SumBounds:
     entries, as m² times the entries say.
     """
     entries = upper_triangle(gram.shape[1])
-    return SumBounds(gram.size, gram.chunk_error(0), m * m * entries, 1.02 * pairs * gram.largest)
+    return SumBounds(gram.size, gram.chunk_error(0), m * m * entries, 1.02 * pairs * gram.largest, gram.empty)
 
 
 def _sign_gram(source: Any, public: np.random.Generator) -> AugmentedGram:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import archive, strict_json
+from privspan._lib.errors import ParameterError
 from privspan._lib.strict_json import AmbiguousError, fields, flag, listed, mapping, optional, text, whole
 from privspan._lib.whole_file import whole_file
 from privspan.subspace.relations import ExactForm
@@ -76,7 +77,9 @@ def reading(path: str | os.PathLike[str]) -> Iterator[Content]:
         except Exception as error:
             # Damage shows as any of a dozen exceptions of zipfile, zlib, NumPy and json; none of them helps a reader.
             reason = str(error) if isinstance(error, Problem) else f"it is damaged ({type(error).__name__})"
-            raise ValueError(f"cannot read a subspace from {os.fspath(path)!r}: {reason}.") from None
+            raise ParameterError(
+                "cannot read a subspace from {file!r}: {reason}.", file=os.fspath(path), reason=reason
+            ) from None
 
 
 def _parse(handle: BinaryIO) -> Content:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from operator import index
 
+from privspan._lib.errors import ParameterError
 from privspan.subspace import short_relations as _short_relations
 from privspan.subspace.wording import equation
 
@@ -61,7 +62,7 @@ class Relation:
     def _fill(self, columns: int, pairs: Iterable[tuple[int, int]], constant: int) -> None:
         terms = [(column, index(value)) for column, value in pairs if value]
         if not terms:
-            raise ValueError("`coefficients` must hold at least one nonzero integer; got none.")
+            raise ParameterError("{coefficients} must hold at least one nonzero integer; got none.")
         divisor = math.gcd(index(constant), *(value for _, value in terms))
         divisor = -divisor if terms[0][1] < 0 else divisor
         object.__setattr__(self, "_columns", columns)
@@ -100,7 +101,9 @@ class Relation:
             For instance ``"total = a + b"``, ``"year = 2013"``, ``"3 a = 2 b + 5"`` or ``"a + b = 100"``.
         """
         if names is not None and len(names) != self._columns:
-            raise ValueError(f"`names` must hold {self._columns} names, one per column; got {len(names)}.")
+            raise ParameterError(
+                "{names} must hold {columns} names, one per column; got {got}.", columns=self._columns, got=len(names)
+            )
         label = names.__getitem__ if names is not None else "x{}".format
         return equation([(label(column), value) for column, value in self._terms], self._constant)
 
@@ -149,7 +152,7 @@ class ExactForm:
     def __post_init__(self) -> None:
         problem = next(self._problems(), None)
         if problem:
-            raise ValueError(f"not a canonical reduced row echelon form: {problem}.")
+            raise ParameterError("not a canonical reduced row echelon form: {problem}.", problem=problem)
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[int | Fraction]], *, homogeneous: bool = False) -> ExactForm:

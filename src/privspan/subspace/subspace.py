@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import card as cards
 from privspan._lib import checks
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
 from privspan.subspace.orthonormalise import orthonormal_rows
@@ -97,10 +98,10 @@ class Subspace:
         columns = np.array(checks.matrix(vectors, name="vectors"), dtype=np.float64)  # (d, m)
         largest = np.abs(columns).max(axis=0)
         if not np.all(np.isfinite(largest)):
-            raise ValueError("`vectors` must be finite.")
+            raise ParameterError("{vectors} must be finite.")
         columns = columns[:, largest > 0] / largest[largest > 0]
         if columns.shape[1] == 0:
-            raise ValueError("`vectors` must not all be zero.")
+            raise ParameterError("{vectors} must not all be zero.")
         left, values, _ = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), full_matrices=False)
         threshold = values[0] * max(columns.shape) * np.finfo(np.float64).eps
         point = None if offset is None else _real_numbers(offset)
@@ -123,7 +124,7 @@ class Subspace:
             return cls(orthonormal_rows(form.numerators)[0].T, exact=form, names=_optional_names(names))
         directions, point, denominator = form.directions_and_point()
         if not directions:
-            raise ValueError("`form` must have a direction; got a single point.")
+            raise ParameterError("{form} must have a direction; got a single point.")
         if any(point):  # what Gram and Schmidt leave of it is the point nearest to the origin
             units, offset = orthonormal_rows([*directions, point], denominator)
         else:
@@ -186,14 +187,14 @@ class Subspace:
         Its basis has d (d - k) entries.
         """
         if self.dimension == self.ambient_dimension:
-            raise ValueError("the complement of the whole space has dimension 0 and is not a Subspace.")
+            raise ParameterError("the complement of the whole space has dimension 0 and is not a Subspace.")
         full, _ = np.linalg.qr(self.basis, mode="complete")  # (d, d)
         return Subspace(full[:, self.dimension :], names=self.names)
 
     def relations(self) -> tuple[Relation, ...]:
         """Return the linear relations that hold on the subspace, see `ExactForm.relations`."""
         if self.exact is None:
-            raise ValueError("relations need an exact form, and this subspace has none (subspace.exact is None).")
+            raise ParameterError("relations need an exact form, and this subspace has none (subspace.exact is None).")
         return self.exact.relations()
 
     def describe_relations(self) -> tuple[str, ...]:
@@ -280,7 +281,8 @@ class Subspace:
     def _centred(self, X: ArrayLike) -> _Array:
         rows = checks.matrix(X).astype(np.float64, copy=False)  # (n, d)
         if rows.shape[1] != self.ambient_dimension:
-            raise ValueError(f"`X` must have {self.ambient_dimension} columns; got {rows.shape[1]}.")
+            template = "{X} must have {dimension} columns; got {got}."
+            raise ParameterError(template, dimension=self.ambient_dimension, got=rows.shape[1])
         return rows if self.offset is None else rows - self.offset
 
     def _offset_gap(self, other: Subspace) -> float:
@@ -293,27 +295,34 @@ class Subspace:
 
     def _same_space(self, other: Subspace) -> None:
         if not isinstance(other, Subspace):
-            raise TypeError(f"`other` must be a Subspace; got an object of type {type(other).__name__}.")
+            raise ParameterTypeError(
+                "{other} must be a Subspace; got an object of type {kind}.", kind=type(other).__name__
+            )
         if (got := other.ambient_dimension) != self.ambient_dimension:
-            raise ValueError(f"`other` must lie in a space of dimension {self.ambient_dimension}; got {got}.")
+            template = "{other} must lie in a space of dimension {dimension}; got {got}."
+            raise ParameterError(template, dimension=self.ambient_dimension, got=got)
 
     def _check_companions(self) -> None:
         d, k = self.basis.shape
         if self.offset is not None and (self.offset.shape != (d,) or not np.all(np.isfinite(self.offset))):
-            raise ValueError(f"`offset` must hold {d} finite numbers; got shape {self.offset.shape}.")
+            raise ParameterError(
+                "{offset} must hold {d} finite numbers; got shape {shape}.", d=d, shape=self.offset.shape
+            )
         if self.names is not None and not all(isinstance(name, str) for name in self.names):
-            raise TypeError("`names` must hold str only.")
+            raise ParameterTypeError("{names} must hold str only.")
         if self.names is not None and len(self.names) != d:
-            raise ValueError(f"`names` must hold {d} names, one per column; got {len(self.names)}.")
+            raise ParameterError("{names} must hold {d} names, one per column; got {got}.", d=d, got=len(self.names))
         if self.exact is None:
             return
         if not isinstance(self.exact, ExactForm):
-            raise TypeError(f"`exact` must be an ExactForm; got an object of type {type(self.exact).__name__}.")
+            raise ParameterTypeError(
+                "{exact} must be an ExactForm; got an object of type {kind}.", kind=type(self.exact).__name__
+            )
         constant = int(self.exact.homogeneous)
         if (self.exact.columns - constant, self.exact.rank - constant) != (d, k):
-            raise ValueError(f"`exact` must describe a subspace of dimension {k} in {d} columns.")
+            raise ParameterError("{exact} must describe a subspace of dimension {k} in {d} columns.", k=k, d=d)
         if self.exact.homogeneous != (self.offset is not None):
-            raise ValueError("`exact` must be homogeneous exactly when there is an `offset`.")
+            raise ParameterError("{exact} must be homogeneous exactly when there is an {offset}.")
 
 
 def _read_only(array: NDArray[Any]) -> _Array:
@@ -325,11 +334,13 @@ def _read_only(array: NDArray[Any]) -> _Array:
 def _check_orthonormal(basis: _Array) -> None:
     d, k = basis.shape
     if k > d:
-        raise ValueError(f"`basis` must have at most as many columns as rows; got shape {basis.shape}.")
+        raise ParameterError(
+            "{basis} must have at most as many columns as rows; got shape {shape}.", shape=basis.shape
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(basis.T @ basis - np.eye(k)).max()
     if not error <= _ORTHONORMAL:  # also refuses a basis that is not finite
-        raise ValueError("`basis` must have orthonormal columns; use Subspace.from_spanning for other vectors.")
+        raise ParameterError("{basis} must have orthonormal columns; use Subspace.from_spanning for other vectors.")
 
 
 def _residual(frame: _Array, vectors: _Array) -> _Array:
@@ -341,7 +352,7 @@ def _real_numbers(offset: ArrayLike) -> NDArray[Any]:
     """Refuse, by dtype, what NumPy would refuse with a message that quotes an entry, or cut to its real part."""
     array = checks.as_array(offset, "offset")
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"`offset` must hold real numbers; got dtype {array.dtype.name}.")
+        raise ParameterTypeError("{offset} must hold real numbers; got dtype {dtype}.", dtype=array.dtype.name)
     return array
 
 

@@ -21,15 +21,7 @@ from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
-from privspan.rows.derived import (
-    CutRows,
-    RowsWithConstant,
-    ScaledColumns,
-    SingleShiftedRows,
-    cut,
-    less_with_constant,
-    times,
-)
+from privspan.rows.derived import MadeRows, cut, less_with_constant, times
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
@@ -38,7 +30,6 @@ from privspan.rows.unit import Rows, is_sparse
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lengths import lengths_of
-from privspan.sums.mean import less_mean
 
 Array = NDArray[np.float64]
 
@@ -76,15 +67,15 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     if centre is None and not _in_single(source):
         return open_unit_rows(source, clip=clip, keep=keep)
     if centre is None:
-        return Rows(SingleShiftedRows(as_source(source), np.zeros(source.shape[1])), clip=clip, keep=keep)
+        return Rows(source, centre=np.zeros(source.shape[1]), single=True, clip=clip, keep=keep)
     if is_sparse(source) and isinstance(source, PersonTable):
         slots = CentredSparseRows(source.rows, centre, clip=clip, keep=keep, grain=source.width)
         return PersonRows(slots, source.width)
     if is_sparse(source):
         return CentredSparseRows(source, centre, clip=clip, keep=keep)
     if _in_single(source, centre):
-        return Rows(SingleShiftedRows(as_source(source), centre), clip=clip, keep=keep)
-    return open_unit_rows(less_mean(source, centre), clip=clip, keep=keep)
+        return Rows(source, centre=centre, single=True, clip=clip, keep=keep)
+    return open_unit_rows(source, centre=centre, clip=clip, keep=keep)
 
 
 def as_held(source: Any, centre: Array) -> Array:
@@ -145,7 +136,7 @@ def in_units(source: Any, units: Array) -> Any:
         return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
     if is_sparse(source) and not isinstance(source, RowSource):
         return times(source, factors)
-    return ScaledColumns(as_source(source), factors)
+    return MadeRows(as_source(source), partial(times, factors=factors), dtype=np.dtype(np.float64))
 
 
 def cut_off(source: Any, low: Array, high: Array) -> Any:
@@ -154,7 +145,7 @@ def cut_off(source: Any, low: Array, high: Array) -> Any:
         return source.then(partial(cut_off, low=low, high=high))
     if isinstance(source, PartitionedTable):
         return source.then(partial(cut, low=low, high=high), dtype=np.dtype(np.float64))
-    return CutRows(as_source(source), low, high)
+    return MadeRows(as_source(source), partial(cut, low=low, high=high), dtype=np.dtype(np.float64))
 
 
 def with_constant(source: Any, centre: Array, constant: float) -> Any:
@@ -165,10 +156,10 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
     """
     if isinstance(source, PersonTable):
         return source.then(partial(with_constant, centre=centre, constant=constant))
+    made, columns = partial(less_with_constant, subtrahend=centre, constant=constant), source.shape[1] + 1
     if isinstance(source, PartitionedTable):
-        made = partial(less_with_constant, subtrahend=centre, constant=constant)
-        return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
-    return RowsWithConstant(as_source(source), centre, constant)
+        return source.then(made, columns=columns, dtype=np.dtype(np.float64))
+    return MadeRows(as_source(source), made, columns, np.dtype(np.float64))
 
 
 def spread_of(rows: AnyRows) -> float:
@@ -192,21 +183,21 @@ class CentredSparseRows(Rows):
         self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
     ) -> None:
         super().__init__(X, clip=clip, keep=keep, grain=grain)
-        self._centre = centre
+        self._carried = centre
 
     def _lengths(self, index: int, stored: Any) -> Array:
-        return np.asarray(np.sqrt(_squares_about(filled(stored, self._centre), self._centre)[0]))
+        return np.asarray(np.sqrt(_squares_about(filled(stored, self._carried), self._carried)[0]))
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
-        rows = filled(self._source[numbers], self._centre)
-        _, bounds = _squares_about(rows, self._centre)
+        rows = filled(self._source[numbers], self._carried)
+        _, bounds = _squares_about(rows, self._carried)
         with np.errstate(all="ignore"):
             divisors = np.maximum(np.sqrt(bounds), 0.0 if self._clip is None else self._clip) * _INFLATION
             weights = np.where(bounds > 0.0, 1.0 / divisors, 0.0)
             rows.data *= weights[entry_rows(rows.indptr)]
         # Nothing is left of a row that is out of range: 0 times infinity would be.
         rows.data[(weights == 0.0)[entry_rows(rows.indptr)]] = 0.0
-        return CentredPiece(rows, weights, self._centre)
+        return CentredPiece(rows, weights, self._carried)
 
 
 def _squares_about(rows: Any, centre: Array) -> tuple[Array, Array]:

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterTypeError
 from privspan.privacy import Budget, Release
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import RandomLike, Streams, open_streams
+from privspan.privacy.call import Call
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Learn, Run
+from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner
 from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
@@ -45,7 +46,6 @@ _MOST_LOOKS = 3
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 
 
-@entry
 def adaptive_subspace(
     X: object,
     k: int,
@@ -101,35 +101,59 @@ def adaptive_subspace(
     >>> release.subspace.distance(truth) < 0.02
     True
     """
-    return adaptive_within(MuLedger(Budget(epsilon, delta)), X, k, rng, robust, options, settings)
+    with Call("adaptive_subspace", epsilon, delta, rng, k=k) as call:
+        learn = prepare_adaptive(call, X, k, call.budget, robust=robust, options=options, **settings)
+        empty = empty_share(call.rows, call.budget.mu, {**(options or {}), **settings})
+        return call.finish(learn(call.begin(gaussian=True, empty=empty)))
+
+
+def empty_share(n: int, mu: float, options: Mapping[str, Any]) -> float:
+    """Return the share of mu² that an empty place can tell: docs/explanation/zero-out.md.
+
+    Typical lengths, asked for so often at most, are like counts; all else are second moments, and sums of residuals.
+    """
+    questions = _MOST_LOOKS + int(options.get("most_rounds", planner.MOST_ROUNDS)) + 2
+    return most_share(questions * planner.probe_share(n, mu), MOMENTS)
+
+
+def prepare_adaptive(
+    call: Call,
+    X: object,
+    k: int,
+    budget: Budget,
+    *,
+    robust: bool = True,
+    options: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Learn:
+    """Refuse what `adaptive_subspace` refuses, from public facts alone, and return what does the rest with a run."""
+    if not isinstance(robust, bool):
+        raise ParameterTypeError("{robust} must be True or False.")
+    expert = checks.options(_OPTIONS, options, settings)
+    source = call.open(X, accept_partitions=True, accept_persons=True)
+    checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
+    return partial(adaptive_within, source=source, k=k, robust=robust, expert=expert)
 
 
 def adaptive_within(
-    ledger: MuLedger,
-    X: object,
+    run: Run,
+    source: Any,
     k: int,
-    rng: RandomLike,
-    robust: bool = True,
-    options: Mapping[str, object] | None = None,
-    keywords: Mapping[str, object] | None = None,
-    habits: planner.Habits | None = None,
     *,
+    robust: bool = True,
+    expert: Mapping[str, Any] | None = None,
+    habits: planner.Habits | None = None,
     constant: bool = False,
 ) -> Release:
-    """Do what `adaptive_subspace` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 2."""
-    if not isinstance(robust, bool):
-        raise TypeError("`robust` must be True or False.")
-    expert = checks.options(_OPTIONS, options, keywords)
-    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+    """Do what `adaptive_subspace` does for the mu of a run: docs/explanation/everyday-pca.md, lemma 2."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    checks.dimension(k=k, d=d, n=n)
-    streams = open_streams(rng)
     if k == d:
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
-        most_rounds = int(expert.get("most_rounds", planner.MOST_ROUNDS))
-        run = _Run(open_unit_rows(source), int(k), ledger, streams, most_rounds, habits, constant=constant)
-        outcome = run.adaptively(expert.get("first_share")) if robust else run.plainly()
+        given = expert or {}
+        most_rounds = int(given.get("most_rounds", planner.MOST_ROUNDS))
+        course = _Course(open_unit_rows(source), int(k), run, most_rounds, habits, constant=constant)
+        outcome = course.adaptively(given.get("first_share")) if robust else course.plainly()
     parameters = {
         "n": n,
         "d": d,
@@ -138,12 +162,12 @@ def adaptive_within(
         "course": outcome.course,
         "found": outcome.found,
         "expected_error": outcome.error,
-        "shares": ledger.shares,
+        "shares": run.account.shares,
     }
     if outcome.error_of_found is not None:
         parameters["expected_error_of_found"] = outcome.error_of_found
     subspace = Subspace.from_spanning(outcome.basis)
-    return Release(subspace, ledger.cost(), "adaptive", parameters, streams.private)
+    return Release(subspace, run.account.cost(), "adaptive", parameters, run.private)
 
 
 @dataclass(frozen=True)
@@ -157,39 +181,38 @@ class _Outcome:
     error_of_found: float | None = None  # the same for those alone
 
 
-class _Run:
+class _Course:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
     def __init__(
         self,
         rows: AnyRows,
         k: int,
-        ledger: MuLedger,
-        streams: Streams,
+        run: Run,
         most_rounds: int,
         habits: planner.Habits | None = None,
         *,
         constant: bool = False,
     ) -> None:
-        self._rows, self._k, self._ledger, self._streams, self._constant = rows, k, ledger, streams, constant
+        self._rows, self._k, self._run, self._constant = rows, k, run, constant
         self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
         self._block = min(k + _OVERSAMPLING, self._d)
-        self._rounds = Rounds(rows, ledger, streams, most_rounds, habits, constant=constant)
+        self._rounds = Rounds(rows, run, most_rounds, habits, constant=constant)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
 
     def plainly(self) -> _Outcome:
         """Spend everything on Analyze Gauss."""
-        lazy = self._lazy("Analyze Gauss", self._ledger.left)
+        lazy = self._lazy("Analyze Gauss", self._run.account.left)
         look = self._pairs(lazy, _FIRST_PASSES + _FINISH_PASSES)
         return self._plain_outcome(look)
 
     def adaptively(self, first_share: float | None) -> _Outcome:
         """Follow the order of the design: first look, weak directions, localised rounds, or a plain finish."""
         if first_share is None:
-            left = self._ledger.left  # 1, unless other steps came before
-            mu = self._ledger.mu * math.sqrt(left)
+            left = self._run.account.left  # 1, unless other steps came before
+            mu = self._run.account.mu * math.sqrt(left)
             first_share = left * planner.first_share(self._n, self._d, self._wanted, mu)
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
         off = residual_size(look.explained)
@@ -208,18 +231,18 @@ class _Run:
     def _lazy(self, name: str, share: float) -> LazyGauss:
         passes = 2 * (_FIRST_PASSES + _FINISH_PASSES)
         columns = (_FIRST_PASSES + _FINISH_PASSES + 1) * self._block
-        mu = self._ledger.spend(name, share)
+        mu = self._run.account.spend(name, share, MOMENTS)
         most = within_memory(max(columns, 257), self._d)
-        return LazyGauss(UnitGram(self._rows), mu, self._streams.noise, most_columns=most, most_passes=passes)
+        return LazyGauss(UnitGram(self._rows), mu, self._run, most_columns=most, most_passes=passes)
 
     def _pairs(self, lazy: LazyGauss, passes: int) -> FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""
-        public, constant = self._streams.public, self._constant
+        public, constant = self._run.streams.public, self._constant
         return first_look(lazy, self._n, self._wanted, self._block, passes, public, constant=constant)
 
     def _finish(self, look: FirstLook) -> _Outcome:
         """Give the rest of the budget to the matrix of the first look."""
-        look.lazy.strengthen(self._ledger.spend("finish", self._ledger.left))
+        look.lazy.strengthen(self._run.account.spend("finish", self._run.account.left, MOMENTS))
         return self._plain_outcome(self._pairs(look.lazy, _FINISH_PASSES))
 
     def _plain_outcome(self, look: FirstLook) -> _Outcome:
@@ -236,13 +259,13 @@ class _Run:
         """Look for the missing directions, up to three times, each time with the known ones shrunk."""
         looks: list[Look] = []
         while len(estimate.eigenvalues) < self._k and len(looks) < _MOST_LOOKS:
-            if self._ledger.left <= 5.0 * self._rounds.probe:
+            if self._run.account.left <= 5.0 * self._rounds.probe:
                 break
             known = len(estimate.eigenvalues)
             look, estimate = self._look_again(estimate, off, len(looks))
             looks.append(look)
             missing = self._k - known
-            public = self._streams.public
+            public = self._run.streams.public
             others = public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))
             start, passes = np.hstack([guesses, others]), _FIRST_PASSES
             values, directions, noise = leading_directions(looks, estimate.basis, missing, start, passes, public)
@@ -266,13 +289,13 @@ class _Run:
 
     def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[Look, Estimate]:
         """Run one preconditioned round with its share: .3, then .5, then all that is left."""
-        left = self._ledger.left
+        left = self._run.account.left
         share = (max(0.3 * left, 0.15), 0.5 * left, left)[earlier]
         share = min(share, left - self._rounds.probe)
-        mu_probe = self._ledger.spend("typical length", self._rounds.probe)
-        mu_gram = self._ledger.spend("preconditioned look", min(share, self._ledger.left))
+        mu_probe = self._run.account.spend("typical length", self._rounds.probe)
+        mu_gram = self._run.account.spend("preconditioned look", min(share, self._run.account.left), MOMENTS)
         columns = within_memory((_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block, self._d)
-        return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._streams.noise, columns=columns)
+        return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._run, columns=columns)
 
     # ---- Localised rounds -------------------------------------------------------------------------------------
 

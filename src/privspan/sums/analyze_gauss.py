@@ -9,13 +9,16 @@ older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from privspan._lib import checks
-from privspan._lib.entry import entry
 from privspan.privacy import Budget, Release
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.call import Call
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Learn, Run
+from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.krylov import leading_pairs, separation_errors
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
@@ -26,7 +29,6 @@ _PASSES = 24
 _OVERSAMPLING = 7
 
 
-@entry
 def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
     """Release the leading k-dimensional subspace of a noisy second moment.
 
@@ -62,26 +64,32 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
     >>> release.subspace.distance(truth) < 0.05
     True
     """
-    return analyze_gauss_within(MuLedger(Budget(epsilon, delta)), X, k, rng)
+    with Call("analyze_gauss", epsilon, delta, rng) as call:
+        learn = prepare_analyze_gauss(call, X, k, call.budget)
+        return call.finish(learn(call.begin(gaussian=True, empty=most_share(0.0, MOMENTS))))
 
 
-def analyze_gauss_within(ledger: MuLedger, X: object, k: int, rng: RandomLike) -> Release:
-    """Do what `analyze_gauss` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
-    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+def prepare_analyze_gauss(call: Call, X: object, k: int, budget: Budget) -> Learn:
+    """Refuse what `analyze_gauss` refuses, from public facts alone, and return what does the rest with a run."""
+    source = call.open(X, accept_partitions=True, accept_persons=True)
+    checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
+    return partial(analyze_gauss_within, source=source, k=k)
+
+
+def analyze_gauss_within(run: Run, source: Any, k: int) -> Release:
+    """Do what `analyze_gauss` does for the mu of a run: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    checks.dimension(k=k, d=d, n=n)
-    streams = open_streams(rng)
-    mu = ledger.spend("noisy second moment", 1.0)
+    mu = run.account.spend("noisy second moment", 1.0, MOMENTS)
     block = min(int(k) + _OVERSAMPLING, d)
     columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
     rows = open_unit_rows(source)
     gram = UnitGram(rows, person_lift(rows, 0.0))
-    lazy = LazyGauss(gram, mu, streams.noise, most_columns=columns, most_passes=_PASSES + 1)
+    lazy = LazyGauss(gram, mu, run, most_columns=columns, most_passes=_PASSES + 1)
     if d <= _WIDEST_MATRIX:
         lazy.reveal_all()
-    values, vectors = leading_pairs(lazy, int(k), block, _PASSES, streams.public)
+    values, vectors = leading_pairs(lazy, int(k), block, _PASSES, run.streams.public)
     parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": d <= _WIDEST_MATRIX}
     if k < d:
         error = float(separation_errors(values, lazy.noise, float(n), d).max())
         parameters["expected_error"] = min(1.0, error)
-    return Release(Subspace.from_spanning(vectors), ledger.cost(), "analyze-gauss", parameters, streams.private)
+    return Release(Subspace.from_spanning(vectors), run.account.cost(), "analyze-gauss", parameters, run.private)

@@ -5,7 +5,7 @@ every round shortens rows to their typical length about the last centre: as long
 the rows are spread, this falls by half a round or so, whatever the units are.  Once the typical length is no longer
 made of the error of the centre, the centre is *found*, and a few polishing rounds are bought as far as they lower the
 noise that later looks at the centred rows will have.  How many rounds there are depends on what they release; the
-ledger sees to it that the budget does not.  Proofs: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
+account sees to it that the budget does not.  Proofs: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import SUMS
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import single_sum_error
@@ -127,7 +127,12 @@ def _length_share(data: float, needed: float, wanted: float, most: float, least:
     return max((needed / data) ** 2, min((wanted / data) ** 2, most), least)
 
 
-def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitSource) -> Centre:
+def most_of_lengths(n: int, d: int, mu: float) -> tuple[float, float]:
+    """Return the share of mu² of the first length, and the most that those of all rounds can have."""
+    return _length_share(n * mu, *_FIRST_LENGTH), MOST_ROUNDS * _length_share(n * mu, *_LENGTH) * _steps(d) / _STEPS
+
+
+def first_length(source: Any, centre: Array | None, run: Run) -> Centre:
     """Release the typical length of the rows about zero, or about a public centre.
 
     Parameters
@@ -135,31 +140,28 @@ def first_length(source: Any, centre: Array | None, ledger: MuLedger, bits: BitS
     source : as `privspan.rows.unit.as_rows_input` returns it
     centre : (d,) array or None
         Public.
-    ledger : MuLedger
-    bits : BitSource
-        Private noise.
+    run : Run
 
     Guarantee
     ---------
-    Gaussian with the share it takes from the ledger.  Proof: docs/explanation/everyday-tables.md, lemma 1.
+    Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
     n = int(source.shape[0])
-    mu = ledger.spend("first length", _length_share(n * ledger.mu, *_FIRST_LENGTH))
+    mu = run.account.spend("first length", _length_share(n * run.account.mu, *_FIRST_LENGTH))
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
-    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, bits, far=_LONGER_FAR * n)
+    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, run, far=_LONGER_FAR * n)
     return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, rows, passes=1)
 
 
-def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | None = None) -> Centre:
+def found_centre(source: Any, run: Run, start: Array | None = None) -> Centre:
     """Search for the centre of the rows; `polished_centre` makes it better where that pays.
 
     Parameters
     ----------
     source : as `privspan.rows.unit.as_rows_input` returns it
-    ledger : MuLedger
+    run : Run
         Enough must be left for the search: n mu at least 80 and z at most 1/5.
-    bits : BitSource
         Private noise.
     start : (d,) array or None
         Where to start: public; None for zero.
@@ -171,19 +173,19 @@ def found_centre(source: Any, ledger: MuLedger, bits: BitSource, start: Array | 
 
     Guarantee
     ---------
-    Gaussian steps, at most 61, whose shares the ledger counts.
+    Gaussian steps, at most 61, whose shares the account counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
-    most_left = max(ledger.left - _MOST_LOCATING, _LEAST_LEFT)
-    first = first_length(source, start, ledger, bits)
+    most_left = max(run.account.left - _MOST_LOCATING, _LEAST_LEFT)
+    first = first_length(source, start, run)
     now = replace(first, error=first.length, found=False)
-    share, per_length = _locating_share(source, ledger), _share_of_length(source, ledger)
-    while now.rounds < MOST_ROUNDS and not now.found and ledger.left - share - per_length >= most_left:
-        now = _round(source, now, share, per_length, ledger, bits)
+    share, per_length = _locating_share(source, run), _share_of_length(source, run)
+    while now.rounds < MOST_ROUNDS and not now.found and run.account.left - share - per_length >= most_left:
+        now = _round(source, now, share, per_length, run)
     return now
 
 
-def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource, adds: float = _ADDS) -> Centre:
+def polished_centre(source: Any, now: Centre, run: Run, adds: float = _ADDS) -> Centre:
     """Take up to three further rounds from a centre that was found, as far as they lower the noise of looks about it.
 
     One that is lost on the way is searched for again, as far as that costs no more than half of the first search.
@@ -191,22 +193,22 @@ def polished_centre(source: Any, now: Centre, ledger: MuLedger, bits: BitSource,
 
     Guarantee
     ---------
-    Gaussian steps, those of `found_centre` included at most 61, whose shares the ledger counts.
+    Gaussian steps, those of `found_centre` included at most 61, whose shares the account counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
     n, d = int(source.shape[0]), int(source.shape[1])
-    most_left = max(ledger.left - _MOST_LOCATING / 2.0, _LEAST_LEFT)
-    z, per_length, polished = noise_ratio(n, d, ledger.mu), _share_of_length(source, ledger), 0
+    most_left = max(run.account.left - _MOST_LOCATING / 2.0, _LEAST_LEFT)
+    z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run), 0
     while now.rounds < MOST_ROUNDS:
-        share = _locating_share(source, ledger)
+        share = _locating_share(source, run)
         if now.found:
-            share = _polishing_share(now, z, ledger.left - per_length, ledger.left, adds)
+            share = _polishing_share(now, z, run.account.left - per_length, run.account.left, adds)
             if share == 0.0 or polished == _MOST_POLISHING:
                 break
             polished += 1
-        elif ledger.left - share - per_length < most_left:
+        elif run.account.left - share - per_length < most_left:
             break
-        now = _round(source, now, share, per_length, ledger, bits)
+        now = _round(source, now, share, per_length, run)
     return now
 
 
@@ -225,22 +227,22 @@ def seen_from(centre: Centre, source: Any, *, early: bool) -> Centre:
     return replace(centre, rows=rows, lengths=begun.lengths, early=begun, passes=passes)
 
 
-def _locating_share(source: Any, ledger: MuLedger) -> float:
+def _locating_share(source: Any, run: Run) -> float:
     """Return the share of a round whose noise is a part of its radius that makes the search fall by half."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    return max((noise_ratio(n, d, ledger.mu) / _CONTRACTION) ** 2, _LEAST_SHARE)
+    return max((noise_ratio(n, d, run.account.mu) / _CONTRACTION) ** 2, _LEAST_SHARE)
 
 
-def _share_of_length(source: Any, ledger: MuLedger) -> float:
+def _share_of_length(source: Any, run: Run) -> float:
     """Return the share of the typical length after a round."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    return _length_share(n * ledger.mu, *_LENGTH) * _steps(d) / _STEPS
+    return _length_share(n * run.account.mu, *_LENGTH) * _steps(d) / _STEPS
 
 
-def _round(source: Any, now: Centre, share: float, per_length: float, ledger: MuLedger, bits: BitSource) -> Centre:
+def _round(source: Any, now: Centre, share: float, per_length: float, run: Run) -> Centre:
     """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
-    step, std = mean_step(source, now, ledger.spend("centre", share), bits)
+    step, std = mean_step(source, now, run.account.spend("centre", share, SUMS), run)
     noise = std * math.sqrt(d)
     doubt = _SLACK * math.sqrt(max(0.0, float(step @ step) - noise * noise))
     error = math.hypot(noise, doubt)
@@ -248,10 +250,10 @@ def _round(source: Any, now: Centre, share: float, per_length: float, ledger: Mu
     centre = as_held(source, weight * step if now.centre is None else now.centre + weight * step)
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
-    mu = ledger.spend("length", per_length)
+    mu = run.account.spend("length", per_length)
     fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
     counts = {"far": _LONGER_FAR * n, "per_octave": fineness}
-    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, bits, **counts)
+    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, run, **counts)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
     found = answer.radius >= _RESOLVED * error and not answer.lowest
@@ -264,7 +266,7 @@ def _steps(d: int) -> int:
     return _STEPS + 1 if d >= _FINE_COLUMNS else _STEPS
 
 
-def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Array, float]:
+def mean_step(source: Any, now: Centre, mu: float, run: Run) -> tuple[Array, float]:
     """Release the mean, about a centre, of the rows shortened to about their typical length, and its noise.
 
     Guarantee
@@ -273,7 +275,7 @@ def mean_step(source: Any, now: Centre, mu: float, bits: BitSource) -> tuple[Arr
     """
     rows = (rows_about(source, now.centre, keep=False) if now.rows is None else now.rows).clipped(now.clip)
     n, d = rows.shape
-    total, sigma = gaussian_sum(row_sums(rows), (d,), step_bounds(rows), mu, bits)
+    total, sigma = gaussian_sum(row_sums(rows), (d,), step_bounds(rows), mu, run)
     return total * (now.clip / n), sigma * now.clip / n
 
 

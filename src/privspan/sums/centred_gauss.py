@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.sums.grid import NoiseLevel
 from privspan.sums.lazy_gauss import Asked, UnitGram
@@ -53,8 +53,8 @@ class CentredGauss(Asked):
         0 if the mean is known to be zero; then the rows are taken as they are.
     mus : sequence of float
         Privacy of everything that is ever revealed of the moment, and of what follows.
-    bits : BitSource
-        Private noise.
+    run : Run
+        Draws the noise.
     first : (d, b) array
         First directions, public.
     columns, passes : int
@@ -89,7 +89,7 @@ class CentredGauss(Asked):
         factors: PerRow | None,
         constant: float,
         mus: Sequence[float],
-        bits: BitSource,
+        run: Run,
         *,
         first: Array,
         columns: int,
@@ -101,7 +101,7 @@ class CentredGauss(Asked):
         self._d, self._count = rows.shape[1], rows.shape[0] if count is None else count
         self._own = 1 if constant else 0  # directions that are for the mean
         self._grams = partial(AugmentedGram, rows, constant=constant, lift=lift)
-        self._factors, self._constant, self._bits, self.passes = factors, constant, bits, 0
+        self._factors, self._constant, self._run, self.passes = factors, constant, run, 0
         source = self._grams([factors, None][: 1 + unit]) if constant else UnitGram(rows, lift)
         super().__init__(source, most_columns=columns + self._own, most_passes=passes)
         levels = shared_levels(self._bounds, mus)
@@ -223,4 +223,4 @@ class CentredGauss(Asked):
         """Release what was seen of a moment in some directions, given what it has shown in those before them."""
         before, image = slice(0, last.start), moment.image
         known = self._basis[:, before] @ (image[:, before].T @ self._basis[:, last])  # by symmetry
-        image[:, last] = known + self._noisy(last, seen, moment.level, self._bits)
+        image[:, last] = known + self._noisy(last, seen, moment.level, self._run)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan._lib.watch import rows_seen
+from privspan.privacy.zero_out import look_empty
 from privspan.rows.gaps import without_gaps
 from privspan.rows.scaling import clip_scale, delicate_lengths, row_scales, scaled_dense
 from privspan.rows.unit import Rows, piece_rows
@@ -89,6 +90,7 @@ class ClippedGram:
         self._early, self._radius, self._constant = early, radius, constant
         self.shape = (n, d + 1)
         self.size = self.largest = 1.0 + constant * constant
+        self.empty = look_empty(constant)
 
     def products(self, block: None = None) -> Iterator[Array]:
         """Yield the sum over one chunk after the other, (d + 1, d + 1)."""

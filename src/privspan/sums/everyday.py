@@ -10,7 +10,7 @@ Which course is taken depends on n mu and z = 2 sqrt(d) / (n mu), which are publ
 * *two looks*: otherwise, and at unit rows too, where weak directions show; mixed where that may pay, as the judge
   finds best.
 
-Every step is Gaussian and takes its share of mu² from one ledger.  Proofs: docs/explanation/everyday-tables.md.
+Every step is Gaussian and takes its share of mu² from one account.  Proofs: docs/explanation/everyday-tables.md.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import BitSource, Streams
+from privspan.privacy.randomness import open_streams
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import SUMS, look_gain, most_share
 from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
 from privspan.rows.persons import PersonTable
@@ -37,6 +38,7 @@ from privspan.sums.centre import (
     first_length,
     found_centre,
     mean_step,
+    most_of_lengths,
     noise_ratio,
     polished_centre,
     seen_from,
@@ -44,12 +46,13 @@ from privspan.sums.centre import (
 )
 from privspan.sums.early_gram import ClippedGram, fits_early
 from privspan.sums.everyday_look import EverydayLook
+from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, enough_alone, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
-from privspan.sums.lifts import Lift, person_lift, released_weight
+from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
 from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import typical_length
@@ -80,8 +83,7 @@ Instead = Callable[[Centre], EverydayLook | None]
 def everyday_pca(
     source: Any,
     k: int,
-    ledger: MuLedger,
-    streams: Streams,
+    run: Run,
     *,
     center: Array | None = None,
     search: bool | None = None,
@@ -95,9 +97,8 @@ def everyday_pca(
         At least two rows.  A gap counts as the centre, and as no difference in a pair.
     k : int
         Number of directions, at most d.
-    ledger : MuLedger
+    run : Run
         All that is left is spent; at least half of it must be.
-    streams : Streams
     center : (d,) array, optional
         Public: no search is paid for, and small tables need no pairs.  With public bounds of the columns, the middle
         of each; `privspan.sums.about.in_units` makes half of its range the unit.
@@ -106,7 +107,7 @@ def everyday_pca(
         `center`: right if that is about the mean.  The middle of a range often is not.
     instead : callable, optional
         Asked once a centre is found: what it returns is released in place of the looks, unless it is None.  It spends
-        from the same ledger and has a guarantee of its own.
+        from the same account and has a guarantee of its own.
 
     Returns
     -------
@@ -114,11 +115,11 @@ def everyday_pca(
 
     Guarantee
     ---------
-    Gaussian steps whose shares the ledger counts: mu-GDP for the mu of the ledger, for replace-one neighbours and
+    Gaussian steps whose shares the account counts: mu-GDP for its mu, for replace-one neighbours and
     every data set, unless `instead` is less; n, d, k and `center` are public.
     Proof: docs/explanation/everyday-tables.md.
     """
-    course = _Course(source, int(k), ledger, streams, instead)
+    course = _Course(source, int(k), run, instead)
     return course.run(center, center is None if search is None else search)
 
 
@@ -144,19 +145,46 @@ def expected_share(n: int, d: int, mu: float, about: bool = False) -> tuple[str,
     return "two looks", 1.0 - min(search, 0.3) - min(_MOST_CLIP, 45.0 / (_KAPPA**2 * d))
 
 
-def balancing_clip(centre: Centre, n: int, d: int, ledger: MuLedger, bits: BitSource) -> Radius:
+def empty_share(source: Any, mu: float, gaps: int) -> float:
+    """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
+
+    Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
+    take another course `instead`.
+    """
+    n, d = map(int, source.shape)
+    data, plain = n * mu, gap_share(n, gaps, mu)
+    if isinstance(source, PersonTable):
+        plain += _WEIGHT
+    if data >= LEAST_DATA:
+        first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu)), d, mu)
+        total = _TOTAL if d > WIDEST_DENSE else min(_TOTAL, (_TOTAL_DATA / data) ** 2)
+        scale = (_SCALE / data) ** 2 if data >= _LEAST_SCALE else 0.0
+        plain += first + max(rounds + _clip_steps(n, d, mu)[1] + total, scale)
+    return most_share(plain, look_gain(CONSTANT, most_lift(source)))
+
+
+def _clip_steps(n: int, d: int, mu: float) -> tuple[int, float]:
+    """Return the number of counts for a clip, and their share of mu²."""
+    steps = 1 + math.ceil(math.log2(math.log2(n * mu)))  # radii up to about length sqrt(n mu)
+    return steps, min(_MOST_CLIP, 9.0 * steps / (_KAPPA**2 * d))  # the noise of a count is a third of that
+
+
+def _rows_of_draw(d: int, mu: float) -> int:
+    return max(_FEW_ROWS, math.ceil(_FEW * math.sqrt(d) / mu))
+
+
+def balancing_clip(centre: Centre, n: int, d: int, run: Run) -> Radius:
     """Release the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer.
 
     Guarantee
     ---------
-    Gaussian with the share it takes from the ledger.  Proof: docs/explanation/everyday-tables.md, lemma 1.
+    Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
-    steps = 1 + math.ceil(math.log2(math.log2(n * ledger.mu)))  # radii up to about length sqrt(n mu)
-    share = min(_MOST_CLIP, 9.0 * steps / (_KAPPA**2 * d))  # the noise of a count is a third of that
-    wanted = max(_KAPPA * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / ledger.mu
-    mu = ledger.spend("clip", share)
+    steps, share = _clip_steps(n, d, run.account.mu)
+    wanted = max(_KAPPA * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / run.account.mu
+    mu = run.account.spend("clip", share)
     shortest, far = centre.length / math.sqrt(2.0), _FAR * wanted
-    return bisected_radius(centre.lengths, wanted, shortest, steps, mu, bits, far=far, per_octave=4)
+    return bisected_radius(centre.lengths, wanted, shortest, steps, mu, run, far=far, per_octave=4)
 
 
 @dataclass(frozen=True)
@@ -171,34 +199,33 @@ class _LiftedRows:
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
-    def __init__(
-        self, source: Any, k: int, ledger: MuLedger, streams: Streams, instead: Instead | None = None
-    ) -> None:
-        self._source, self._k, self._ledger, self._streams = source, k, ledger, streams
+    def __init__(self, source: Any, k: int, run: Run, instead: Instead | None = None) -> None:
+        self._source, self._k, self._run = source, k, run
         self._instead = instead
         self._n, self._d = int(source.shape[0]), int(source.shape[1])
-        self._data = self._n * ledger.mu
-        self._z = noise_ratio(self._n, self._d, ledger.mu)
+        self._data = self._n * run.account.mu
+        self._z = noise_ratio(self._n, self._d, run.account.mu)
         self._wide = self._d > WIDEST_DENSE
+        self._gain = look_gain(CONSTANT, most_lift(source))
 
     def run(self, center: Array | None, search: bool) -> EverydayLook:
         """Take the course that public numbers and the search decide."""
-        bits, enough = self._streams.noise, self._data >= LEAST_DATA
-        if search and searches(self._n, self._d, self._ledger.mu):
+        run, enough = self._run, self._data >= LEAST_DATA
+        if search and searches(self._n, self._d, run.account.mu):
             few = self._drawn()
-            centre = found_centre(few, self._ledger, bits, center)
+            centre = found_centre(few, run, center)
             other = self._instead(centre) if self._instead is not None and centre.found else None
             if other is not None:
                 return other
             if centre.found:
-                centre = polished_centre(few, centre, self._ledger, bits)
+                centre = polished_centre(few, centre, run)
             if few is not self._source:
                 clips = centre.found and self._z <= _TWO_LOOKS and not self._wide
                 centre = seen_from(centre, self._source, early=clips and fits_early(self._n, self._d))
             return self._about(centre) if centre.found else self._by_pairs(centre)
         if center is None:
             return self._by_pairs(None)
-        return self._about(first_length(self._source, center, self._ledger, bits) if enough else unmeasured(center))
+        return self._about(first_length(self._source, center, run) if enough else unmeasured(center))
 
     def _drawn(self) -> Any:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
@@ -206,11 +233,11 @@ class _Course:
         So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
         left of that after two of them is little to the looks.
         """
-        rows = max(_FEW_ROWS, math.ceil(_FEW * math.sqrt(self._d) / self._ledger.mu))
+        rows = _rows_of_draw(self._d, self._run.account.mu)
         alone = isinstance(self._source, PersonTable | PartitionedTable) or is_sparse(self._source)
         if alone or self._n < 2 * rows or rows * self._d > _FEW_ENTRIES:
             return self._source
-        numbers = self._streams.public.choice(self._n, rows, replace=False, shuffle=False)
+        numbers = self._run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
         return self._source[np.sort(numbers)]
 
     # ---- About a centre -------------------------------------------------------------------------------------
@@ -220,7 +247,7 @@ class _Course:
 
     def _clipped(self, centre: Centre) -> EverydayLook:
         """Look at clipped rows, and at unit rows too; at these alone if most rows would be clipped, or are alike."""
-        clip = balancing_clip(centre, self._n, self._d, self._ledger, self._streams.noise)
+        clip = balancing_clip(centre, self._n, self._d, self._run)
         if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
             return self._one_look(centre)
         rows, early, factors = self._lifted(self._rows_about(centre), CONSTANT), None, None
@@ -231,8 +258,8 @@ class _Course:
         typical = (centre.length / clip.radius) ** 2  # of these squares
         total = self._sum_of_squares(factors, rows.lift, typical) if self._wide else None
         unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
-        mus = [self._ledger.spend("clipped look", (1.0 - unit) * self._ledger.left)]
-        mus += [self._ledger.spend("second look", self._ledger.left)]
+        mus = [self._run.account.spend("clipped look", (1.0 - unit) * self._run.account.left, self._gain)]
+        mus += [self._run.account.spend("second look", self._run.account.left, self._gain)]
         seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
         mean = centre.vector(self._d) + seen.mean * clip.radius
         std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
@@ -243,7 +270,7 @@ class _Course:
         """Look at unit rows, and measure how long they are."""
         mean_square = self._mean_square(centre) if centre.measured else math.nan
         rows = self._lifted(self._rows_about(centre), CONSTANT)
-        mu = self._ledger.spend("unit look", self._ledger.left)
+        mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
         seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
@@ -263,8 +290,8 @@ class _Course:
             return _LiftedRows(rows, None, float(rows.shape[0]))
         if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
             return _LiftedRows(rows, lift, float(rows.shape[0]))
-        mu = self._ledger.spend("weight of persons", _WEIGHT)
-        return _LiftedRows(rows, lift, released_weight(lift, rows.shape[0], mu, self._streams.noise)[0])
+        mu = self._run.account.spend("weight of persons", _WEIGHT)
+        return _LiftedRows(rows, lift, released_weight(lift, rows.shape[0], mu, self._run)[0])
 
     def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None, typical: float = 1.0) -> tuple[float, float]:
         """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that.
@@ -276,9 +303,9 @@ class _Course:
             lifted = per_row(lambda f, s: np.minimum(f * (s / root), 1.0), factors, lift.factors)
             total, std = self._sum_of_squares(lifted, typical=typical / lift.most)
             return total * lift.most, std * lift.most
-        mu = self._ledger.spend("mean square", min(_TOTAL, (_TOTAL_DATA / (typical * self._data)) ** 2))
+        mu = self._run.account.spend("mean square", min(_TOTAL, (_TOTAL_DATA / (typical * self._data)) ** 2))
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
-        noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._streams.noise)
+        noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._run)
         return max(float(noisy[0]), sigma), sigma
 
     def _rows_about(self, centre: Centre) -> AnyRows:
@@ -305,17 +332,17 @@ class _Course:
         if self._wide:
             size, std = (lifted.count, 0.0) if total is None else total
             numbers |= {"total": size, "total_std": std, "shortened": shortened}
-            return lazy_looks(rows, factors, mus, self._k, self._streams, **numbers)
+            return lazy_looks(rows, factors, mus, self._k, self._run, **numbers)
         if early is None:
-            looks = whole_looks(rows, factors, mus, self._streams.noise, **numbers)
+            looks = whole_looks(rows, factors, mus, self._run, **numbers)
         else:
-            looks = released_looks(early, mus, self._streams.noise, constant, lifted.count)
+            looks = released_looks(early, mus, self._run, constant, lifted.count)
         look, unit = next(looks), None
         if len(mus) == 2 and enough_alone(look, self._k, shortened):
             look = next(looks)
         elif len(mus) == 2:
-            unit = next(whole_looks(rows, None, mus[1:], self._streams.noise, **numbers))
-        verdict = judged_mixture(look, unit, self._k, self._streams.public, shortened=shortened)
+            unit = next(whole_looks(rows, None, mus[1:], self._run, **numbers))
+        verdict = judged_mixture(look, unit, self._k, self._run.streams.public, shortened=shortened)
         passes, both = (1, False) if unit is None else (2, True)
         return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
@@ -324,10 +351,10 @@ class _Course:
     def _by_pairs(self, failed: Centre | None) -> EverydayLook:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
-        pairs = pair_differences(self._source, self._streams.public)
+        pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
         total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
         rows = self._lifted(open_unit_rows(pairs, keep=self._wide), 0.0)
-        mu = self._ledger.spend("unit look", self._ledger.left)
+        mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
         filled = np.zeros(self._d) if failed is None else None  # after a search, by the centres on the way
@@ -337,16 +364,16 @@ class _Course:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
         if self._data < LEAST_DATA:
             return unmeasured(None), math.inf
-        about_zero = first_length(self._source, None, self._ledger, self._streams.noise)
-        mean, std = mean_step(self._source, about_zero, self._ledger.spend("mean", _MEAN), self._streams.noise)
+        about_zero = first_length(self._source, None, self._run)
+        mean, std = mean_step(self._source, about_zero, self._run.account.spend("mean", _MEAN, SUMS), self._run)
         return replace(unmeasured(None), centre=mean, passes=2), std
 
     def _scale(self, pairs: Any) -> float:
         """Release the typical squared length of differences, halved: about the total variance of the rows."""
         if self._data < _LEAST_SCALE:
             return math.nan
-        mu = self._ledger.spend("scale", (_SCALE / self._data) ** 2)
-        return typical_length(pairs, mu, self._streams.noise) ** 2 / 2.0
+        mu = self._run.account.spend("scale", (_SCALE / self._data) ** 2)
+        return typical_length(pairs, mu, self._run) ** 2 / 2.0
 
     # ---- All courses ----------------------------------------------------------------------------------------
 
@@ -365,7 +392,7 @@ class _Course:
         """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
         verdict = seen.verdict
         total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
-        lengths_of_pairs = "scale" in dict(self._ledger.shares)
+        lengths_of_pairs = "scale" in dict(self._run.account.shares)
         return EverydayLook(
             basis=verdict.basis,
             mean=mean,
@@ -384,7 +411,7 @@ class _Course:
             rounds=centre.rounds,
             course=course,
             weight=verdict.weight,
-            shares=self._ledger.shares,
+            shares=self._run.account.shares,
             passes=math.ceil(centre.passes + seen.passes + int(lengths_of_pairs)),
             moment=seen.moment,
             filled=filled,

@@ -92,10 +92,11 @@ class EverydayLook:
     def of_present_cells(self, gaps: Gaps) -> EverydayLook:
         """Return the same for the cells that are there, as far as the released counts tell: post-processing."""
         mean = self.mean if self.filled is None else gaps.mean(self.mean, self.filled)
-        if self.moment is None:
-            return replace(self, gaps=gaps, mean=mean)
         pairs = self.course in ("pairs", "centre not found")
-        along, whole = gaps.variances(self.moment, self.basis, pairs=pairs)
+        if self.moment is None:  # shares need no scale
+            along, whole = gaps.variances_of_few(self.ratios, 1.0, self.basis, pairs=pairs)
+        else:
+            along, whole = gaps.variances(self.moment, self.basis, pairs=pairs)
         variances, total = self.variances * along, self.total * whole
         total = max(total, float(variances.sum())) if not math.isnan(total) else total
         ratios = np.minimum(self.ratios * along / whole, 1.0)

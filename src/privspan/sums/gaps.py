@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import UNIT_ROUNDOFF, sqrt_up
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
 from privspan.rows.gaps import gap_counts
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
@@ -86,12 +85,34 @@ class Gaps:
             Not below 1, and no more than what the column with most gaps tells.
         """
         there = self.present**2 if pairs else self.present
-        factors = 1.0 / np.outer(there, there)
-        np.fill_diagonal(factors, 1.0 / there)
-        most = float(factors.max())
-        grown = np.einsum("ij,ij->j", basis, (moment * factors) @ basis)
-        along = np.einsum("ij,ij->j", basis, moment @ basis)  # (k,)
-        total, filled = float(np.diagonal(moment * factors).sum()), float(np.trace(moment))
+        turned = basis / there[:, None]  # (d, k)
+        return self._grown(there, basis, moment @ basis, moment @ turned, np.diagonal(moment))
+
+    def variances_of_few(self, along: Array, total: float, basis: Array, *, pairs: bool) -> tuple[Array, float]:
+        """Return the same where no whole moment was released: what is off the basis is taken to be spread evenly.
+
+        Parameters
+        ----------
+        along : (k,) array
+            Released variances along the basis, of the filled rows.
+        total : float
+            In all directions.
+        basis : (d, k) array
+        """
+        (d, k), there = basis.shape, self.present**2 if pairs else self.present
+        rest = max(total - float(along.sum()), 0.0) / max(d - k, 1)
+        turned = basis / there[:, None]  # (d, k)
+        within = (along - rest)[:, None]
+        images = [basis @ (within * (basis.T @ columns)) + rest * columns for columns in (basis, turned)]
+        return self._grown(there, basis, *images, basis**2 @ within[:, 0] + rest)
+
+    def _grown(self, there: Array, basis: Array, image: Array, turned: Array, diagonal: Array) -> tuple[Array, float]:
+        """Return the ratios for a moment of which images of the basis, and of that over `there`, are known."""
+        most = float((1.0 / there).max()) ** 2
+        excess = (1.0 / there**2 - 1.0 / there) * diagonal  # a cell and itself are there, or not, together
+        grown = np.einsum("ij,ij->j", basis / there[:, None], turned) - excess @ basis**2
+        along = np.einsum("ij,ij->j", basis, image)  # (k,)
+        total, filled = float((diagonal / there).sum()), float(diagonal.sum())
         ratios = np.where(along > 0.0, grown / np.where(along > 0.0, along, 1.0), 1.0)
         return np.clip(ratios, 1.0, most), float(np.clip(total / filled if filled > 0.0 else 1.0, 1.0, most))
 
@@ -105,7 +126,7 @@ def gap_share(n: int, columns: int, mu: float) -> float:
     return share if noise / math.sqrt(share) <= _WORST else 0.0
 
 
-def released_gaps(source: Any, counted: Bools, ledger: MuLedger, bits: BitSource) -> Gaps | None:
+def released_gaps(source: Any, counted: Bools, run: Run) -> Gaps | None:
     """Release how many gaps each column has, where there is data enough.
 
     Parameters
@@ -113,10 +134,8 @@ def released_gaps(source: Any, counted: Bools, ledger: MuLedger, bits: BitSource
     source : as `privspan.rows.unit.as_rows_input` returns it
     counted : (d,) array of bool
         Columns that may have gaps, by their declared types.
-    ledger : MuLedger
-        At most 2 % of it is spent.
-    bits : BitSource
-        Private noise.
+    run : Run
+        At most 2 % of mu² is spent.
 
     Returns
     -------
@@ -128,15 +147,15 @@ def released_gaps(source: Any, counted: Bools, ledger: MuLedger, bits: BitSource
     mu-GDP for replace-one neighbours, with the mu that is spent; n, d and declared types are public.
     Proof: docs/explanation/gaps.md.
     """
-    (n, d), columns = (int(size) for size in source.shape), int(counted.sum())
-    share = gap_share(n, columns, ledger.mu)
+    (n, d), columns = map(int, source.shape), int(counted.sum())
+    share = gap_share(n, columns, run.account.mu)
     if not share:
         return None
     # Counts of a chunk are exact, but for averages over the rows of a person.
     error = math.sqrt(columns) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(source, PersonTable) else 0.0
     bounds = SumBounds(count_sensitivity(columns), error, columns, 1.1 * n)
-    mu = ledger.spend("gaps", share)
-    noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source, exact=True), (columns,), bounds, mu, bits)
+    mu = run.account.spend("gaps", share)
+    noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source, exact=True), (columns,), bounds, mu, run)
     counts = np.zeros(d)
     counts[counted] = np.clip(noisy, 0.0, n)
     return Gaps(counts, sigma, n, counted)

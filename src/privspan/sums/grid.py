@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import up
-from privspan.privacy.noise import add_gaussian, grid_for
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.noise import grid_for
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import gain
 from privspan.rows.partitioned_rows import ChunkSums, folded
 
 Array = NDArray[np.float64]
@@ -42,6 +43,12 @@ class SumBounds:
     chunk_error: float  # bound on the Euclidean norm of the float64 error of one chunk's sum
     entries: int  # coordinates released, over all releases that share the noise level
     largest: float  # bound on the magnitude of every entry of the whole sum
+    empty: float | None = None  # the change if a place is left empty; None if that is no less than a replacement's
+
+    @property
+    def gain(self) -> float:
+        """How much less of an empty place than of a replacement the sum tells: `privspan.privacy.zero_out`."""
+        return 1.0 if self.empty is None else gain(self.sensitivity, self.empty)
 
 
 @dataclass(frozen=True)
@@ -55,15 +62,19 @@ class NoiseLevel:
 def noise_level(bounds: SumBounds, mu: float, *, grid: float | None = None) -> NoiseLevel:
     """Return the noise that makes a sum with these bounds mu-GDP, rounded up.
 
-    ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.  `grid` is a power of two
-    where several levels must share one; by default there are 2**24 steps or more per standard deviation.
+    ``sigma >= (sensitivity + 2 chunk_error + sqrt(entries) grid) / mu`` as real numbers.  It is mu / gain-GDP for
+    zero-out, too: there is more noise for that only where rounding is charged with about a hundredth.  `grid` is a
+    power of two where several levels must share one; by default there are 2**24 steps or more per standard deviation.
     """
     grid = grid_for(bounds.sensitivity / mu) / _FINER if grid is None else grid
     # Very many rows or very little noise: a coarser grid keeps the adding exact, and its charge is paid below.
     while bounds.largest / grid > _EXACT_STEPS:
         grid *= 2.0
     root = math.isqrt(bounds.entries - 1) + 1  # at least the square root
-    change = Fraction(bounds.sensitivity) + 2 * Fraction(bounds.chunk_error) + root * Fraction(grid)
+    rounding = 2 * Fraction(bounds.chunk_error) + root * Fraction(grid)
+    change = Fraction(bounds.sensitivity) + rounding
+    if bounds.empty is not None:
+        change = max(change, Fraction(bounds.gain) * (Fraction(bounds.empty) + rounding))
     return NoiseLevel(up(change / Fraction(mu)), grid)
 
 
@@ -102,7 +113,7 @@ def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Ar
 
 
 def gaussian_sum(
-    chunk_sums: ChunkSums, shape: tuple[int, ...], bounds: SumBounds, mu: float, bits: BitSource
+    chunk_sums: ChunkSums, shape: tuple[int, ...], bounds: SumBounds, mu: float, run: Run
 ) -> tuple[Array, float]:
     """Release a sum over chunks with Gaussian noise; also return the noise's standard deviation.
 
@@ -115,10 +126,10 @@ def gaussian_sum(
     """
     level = noise_level(bounds, mu)
     total = grid_total(chunk_sums, shape, level.grid)
-    return add_gaussian(total, level.sigma, bits, grid=level.grid), level.sigma
+    return run.gaussian(total, level.sigma, level.grid), level.sigma
 
 
-def gaussian_symmetric(total: Array, level: NoiseLevel, bits: BitSource) -> Array:
+def gaussian_symmetric(total: Array, level: NoiseLevel, run: Run) -> Array:
     """Add symmetric noise to a symmetric matrix on the grid: `sigma` off the diagonal, sqrt(2) times it on it.
 
     With the diagonal divided by sqrt(2) the upper triangle, which alone is read, has the Euclidean norm
@@ -127,10 +138,10 @@ def gaussian_symmetric(total: Array, level: NoiseLevel, bits: BitSource) -> Arra
     m = total.shape[0]
     rows, columns = np.triu_indices(m, 1)
     noisy = np.zeros((m, m))
-    noisy[rows, columns] = add_gaussian(total[rows, columns], level.sigma, bits, grid=level.grid)
+    noisy[rows, columns] = run.gaussian(total[rows, columns], level.sigma, level.grid)
     noisy += noisy.T
     diagonal_sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
-    noisy[np.diag_indices(m)] = add_gaussian(np.diagonal(total).copy(), diagonal_sigma, bits, grid=level.grid)
+    noisy[np.diag_indices(m)] = run.gaussian(np.diagonal(total).copy(), diagonal_sigma, level.grid)
     return noisy
 
 

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.noise import add_gaussian
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
@@ -57,6 +57,8 @@ class GramSource(Protocol):
     """Bound on every entry of that."""
     moments: int
     """How many second moments there are."""
+    empty: float
+    """How far an empty place moves one, where a replacement does by `size`."""
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return (sum over one chunk of y yᵀ) @ block for each chunk, or that sum itself for None; fresh arrays.
@@ -76,7 +78,7 @@ class GramSource(Protocol):
 class UnitGram:
     """The second moment of unit rows; those of persons may be lifted."""
 
-    size = 1.0
+    size, empty = 1.0, ROOT_HALF
     moments = 1
 
     def __init__(self, rows: AnyRows, lift: Lift | None = None) -> None:
@@ -150,12 +152,14 @@ class Asked:
         size, m = self._source.size, self._most_columns
         project = math.sqrt(m) * (2.0 * relative_error(d) + relative_error(m)) + 4.0 * relative_error(1)
         root = math.sqrt(passes)
+        turned = 1.0 + 9.0 * root * self._allowed_defect
         return SumBounds(
-            sensitivity=size * (1.0 + 9.0 * root * self._allowed_defect),
+            sensitivity=size * turned,
             # The products of all passes are charged together: their blocks are orthonormal.
             chunk_error=self._source.chunk_error(m) + root * 1.02 * CHUNK_ROWS * size * project,
             entries=2 * m * (d + m),
             largest=1.02 * n * self._source.largest,
+            empty=self._source.empty * turned,
         )
 
     def _asked(self, block: Array) -> Array | None:
@@ -189,11 +193,11 @@ class Asked:
         inside, outside = seen.inside.total(), seen.outside.total()
         return [(inside[:, i], outside[:, i * b : (i + 1) * b]) for i in range(moments)]
 
-    def _noisy(self, last: slice, seen: tuple[Array, Array], level: NoiseLevel, bits: BitSource) -> Array:
+    def _noisy(self, last: slice, seen: tuple[Array, Array], level: NoiseLevel, run: Run) -> Array:
         """Release what was seen of A times the directions `last`, when these were the last ones; (d, b)."""
         (inside, outside), block = seen, self._basis[:, last]
-        symmetric = gaussian_symmetric(inside, level, bits)
-        noisy = add_gaussian(outside, level.sigma, bits, grid=level.grid)
+        symmetric = gaussian_symmetric(inside, level, run)
+        noisy = run.gaussian(outside, level.sigma, level.grid)
         _take_away(noisy, self._basis[:, : last.stop])
         for rows in row_slabs(*block.shape):
             noisy[rows] += block[rows] @ symmetric
@@ -237,11 +241,9 @@ class LazyGauss(Asked):
     promised by `source`.  Proof: docs/explanation/everyday-pca.md, lemmas 2 to 5.
     """
 
-    def __init__(
-        self, source: GramSource, mu: float, bits: BitSource, *, most_columns: int, most_passes: int
-    ) -> None:
+    def __init__(self, source: GramSource, mu: float, run: Run, *, most_columns: int, most_passes: int) -> None:
         super().__init__(source, most_columns=most_columns, most_passes=most_passes)
-        self._bits = bits
+        self._run = run
         self._level = noise_level(self._bounds, mu)
         self._mu_square = mu * mu
         self._strengthened = False
@@ -321,12 +323,12 @@ class LazyGauss(Asked):
         """Release A itself, (d, d), in standard coordinates."""
         d = self._source.shape[1]
         total = grid_total(self._source.products(None), (d, d), level.grid)
-        return gaussian_symmetric(total, level, self._bits)
+        return gaussian_symmetric(total, level, self._run)
 
     def _reveal(self, block: Array, level: NoiseLevel) -> Array:
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
         (seen,) = self._seen(block, level.grid)
-        return self._noisy(slice(self._columns - block.shape[1], self._columns), seen, level, self._bits)
+        return self._noisy(slice(self._columns - block.shape[1], self._columns), seen, level, self._run)
 
 
 class _SeenSums:

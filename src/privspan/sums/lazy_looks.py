@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.randomness import Streams
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.judge import (
@@ -142,7 +142,7 @@ def lazy_looks(
     factors: PerRow | None,
     mus: Sequence[float],
     k: int,
-    streams: Streams,
+    run: Run,
     *,
     total: float,
     total_std: float = 0.0,
@@ -163,7 +163,7 @@ def lazy_looks(
         Privacy of the look, and of a second one: at the same rows once more if the first is clear, or at unit rows.
     k : int
         At most d.
-    streams : Streams
+    run : Run
     total, total_std : float
         Sum of the squared lengths of the rows with factors, public or released, and its noise.
     shortened : float
@@ -175,14 +175,14 @@ def lazy_looks(
     ---------
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemmas 3 and 4.
     """
-    d, public = rows.shape[1], streams.public
+    d, public = rows.shape[1], run.streams.public
     block, passes = min(_block_size(k), d), _EARLY + _PASSES + _FINISH_PASSES + 2
     start = min(block + _TOGETHER - 1, d) if constant else block  # the mean is one more direction of the first pass
     columns, first = max(within_memory(start + (passes - 1) * block, d), start), public.standard_normal((d, start))
     # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
     both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
     numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
-    looks = CentredGauss(rows, factors, constant, mus, streams.noise, unit=both, **numbers)
+    looks = CentredGauss(rows, factors, constant, mus, run, unit=both, **numbers)
     split, t = _PublicNoise(looks.noises[0], d, looks.most_directions, public), math.sqrt(_SPLITTING.square)
     split.follow(looks.directions)
     if len(mus) == 2 and not both:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy import share_mu
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, PerRow, count_error, known_chunks, per_row
 from privspan.sums.grid import SumBounds, gaussian_sum
 
@@ -61,7 +61,7 @@ def bisected_radius(
     low: float,
     steps: int,
     mu: float,
-    bits: BitSource,
+    run: Run,
     *,
     far: float,
     per_octave: int = 2,
@@ -78,8 +78,8 @@ def bisected_radius(
         Number of counts.
     mu : float
         Privacy of all of them together.
-    bits : BitSource
-        Private noise.
+    run : Run
+        Draws the noise.
     far : float
         So many rows must exceed a radius for steps of more than an octave to go beyond it: where that is more than
         `wanted`, noise leads astray less often, and up to so many rows may exceed what is found.
@@ -101,7 +101,7 @@ def bisected_radius(
     for share in share_mu(mu, *[1.0] * steps):
         middle = (first + last + 1) // 2
         counts = known_chunks(partial(_count_longer, radius=low * 2.0 ** (middle / per_octave)), lengths, exact=True)
-        noisy, sigma = gaussian_sum(counts, (1,), bounds, share, bits)
+        noisy, sigma = gaussian_sum(counts, (1,), bounds, share, run)
         seen[middle] = float(noisy[0])
         bar = far if middle - first > per_octave else wanted
         first, last = (middle, last) if noisy[0] >= bar else (first, middle - 1)

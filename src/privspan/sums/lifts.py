@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, known_chunks
+from privspan.rows.persons import PersonTable
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 
@@ -69,6 +70,11 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
     return Lift(rows.map_rows(factors), most) if rows.dense else None
 
 
+def most_lift(source: object) -> float:
+    """Return a bound on the square of a factor, for any look at a table: sqrt(width), 1 if persons are rows."""
+    return math.sqrt(source.width) if isinstance(source, PersonTable) else 1.0
+
+
 def _largest(inner: Array, square: float) -> Array:
     """Bound the inner products <u, v> + a² of a person's rows, also where a look shortens the rows.
 
@@ -77,7 +83,7 @@ def _largest(inner: Array, square: float) -> Array:
     return np.maximum(np.abs(inner), square)
 
 
-def released_weight(lift: Lift, n: int, mu: float, bits: BitSource) -> tuple[float, float]:
+def released_weight(lift: Lift, n: int, mu: float, run: Run) -> tuple[float, float]:
     """Release the sum of the squared factors, one per person, and its noise: what stands for the number of rows.
 
     Guarantee
@@ -87,7 +93,7 @@ def released_weight(lift: Lift, n: int, mu: float, bits: BitSource) -> tuple[flo
     """
     error = lift.most * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
     bounds = SumBounds(lift.most - 1.0, error, 1, 1.1 * n * lift.most)
-    noisy, sigma = gaussian_sum(known_chunks(_above_one, lift.factors), (1,), bounds, mu, bits)
+    noisy, sigma = gaussian_sum(known_chunks(_above_one, lift.factors), (1,), bounds, mu, run)
     return n + min(max(float(noisy[0]), 0.0), (lift.most - 1.0) * n), sigma
 
 

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS
@@ -100,7 +101,7 @@ def localised_sums(
     clip: float,
     mu_cross: float,
     mu_inner: float,
-    bits: BitSource,
+    run: Run,
     *,
     steepness: float = math.inf,
 ) -> LocalisedSums:
@@ -123,11 +124,11 @@ def localised_sums(
 
     weighted = per_row(weigh, view.coordinates, view.off)  # (n, k): w u
     cross, cross_noise = gaussian_sum(
-        _cross_sums(rows, view, weighted), (d, k), cross_bounds(n, d, k, clip), mu_cross, bits
+        _cross_sums(rows, view, weighted), (d, k), cross_bounds(n, d, k, clip), mu_cross, run
     )
     level = noise_level(inner_bounds(n, k), mu_inner)
     products = known_chunks(lambda z, known: (z * whitening).T @ known, view.coordinates, weighted)
-    inner = gaussian_symmetric(grid_total(products, (k, k), level.grid), level, bits)
+    inner = gaussian_symmetric(grid_total(products, (k, k), level.grid), level, run)
     return LocalisedSums(cross, cross_noise, inner, level.sigma)
 
 
@@ -148,13 +149,13 @@ def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
     """Bound what a replacement does to C: 2 c, and the rounding of one chunk, where w ||u|| <= sqrt(2 m)."""
     term = 1.05 * math.sqrt(MOST_WEIGHT * INNER_CAP)
     factor = 2.0 * relative_error(CHUNK_ROWS + 1) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
-    return SumBounds(2.0 * clip, CHUNK_ROWS * term * factor, d * k, 1.05 * n * clip)
+    return SumBounds(2.0 * clip, CHUNK_ROWS * term * factor, d * k, 1.05 * n * clip, empty=clip)
 
 
 def inner_bounds(n: int, k: int) -> SumBounds:
     """Bound what a replacement does to M, in coordinates whose diagonal is divided by sqrt(2)."""
     error = 1.05 * INNER_CAP * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1)
-    return SumBounds(INNER_CAP, error, upper_triangle(k), 1.05 * n * INNER_CAP)
+    return SumBounds(INNER_CAP, error, upper_triangle(k), 1.05 * n * INNER_CAP, INNER_CAP * ROOT_HALF)
 
 
 def smallest_clip() -> float:
@@ -162,7 +163,7 @@ def smallest_clip() -> float:
     return 100.0 * 2.0 * math.sqrt(MOST_WEIGHT * INNER_CAP) * CHUNK_ROWS * relative_error(2 * CHUNK_ROWS)
 
 
-def geometric_mean(values: PerRow, low: float, high: float, mu: float, bits: BitSource) -> float:
+def geometric_mean(values: PerRow, low: float, high: float, mu: float, run: Run) -> float:
     """Release the geometric mean of one positive number per record, each clipped to [low, high].
 
     Entry i is a function of record i (and of released values); the ends are public or released.
@@ -180,5 +181,5 @@ def geometric_mean(values: PerRow, low: float, high: float, mu: float, bits: Bit
 
     error = width * CHUNK_ROWS * relative_error(CHUNK_ROWS)
     bounds = SumBounds(width, error, 1, 1.01 * n * width)
-    total, _ = gaussian_sum(known_chunks(sum_of_logs, values), (1,), bounds, mu, bits)
+    total, _ = gaussian_sum(known_chunks(sum_of_logs, values), (1,), bounds, mu, run)
     return low * math.exp(min(max(float(total[0]) / n, 0.0), width))

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import look_empty
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
@@ -65,6 +66,7 @@ class AugmentedGram:
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
         self.size = 1.0 + constant * constant
         self.largest = self.size if lift is None else self.size * lift.most
+        self.empty = look_empty(constant, 1.0 if lift is None else lift.most)
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d + 1, moments * b) per chunk; the inner products of the rows are shared."""
@@ -157,7 +159,7 @@ def whole_looks(
     rows: AnyRows,
     factors: PerRow | None,
     mus: Sequence[float],
-    bits: BitSource,
+    run: Run,
     *,
     constant: float = CONSTANT,
     lift: Lift | None = None,
@@ -176,8 +178,8 @@ def whole_looks(
         As for `AugmentedGram`; None for the rows as they are.
     mus : sequence of float
         Privacy of each release.
-    bits : BitSource
-        Private noise.
+    run : Run
+        Draws the noise.
     constant : float
         a; 0 for rows whose mean is known to be zero.
     lift : Lift, optional
@@ -190,11 +192,11 @@ def whole_looks(
     Each release is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
     docs/explanation/several-rows.md, lemma 3.
     """
-    yield from released_looks(AugmentedGram(rows, [factors], constant, lift), mus, bits, constant, count)
+    yield from released_looks(AugmentedGram(rows, [factors], constant, lift), mus, run, constant, count)
 
 
 def released_looks(
-    gram: AugmentedGram | ClippedGram, mus: Sequence[float], bits: BitSource, constant: float, count: float | None
+    gram: AugmentedGram | ClippedGram, mus: Sequence[float], run: Run, constant: float, count: float | None
 ) -> Iterator[Look]:
     """Do what `whole_looks` does for a second moment, from whatever passes that is.
 
@@ -204,14 +206,14 @@ def released_looks(
     Proof: docs/explanation/everyday-tables.md, lemma 3.
     """
     n, d = gram.shape[0], gram.shape[1] - 1
-    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest)
+    bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest, gram.empty)
     levels = shared_levels(bounds, mus)
     total = grid_total(gram.products(None), (d + 1, d + 1), levels[0].grid)
     known, precision = np.zeros_like(total), 0.0
     for level in levels:
         fresh = level.sigma**-2
         precision += fresh
-        known += (gaussian_symmetric(total, level, bits) - known) * (fresh / precision)
+        known += (gaussian_symmetric(total, level, run) - known) * (fresh / precision)
         yield _about_mean(known, precision**-0.5, n if count is None else count, constant)
 
 

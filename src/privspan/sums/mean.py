@@ -18,20 +18,22 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.card import card, facts
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
-from privspan.privacy import Budget, PrivacyCost
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.persons import MOST_ROWS, people
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy import PrivacyCost
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
-from privspan.rows import PartitionedTable, ShiftedRows
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import SUMS, most_share
+from privspan.rows import PartitionedTable
 from privspan.rows.arrays import as_source
-from privspan.rows.derived import less
+from privspan.rows.derived import MadeRows
 from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.persons import PersonTable
+from privspan.rows.shifting import less
 from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
@@ -79,8 +81,6 @@ class PrivateMean:
         return card("PrivateMean", *warnings_of(self.private), facts(known), *shown)
 
 
-@entry
-@people
 def private_mean(
     X: object,
     subspace: Subspace | None = None,
@@ -140,33 +140,38 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
-    return mean_within(MuLedger(Budget(epsilon, delta)), source, subspace, norm_bound, rng)
+    with Call("private_mean", epsilon, delta, rng, ledger, X, groups) as call:
+        table = call.persons(X, groups, max_rows)
+        source = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+        if norm_bound is not None:
+            checks.positive(norm_bound=norm_bound)
+        check_columns(source, subspace)
+        return call.finish(
+            mean_within(call.begin(gaussian=True, empty=empty_share(norm_bound)), source, subspace, norm_bound)
+        )
 
 
-def mean_within(
-    ledger: MuLedger, X: object, subspace: Subspace | None, norm_bound: float | None, rng: RandomLike
-) -> PrivateMean:
-    """Do what `private_mean` does for the mu of a ledger: docs/explanation/private-mean.md."""
-    if norm_bound is not None:
-        checks.positive(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
-    check_columns(source, subspace)
-    streams = open_streams(rng)
+def empty_share(norm_bound: float | None) -> float:
+    """Return the share of mu² that an empty place can tell: docs/explanation/zero-out.md."""
+    return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, SUMS)
+
+
+def mean_within(run: Run, source: Any, subspace: Subspace | None, norm_bound: float | None) -> PrivateMean:
+    """Do what `private_mean` does for the mu of a run: docs/explanation/private-mean.md."""
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
     if norm_bound is None:
-        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
+        mu_length = run.account.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * typical_length(source, mu_length, run)
     bound, n = float(norm_bound), int(source.shape[0])
     rows = open_unit_rows(source, clip=bound)
-    mu = ledger.spend("mean", ledger.left)
-    total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, streams.noise)
+    mu = run.account.spend("mean", run.account.left, SUMS)
+    total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, run)
     mean = total * (bound / n)
     if subspace is not None:
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
     mean.flags.writeable = False
-    return PrivateMean(mean, sigma * bound / n, bound, ledger.cost(), streams.private)
+    return PrivateMean(mean, sigma * bound / n, bound, run.account.cost(), run.private)
 
 
 def less_mean(X: object, mean: Array) -> Any:
@@ -176,14 +181,14 @@ def less_mean(X: object, mean: Array) -> Any:
         return source.then(partial(less_mean, mean=mean))
     if isinstance(source, PartitionedTable):
         return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
-    return ShiftedRows(as_source(source), mean)
+    return MadeRows(as_source(source), partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:
-    """Return what one record can do to the sum of n rows of length at most 1: move it by 2."""
+    """Return what one record can do to the sum of n rows of length at most 1: move it by 2, or by 1 if it goes."""
     # The float64 sum of at most CHUNK_ROWS numbers is off by gamma times the sum of their sizes; over the
     # coordinates of rows of length at most 1 these errors have the Euclidean norm gamma times CHUNK_ROWS.
-    return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n)
+    return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n, empty=1.0)
 
 
 def row_sums(rows: AnyRows) -> ChunkSums:
@@ -201,7 +206,8 @@ def check_columns(source: Any, subspace: Subspace | None) -> None:
     """Refuse a table with another number of columns than the subspace, if there is one."""
     d = int(source.shape[1])
     if subspace is not None and d != subspace.ambient_dimension:
-        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
+        template = "{X} must have {dimension} columns, as the subspace has; got {d}."
+        raise ParameterError(template, dimension=subspace.ambient_dimension, d=d)
 
 
 def coordinates_in(source: Any, subspace: Subspace) -> Any:

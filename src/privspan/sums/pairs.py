@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.entry import entry
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy.randomness import open_streams
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import summed_rows
-from privspan.rows.derived import RowPairs, less
+from privspan.rows.derived import RowPairs
 from privspan.rows.gaps import surely_whole
 from privspan.rows.partitions import mixed_partitions
 from privspan.rows.persons import PersonTable
+from privspan.rows.shifting import less
 from privspan.rows.unit import as_rows_input, is_sparse, piece_rows
 
 Array = NDArray[np.float64]
@@ -31,8 +31,7 @@ Make: TypeAlias = Callable[[Any, Any], Any]
 """What is made of the first and of the second rows of pairs, pair by pair; float64, dense or CSR as the rows are."""
 
 
-@entry
-def pair_differences(X: object, rng: RandomLike = None) -> Any:
+def pair_differences(X: object, public: np.random.Generator) -> Any:
     """Return the differences of rows that a public random order pairs; one record reaches one difference.
 
     Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
@@ -41,8 +40,8 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         At least two rows; the last one of an odd number is left out, of every partition if there are partitions.
-    rng : None, int, SeedSequence, Generator or RandomState
-        Of the order, which is public.
+    public : numpy.random.Generator
+        Draws the order, which is public.
 
     Returns
     -------
@@ -57,7 +56,7 @@ def pair_differences(X: object, rng: RandomLike = None) -> Any:
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
     source = as_rows_input(X, min_rows=2, accept_partitions=True, accept_persons=True)
-    pairs = row_pairs(source, open_streams(rng).public, less)
+    pairs = row_pairs(source, public, less)
     if isinstance(source, RowSource | PartitionedTable | PersonTable):
         return pairs
     step = pairs.shape[0] if is_sparse(source) else piece_rows(pairs.shape[1])  # dense ones a few at a time

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
@@ -56,6 +57,7 @@ class PreconditionedGram:
         )  # (n,)
         self.shape = rows.shape
         self.size = self.largest = clip * clip
+        self.empty = self.size * ROOT_HALF
         self.moments = 1
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
@@ -101,7 +103,7 @@ class Look:
 
 
 def preconditioned_look(
-    rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, bits: BitSource, *, columns: int
+    rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, run: Run, *, columns: int
 ) -> tuple[Look, Estimate]:
     """Release a preconditioned second moment (lazily) and improve the known directions with it.
 
@@ -116,9 +118,9 @@ def preconditioned_look(
     n, d = rows.shape
     factors = np.minimum(whitening(estimate.eigenvalues, 0.5) * off, 1.0)  # (k,)
     view = local_view(rows, estimate.basis)
-    typical = geometric_mean(shrunk_lengths(view, factors), max(0.02, 0.25 * off), 1.0, mu_probe, bits)
+    typical = geometric_mean(shrunk_lengths(view, factors), max(0.02, 0.25 * off), 1.0, mu_probe, run)
     source = PreconditionedGram(rows, view, factors, min(_CLIP * typical, 1.0))
-    lazy = LazyGauss(source, mu_gram, bits, most_columns=max(columns, WIDEST_DENSE), most_passes=64)
+    lazy = LazyGauss(source, mu_gram, run, most_columns=max(columns, WIDEST_DENSE), most_passes=64)
     if d <= WIDEST_DENSE:
         lazy.reveal_all()
     image = lazy.product(estimate.basis)  # (d, k)

@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
 from privspan._lib.rounding import relative_error
-from privspan.privacy import Budget, PrivacyCost
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.noise import add_gaussian
-from privspan.privacy.persons import MOST_ROWS, people
-from privspan.privacy.randomness import RandomLike, open_streams
+from privspan.privacy import PrivacyCost
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import most_share
 from privspan.rows import PartitionedTable, partitioned_column
 from privspan.rows.gaps import Missing, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
 from privspan.rows.persons import PersonValues
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input, is_sparse
+from privspan.rows.unit import CHUNK_ROWS, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.mean import check_columns, coordinates_in
@@ -64,8 +63,6 @@ class PrivateRegression:
     private: bool
 
 
-@entry
-@people
 def private_regression(
     X: object,
     y: object,
@@ -130,33 +127,44 @@ def private_regression(
     >>> (fit.coefficients.round(1) + 0.0).tolist()
     [1.0, -2.0, 0.0]
     """
-    budget = Budget(epsilon, delta)
-    checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
-    source = with_gaps(as_rows_input(X, accept_partitions=True, accept_persons=True), missing)
-    check_columns(source, subspace)
-    n, given = int(source.shape[0]), _targets_of(source, y)
-    streams, shares = open_streams(rng), MuLedger(budget)
-    targets = per_row(partial(_scaled_targets, bound=float(target_bound)), given)
+    with Call("private_regression", epsilon, delta, rng, ledger, X, groups) as call:
+        table, y = call.persons(X, groups, max_rows), call.column(y)
+        checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
+        source = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+        check_columns(source, subspace)
+        given = _targets_of(source, y)
+        bounds = float(norm_bound), float(target_bound)
+        run = call.begin(gaussian=True, empty=most_share(0.0, moment_bounds(1, 1).gain))
+        return call.finish(regression_within(run, source, given, subspace, *bounds))
+
+
+def regression_within(
+    run: Run, source: Any, given: PerRow, subspace: Subspace | None, norm_bound: float, target_bound: float
+) -> PrivateRegression:
+    """Do what `private_regression` does for the mu of a run: docs/explanation/private-mean.md."""
+    n = int(source.shape[0])
+    targets = per_row(partial(_scaled_targets, bound=target_bound), given)
     if subspace is not None:
         source = coordinates_in(source, subspace)  # (n, k)
-    rows = open_unit_rows(source, clip=float(norm_bound))
+    rows = open_unit_rows(source, clip=norm_bound)
     k = rows.shape[1]
-    level = noise_level(moment_bounds(n, k), shares.spend("second moments", 1.0))
+    bounds = moment_bounds(n, k)
+    level = noise_level(bounds, run.account.spend("second moments", 1.0, bounds.gain))
     sums = grid_total(_moment_sums(rows, targets), (k, k + 1), level.grid)
-    moments = gaussian_symmetric(sums[:, :k], level, streams.noise)  # (k, k)
-    products = add_gaussian(sums[:, k], level.sigma, streams.noise, grid=level.grid) / _TARGET_WEIGHT  # (k,)
+    moments = gaussian_symmetric(sums[:, :k], level, run)  # (k, k)
+    products = run.gaussian(sums[:, k], level.sigma, level.grid) / _TARGET_WEIGHT  # (k,)
     solved = _solved(moments, products, level.sigma) * (target_bound / norm_bound)  # (k,)
     coefficients = solved if subspace is None else subspace.basis @ solved
     shift = 0.0 if subspace is None or subspace.offset is None else float(subspace.offset @ coefficients)
     coefficients.flags.writeable = False
-    return PrivateRegression(coefficients, -shift, level.sigma, shares.cost(), streams.private)
+    return PrivateRegression(coefficients, -shift, level.sigma, run.account.cost(), run.private)
 
 
 def moment_bounds(n: int, k: int) -> SumBounds:
-    """Return what one record can do to the two sums, in units of the noise: move them by 3/2."""
+    """Return what one record can do to the two sums, in units of the noise: move them by 3/2, or by 1 if it goes."""
     # Sums of at most CHUNK_ROWS products of numbers whose squares sum to at most 1 per row, twice.
     chunk_error = 2.2 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
-    return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n)
+    return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n, empty=1.0)
 
 
 def _targets_of(source: Any, y: object) -> PerRow:

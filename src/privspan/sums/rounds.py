@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import Streams
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS, SUMS
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
 from privspan.sums import plan as planner
 from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
@@ -42,20 +42,18 @@ _CONSTANT, _CONSTANT_LAST = 1.0, 0.1
 _LONGER, _LONGER_BESIDE_CONSTANT = 1.3, 1.0
 
 
-def localised_rounds(
-    source: Any, start: Estimate, off: float, ledger: MuLedger, streams: Streams, *, constant: bool = False
-) -> Estimate:
-    """Spend all that is left of a ledger on localised rounds over the unit rows of a table, from a released start.
+def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, constant: bool = False) -> Estimate:
+    """Spend all that is left of an account on localised rounds over the unit rows of a table, from a released start.
 
     `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
 
     Guarantee
     ---------
-    Gaussian steps with the mu of the ledger's shares, for replace-one neighbours, provided that `start` is public or
-    released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
+    Gaussian steps with the mu of the shares that they take, for replace-one neighbours, provided that `start` is
+    public or released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
     rows, habits = open_unit_rows(source), planner.Habits(planner.LEAN.probe, most_off=off)
-    return Rounds(rows, ledger, streams, planner.MOST_ROUNDS, habits, constant=constant).until_spent(start)
+    return Rounds(rows, run, planner.MOST_ROUNDS, habits, constant=constant).until_spent(start)
 
 
 class Rounds:
@@ -67,19 +65,18 @@ class Rounds:
     def __init__(
         self,
         rows: AnyRows,
-        ledger: MuLedger,
-        streams: Streams,
+        run: Run,
         most_rounds: int,
         habits: planner.Habits | None = None,
         *,
         constant: bool = False,
     ) -> None:
-        self._rows, self._ledger, self._streams = rows, ledger, streams
+        self._rows, self._run = rows, run
         # One direction more to be found takes a round more, where residuals are short.
         self._most_rounds, self._constant = most_rounds + int(constant), constant
         self._n, self._d = rows.shape
         self._habits = habits or planner.Habits()
-        self.probe = self._habits.probe * planner.probe_share(self._n, ledger.mu)
+        self.probe = self._habits.probe * planner.probe_share(self._n, run.account.mu)
 
     def first(self, estimate: Estimate) -> Estimate | None:
         """Run one round, or return None when a plain finish is predicted to do better."""
@@ -87,7 +84,7 @@ class Rounds:
 
     def until_spent(self, estimate: Estimate, rounds: int = 0) -> Estimate:
         """Go on with localised rounds until the budget is spent; so many there were before."""
-        while self._ledger.left > 1e-9:
+        while self._run.account.left > 1e-9:
             improved = self._round(estimate, max(1, self._most_rounds - rounds), if_worth_it=False)
             assert improved is not None  # a plain finish was not offered
             estimate, rounds = improved, rounds + 1
@@ -101,19 +98,19 @@ class Rounds:
         view = local_view(self._rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
-        plan = planner.plan_rounds(setting, self._ledger.left, self.probe, rounds_left)
+        plan = planner.plan_rounds(setting, self._run.account.left, self.probe, rounds_left)
         if if_worth_it and not self._worth_it(estimate, plan.error, setting.off):
             return None
         last = len(plan.shares) == 1
         scale = self._whitening(estimate, last=last)  # the typical size is about the same
-        share = self._ledger.left if last else min(plan.shares[0], self._ledger.left)
+        share = self._run.account.left if last else min(plan.shares[0], self._run.account.left)
         part = planner.inner_part(share, setting)
-        mu_inner = self._ledger.spend("inner matrix", part * share)
-        rest = self._ledger.left if last else min((1.0 - part) * share, self._ledger.left)
-        mu_cross = self._ledger.spend("residuals", rest)
+        mu_inner = self._run.account.spend("inner matrix", part * share, MOMENTS)
+        rest = self._run.account.left if last else min((1.0 - part) * share, self._run.account.left)
+        mu_cross = self._run.account.spend("residuals", rest, SUMS)
         clip = max(_CLIP * typical, smallest_clip())
         sums = localised_sums(
-            self._rows, view, scale, clip, mu_cross, mu_inner, self._streams.noise, steepness=typical / _ACROSS
+            self._rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / _ACROSS
         )
         slope, precision, moment = local_slope(
             sums, estimate, scale, self._n, setting.spread, constant=self._constant
@@ -126,7 +123,7 @@ class Rounds:
 
     def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
         """Put what is released so far into the planner's terms."""
-        n, d, mu = self._n, self._d, self._ledger.mu
+        n, d, mu = self._n, self._d, self._run.account.mu
         k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
         longer = _LONGER_BESIDE_CONSTANT if self._constant else _LONGER
         off = math.sqrt(max(longer * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
@@ -149,7 +146,7 @@ class Rounds:
     def _worth_it(self, estimate: Estimate, predicted: float, off: float) -> bool:
         """Tell whether localising is predicted to do as well as a plain finish, sampling error included."""
         k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
-        plain = planner.analyze_gauss_error(self._n, self._d, k, self._ledger.mu, weakest)
+        plain = planner.analyze_gauss_error(self._n, self._d, k, self._run.account.mu, weakest)
         sampling_square = off * off / (self._n * weakest)
         share = _WORTH_IT if residual_size(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
         return predicted**2 + sampling_square <= share * (plain**2 + sampling_square)
@@ -163,6 +160,6 @@ class Rounds:
 
         high = min(max(1.0, 3.0 * residual), 0.5 * float(scale.max()))
         low = min(0.1 * residual, high / 8.0)
-        share = min(self.probe, 0.5 * self._ledger.left)
+        share = min(self.probe, 0.5 * self._run.account.left)
         sizes = per_row(size, view.coordinates, view.off)  # (n,)
-        return geometric_mean(sizes, low, high, self._ledger.spend("typical residual", share), self._streams.noise)
+        return geometric_mean(sizes, low, high, self._run.account.spend("typical residual", share), self._run)

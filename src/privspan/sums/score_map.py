@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from privspan._lib import checks
-from privspan._lib.charge import LedgerLike
-from privspan._lib.entry import entry
-from privspan.privacy import Budget, PrivacyCost, Release
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.persons import people
-from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan.privacy import PrivacyCost, Release
+from privspan.privacy.call import Call, LedgerLike
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
-from privspan.rows.unit import as_rows_input
 from privspan.subspace import Subspace
 from privspan.sums.about import cut_off, in_units
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -115,8 +114,8 @@ class ScoreMap:
         checks.integer_at_least(0, size=size)
         weights = self.smoothed().ravel()
         if not weights.any():
-            raise ValueError(
-                "There is nothing to draw from: everybody seems to be off the grid; give other `ranges`."
+            raise ParameterError(
+                "There is nothing to draw from: everybody seems to be off the grid; give other {ranges}."
             )
         generator = np.random.default_rng(rng)
         cells = generator.choice(len(weights), size=int(size), p=weights / weights.sum())
@@ -151,8 +150,6 @@ def _nearest_counts(counts: Array, total: float) -> Array:
     return np.asarray(np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
 
 
-@entry
-@people
 def private_score_map(
     X: object,
     subspace: Subspace | Release,
@@ -219,27 +216,36 @@ def private_score_map(
     >>> bool(along[len(along) // 2] < 0.1 * along.max())  # two clusters, and nobody between them
     True
     """
-    source = as_rows_input(X, accept_partitions=True)
-    view = _view(subspace, components)
-    check_columns(source, view.subspace)
-    sides = None if bins is None else _sides(bins)
-    ends = None if ranges is None else _ends(ranges)
-    streams, shares = open_streams(rng), MuLedger(Budget(epsilon, delta))
+    with Call("private_score_map", epsilon, delta, rng, ledger, X, groups) as call:
+        source = call.open(call.persons(X, groups, 1), accept_partitions=True)
+        view = _view(subspace, components)
+        check_columns(source, view.subspace)
+        sides = None if bins is None else _sides(bins)
+        ends = None if ranges is None else _ends(ranges)
+        measured = 0.0 if ends is not None or view.spreads is not None else 2.0 * _SPREAD_SHARE
+        run = call.begin(gaussian=True, empty=most_share(measured, MOMENTS))
+        return call.finish(score_map_within(run, source, view, sides, ends))
+
+
+def score_map_within(
+    run: Run, source: Any, view: _View, sides: tuple[int, int] | None, ends: Sequence[tuple[float, float]] | None
+) -> ScoreMap:
+    """Do what `private_score_map` does for the mu of a run: docs/explanation/score-map.md."""
     scores = _scores(source, view)  # (n, 2)
     if ends is None:
-        ends = [(-half, half) for half in _half_widths(scores, view.spreads, shares, streams.noise)]
-    mu = shares.spend("counts", shares.left)
+        ends = [(-half, half) for half in _half_widths(scores, view.spreads, run)]
+    mu = run.account.spend("counts", run.account.left, MOMENTS)
     sides = _usual_sides(int(source.shape[0]), mu) if sides is None else sides
     edges = [np.linspace(*end, side + 1) for end, side in zip(ends, sides, strict=True)]
-    noisy, sigma = cell_counts(scores, edges, mu, streams.noise)
+    noisy, sigma = cell_counts(scores, edges, mu, run)
     counts = noisy[:-1].reshape(sides)
     for array in (counts, *edges):
         array.flags.writeable = False
-    private, both, n = streams.private and view.private, (edges[0], edges[1]), int(source.shape[0])
-    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, shares.cost(), private)
+    private, both, n = run.private and view.private, (edges[0], edges[1]), int(source.shape[0])
+    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, run.account.cost(), private)
 
 
-def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, bits: BitSource) -> tuple[Array, float]:
+def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, run: Run) -> tuple[Array, float]:
     """Release how many records fall into each cell, row by row, and last how many into none; also the noise.
 
     Guarantee
@@ -250,12 +256,12 @@ def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, bits: BitSour
     count = math.prod(len(edge) - 1 for edge in edges) + 1
     cells = per_row(partial(cells_of, edges=edges), scores)  # (n,)
     sums = known_chunks(partial(_counted, count=count), cells)
-    return gaussian_sum(sums, (count,), count_bounds(len(scores), count), mu, bits)
+    return gaussian_sum(sums, (count,), count_bounds(len(scores), count), mu, run)
 
 
 def count_bounds(n: int, count: int) -> SumBounds:
     """Return what one record can do to the counts: one cell loses, one gains.  Float64 counts without an error."""
-    return SumBounds(math.nextafter(math.sqrt(2.0), 2.0), 0.0, count, 1.0 * n)
+    return SumBounds(math.nextafter(math.sqrt(2.0), 2.0), 0.0, count, 1.0 * n, empty=1.0)
 
 
 def cells_of(scores: Array, edges: Sequence[Array]) -> NDArray[np.intp]:
@@ -301,16 +307,16 @@ def _view(given: Any, components: Any) -> _View:
     made = getattr(given, "release_", given)
     whole = made.subspace if isinstance(made, Release) else made
     if isinstance(made, Release) and whole is None:
-        raise ValueError("`subspace` must be a release with a subspace; this one abstained.")
+        raise ParameterError("{subspace} must be a release with a subspace; this one abstained.")
     if not isinstance(whole, Subspace):
-        raise TypeError(f"`subspace` must be a Release or a Subspace; got {type(made).__name__}.")
+        raise ParameterTypeError("{subspace} must be a Release or a Subspace; got {kind}.", kind=type(made).__name__)
     first, second = _components(components, whole.dimension)
     two = [first, second]
     extras = made.extras if isinstance(made, Release) else {}
     if isinstance(made, Release) and made.parameters.get("without_units"):
-        raise ValueError(
-            "`subspace` must know a centre and a unit for every column; this release lacks some. Fit again with "
-            "public `bounds=`, more rows or a larger epsilon."
+        raise ParameterError(
+            "{subspace} must know a centre and a unit for every column; this release lacks some. Fit again with "
+            "public {bounds}, more rows or a larger epsilon."
         )
     units: Any = extras.get("scale")
     ends: Any = (extras["low"], extras["high"]) if "low" in extras else None
@@ -324,25 +330,26 @@ def _view(given: Any, components: Any) -> _View:
 
 def _components(components: Any, k: int) -> tuple[int, int]:
     if not isinstance(components, Sequence) or len(components) != 2:
-        raise TypeError("`components` must be two numbers of components, as in (0, 1).")
+        raise ParameterTypeError("{components} must be two numbers of components, as in (0, 1).")
     for component in components:
         checks.integer_at_least(0, components=component)
     first, second = map(int, components)
     if first == second or max(first, second) >= k:
-        raise ValueError(
-            f"`components` must be two different ones of {k}, numbered from 0; got {first} and {second}."
-        )
+        template = "{components} must be two different ones of {k}, numbered from 0; got {first} and {second}."
+        raise ParameterError(template, k=k, first=first, second=second)
     return first, second
 
 
 def _sides(bins: Any) -> tuple[int, int]:
     both = tuple(bins) if isinstance(bins, Sequence) else (bins, bins)
     if len(both) != 2:
-        raise TypeError("`bins` must be an integer, or two of them.")
+        raise ParameterTypeError("{bins} must be an integer, or two of them.")
     for side in both:
         checks.integer_at_least(1, bins=side)
         if side > _LARGEST_SIDE:
-            raise ValueError(f"`bins` must be at most {_LARGEST_SIDE}; got {int(side)}.")
+            raise ParameterError(
+                "{bins} must be at most {largest_side}; got {got}.", largest_side=_LARGEST_SIDE, got=int(side)
+            )
     return int(both[0]), int(both[1])
 
 
@@ -358,9 +365,9 @@ def _ends(ranges: Any) -> list[tuple[float, float]]:
     except (TypeError, ValueError):
         ends = np.empty(0)
     if ends.shape != (2, 2):
-        raise TypeError("`ranges` must be two pairs of numbers, as in ((-1, 1), (-2, 2)).")
+        raise ParameterTypeError("{ranges} must be two pairs of numbers, as in ((-1, 1), (-2, 2)).")
     if not (np.isfinite(ends) & (np.abs(ends) <= 2.0**500)).all() or not (ends[:, 0] < ends[:, 1]).all():
-        raise ValueError("`ranges` must be two pairs of finite numbers, the lower one first.")
+        raise ParameterError("{ranges} must be two pairs of finite numbers, the lower one first.")
     return [(float(low), float(high)) for low, high in ends]
 
 
@@ -374,12 +381,12 @@ def _scores(source: Any, view: _View) -> PerRow:
     return scores
 
 
-def _half_widths(scores: PerRow, spreads: Array | None, shares: MuLedger, bits: BitSource) -> list[float]:
+def _half_widths(scores: PerRow, spreads: Array | None, run: Run) -> list[float]:
     """Return how far the grid reaches along either component; spreads that are not known yet are measured."""
     if spreads is not None:
         return [_REACH * float(spread) for spread in spreads]
-    mus = [shares.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
-    return [_REACH / _NORMAL * typical_length(_column(scores, axis), mu, bits) for axis, mu in enumerate(mus)]
+    mus = [run.account.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
+    return [_REACH / _NORMAL * typical_length(_column(scores, axis), mu, run) for axis, mu in enumerate(mus)]
 
 
 def _column(scores: PerRow, axis: int) -> Any:

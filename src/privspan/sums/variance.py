@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.entry import entry
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
-from privspan.privacy import Budget, Release, share_mu
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.noise import add_gaussian
-from privspan.privacy.randomness import BitSource, RandomLike, open_streams
+from privspan.privacy import Release, share_mu
+from privspan.privacy.call import Call
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run
+from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, most_share
 from privspan.rows.partitioned_rows import (
     AnyRows,
     ChunkSums,
@@ -35,7 +37,7 @@ from privspan.rows.partitioned_rows import (
     per_row,
 )
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.localised import geometric_mean
@@ -47,7 +49,6 @@ _CLIP = 3.0  # times the geometric mean of the lengths
 _OCTAVES = (-40, 40)  # of the lengths that are told apart
 
 
-@entry
 def explained_variance(
     X: object,
     subspace: Subspace,
@@ -86,26 +87,33 @@ def explained_variance(
     public or was released at its own cost; n and d are public.
     Proof: docs/explanation/everyday-pca.md, lemmas 3, 8 and 10.
     """
-    return variance_within(MuLedger(Budget(epsilon, delta)), X, subspace, norm_bound, rng)
+    with Call("explained_variance", epsilon, delta, rng) as call:
+        if norm_bound is not None:
+            checks.moderate(norm_bound=norm_bound)
+        source = call.open(X, accept_partitions=True, accept_persons=True)
+        d = int(source.shape[1])
+        if d != subspace.ambient_dimension:
+            template = "{X} must have {ambient_dimension} columns, as the subspace has; got {d}."
+            raise ParameterError(template, ambient_dimension=subspace.ambient_dimension, d=d)
+        return call.finish(
+            variance_within(call.begin(gaussian=True, empty=empty_share(norm_bound)), source, subspace, norm_bound)
+        )
 
 
-def variance_within(
-    ledger: MuLedger, X: object, subspace: Subspace, norm_bound: float | None, rng: RandomLike
-) -> Release:
-    """Do what `explained_variance` does for the mu of a ledger: docs/explanation/everyday-pca.md, lemma 10."""
-    if norm_bound is not None:
-        checks.moderate(norm_bound=norm_bound)
-    source = as_rows_input(X, accept_partitions=True, accept_persons=True)
+def empty_share(norm_bound: float | None) -> float:
+    """Return the share of mu² that an empty place can tell: docs/explanation/zero-out.md."""
+    return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, MOMENTS)
+
+
+def variance_within(run: Run, source: Any, subspace: Subspace, norm_bound: float | None) -> Release:
+    """Do what `explained_variance` does for the mu of a run: docs/explanation/everyday-pca.md, lemma 10."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    if d != subspace.ambient_dimension:
-        raise ValueError(f"`X` must have {subspace.ambient_dimension} columns, as the subspace has; got {d}.")
-    streams = open_streams(rng)
     if norm_bound is None:
-        mu_length = ledger.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * typical_length(source, mu_length, streams.noise)
-    mu = ledger.spend("second moments", ledger.left)
+        mu_length = run.account.spend("typical length", _LENGTH_SHARE)
+        norm_bound = _CLIP * typical_length(source, mu_length, run)
+    mu = run.account.spend("second moments", run.account.left, MOMENTS)
     rows = open_unit_rows(source, clip=float(norm_bound))
-    inside, outside, noise = second_moments(rows, subspace.basis, mu, streams.noise)
+    inside, outside, noise = second_moments(rows, subspace.basis, mu, run)
     variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
     variances = np.maximum(variances[::-1], 0.0)  # (k,)
     total = float(variances.sum()) + max(outside * norm_bound**2 / n, 0.0)
@@ -120,10 +128,10 @@ def variance_within(
     # Not `from_spanning`: it may turn the basis, and column j has to stay the direction of variance j.
     turned = Subspace(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
     parameters = {"n": n, "d": d, "k": subspace.dimension, "norm_bound": float(norm_bound)}
-    return Release(turned, ledger.cost(), "explained-variance", parameters, streams.private, extras)
+    return Release(turned, run.account.cost(), "explained-variance", parameters, run.private, extras)
 
 
-def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> tuple[Array, float, float]:
+def second_moments(rows: AnyRows, basis: Array, mu: float, run: Run) -> tuple[Array, float, float]:
     """Release sum z zᵀ (k, k) and sum ||r||² of rows of length at most 1, for a released orthonormal basis (d, k).
 
     Guarantee
@@ -136,12 +144,12 @@ def second_moments(rows: AnyRows, basis: Array, mu: float, bits: BitSource) -> t
     chunk_error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
     # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
     # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
-    bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n)
+    bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n, ROOT_HALF)
     level = noise_level(bounds, mu)
     stacked = grid_total(_moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
-    inside = gaussian_symmetric(stacked[:, :k], level, bits)
+    inside = gaussian_symmetric(stacked[:, :k], level, run)
     sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
-    return inside, float(add_gaussian(stacked[:1, k], sigma, bits, grid=level.grid)[0]), sigma
+    return inside, float(run.gaussian(stacked[:1, k], sigma, level.grid)[0]), sigma
 
 
 def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
@@ -158,7 +166,7 @@ def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
     return rows.map_folded(part, lengths)
 
 
-def typical_length(source: object, mu: float, bits: BitSource) -> float:
+def typical_length(source: object, mu: float, run: Run) -> float:
     """Release the geometric mean of the lengths of the rows, first to within a few octaves, then closely.
 
     It lies between 2**-40 and 2**40 or so.
@@ -167,10 +175,10 @@ def typical_length(source: object, mu: float, bits: BitSource) -> float:
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
     """
-    return typical_size(_row_lengths(source), _OCTAVES, mu, bits)
+    return typical_size(_row_lengths(source), _OCTAVES, mu, run)
 
 
-def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, bits: BitSource) -> float:
+def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, run: Run) -> float:
     """Release the geometric mean of one length per record, of which the octaves (first, last) are told apart.
 
     Entry i is a function of record i, and of public and released values.
@@ -184,9 +192,9 @@ def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, bits: Bit
     # One bin loses, one gains; the float is above the root.
     bounds = SumBounds(math.sqrt(2.0), count_error(lengths), size, 1.1 * len(lengths))
     counts = known_chunks(partial(_octave_counts, octaves=octaves), lengths)
-    noisy, _ = gaussian_sum(counts, (size,), bounds, mu_octave, bits)
+    noisy, _ = gaussian_sum(counts, (size,), bounds, mu_octave, run)
     middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + octaves[0]
-    return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, bits)
+    return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, run)
 
 
 def _octave_counts(lengths: Array, octaves: tuple[int, int] = _OCTAVES) -> Array:

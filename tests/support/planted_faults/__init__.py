@@ -25,5 +25,6 @@ for family in (
     "everyday",
     "persons",
     "standard",
+    "zero_out",
 ):
     import_module(f"planted_faults.{family}")

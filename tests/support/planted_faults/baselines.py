@@ -33,8 +33,8 @@ def bare_gap(patch):
 def heavy_exponential(patch):
     draw = exponential_module.deflated_vectors
 
-    def heavy(matrix, k, weight, tries, generator):
-        return draw(matrix, k, 16.0 * weight, tries, generator)
+    def heavy(matrix, k, weight, tries, run):
+        return draw(matrix, k, 16.0 * weight, tries, run)
 
     patch.setattr(exponential_module, "deflated_vectors", heavy)
 
@@ -42,8 +42,8 @@ def heavy_exponential(patch):
 def k_dp_pca_refuted(**options: Any) -> bool:
     """Replay k-DP-PCA on a neighbour."""
 
-    def run(table):
-        return baselines.k_dp_pca(table, 1, epsilon=EPSILON, delta=SMALL_DELTA, rng=0, **options)
+    def run(table, rng):
+        return baselines.k_dp_pca(table, 1, epsilon=EPSILON, delta=SMALL_DELTA, rng=rng, **options)
 
     try:
         return spent_by(run, *balanced_pairs(300)["between the axes"]) > Budget(EPSILON, SMALL_DELTA).mu ** 2

@@ -13,19 +13,20 @@ from unittest import mock
 
 import numpy as np
 from exact_oracle import printed_algorithm, scores
+from runs import seeded
 
 import privspan.audit.domains as domains
 from planted_faults.registry import DELTA, EPSILON, MANY, SMALL_DELTA, algorithm_refuted, fault, refuted, task_refuted
 from privspan import exact_subspace
-from privspan._lib import entry
 from privspan.audit import Task, run_task
 from privspan.audit.tables import last_replaced
 from privspan.blocks import rank
 from privspan.exact import exact
 from privspan.exact import search as exact_search
 from privspan.exact.arithmetic import rational_form
+from privspan.privacy import call as calls
 from privspan.privacy import selection
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.run import Run
 from privspan.sums import adaptive
 
 
@@ -142,13 +143,13 @@ def rank_pair() -> Any:
 
 
 def chosen_dimension(table, rng):
-    return rank.choose_dimension(table, 2, epsilon=EPSILON, bits=open_streams(rng).noise, block_size=3)
+    return rank.choose_dimension(table, 2, epsilon=EPSILON, run=seeded(rng), block_size=3)
 
 
 @fault("selection at four times its epsilon", lambda: refuted(chosen_dimension, rank_pair(), runs=MANY, delta=1e-9))
 def eager_selection(patch):
-    flip = rank.permute_and_flip
-    patch.setattr(rank, "permute_and_flip", lambda counts, epsilon, bits: flip(counts, 4 * epsilon, bits))
+    select = Run.select
+    patch.setattr(Run, "select", lambda self, counts, epsilon: select(self, counts, 4 * epsilon))
 
 
 def all_inside_pair() -> Any:
@@ -181,4 +182,4 @@ UNDERFLOW = last_replaced(np.ones((9, 2)), (1.0, 1e-310), (1.0, 1.0))
 
 @fault("errors that the caller's NumPy raises", lambda: refuted(ended_early, UNDERFLOW))
 def open_door(patch):
-    patch.setattr(entry, "quiet_numpy", contextlib.nullcontext)
+    patch.setattr(calls, "quiet_numpy", contextlib.nullcontext)

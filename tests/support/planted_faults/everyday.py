@@ -12,14 +12,13 @@ from unittest import mock
 import everyday_replay
 import folding
 import numpy as np
+from runs import seeded
 
 from planted_faults.registry import fault
 from privspan.audit.replay import spent_by
 from privspan.audit.tables import last_replaced
 from privspan.datasets import gaussian_subspace
-from privspan.privacy import Budget, mu_from_budget
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import open_streams
+from privspan.privacy import mu_from_budget
 from privspan.rows import weighted_sums
 from privspan.rows.unit import Rows
 from privspan.stable import near
@@ -48,8 +47,7 @@ def look_refuted() -> bool:
     """Replay one look at unit rows whose inner product is that of the worst pair."""
     angle = math.acos(-(looks.CONSTANT**2))
     pair = last_replaced(np.zeros((9, 2)), np.array([1.0, 0.0]), np.array([math.cos(angle), math.sin(angle)]))
-    bits = open_streams(0).noise
-    spent = spent_by(lambda X: list(looks.whole_looks(Rows(X), None, [0.8, 0.6], bits)), *pair)
+    spent = spent_by(lambda X, rng: list(looks.whole_looks(Rows(X), None, [0.8, 0.6], seeded(rng))), *pair)
     return spent > 1.0 + 1e-9
 
 
@@ -223,9 +221,9 @@ def wide_looks_refuted() -> bool:
     pair = last_replaced(np.zeros((9, 2)), np.array([1.0, 0.0]), np.array([math.cos(angle), math.sin(angle)]))
     options: Any = {"first": np.eye(2), "columns": 2, "passes": 1}
 
-    def looked(X, unit):
-        factors, bits = np.ones(len(X)), open_streams(0).noise
-        both = centred_gauss.CentredGauss(Rows(X), factors, looks.CONSTANT, mus, bits, unit=unit, **options)
+    def looked(X, rng, unit):
+        factors, run = np.ones(len(X)), seeded(rng)
+        both = centred_gauss.CentredGauss(Rows(X), factors, looks.CONSTANT, mus, run, unit=unit, **options)
         if not unit:
             both.strengthen()
 
@@ -254,25 +252,24 @@ def gaps_refuted() -> bool:
 
 @fault("gaps filled with the column's own mean", gaps_refuted)
 def own_means(patch):
-    sound = about.less_mean
+    sound = about.open_unit_rows
 
-    def filled(table, middle):
-        return sound(np.where(np.isnan(table), np.nanmean(table, axis=0), table), middle)
+    def filled(table, **about_what):
+        return sound(np.where(np.isnan(table), np.nanmean(table, axis=0), table), **about_what)
 
-    patch.setattr(about, "less_mean", filled)
+    patch.setattr(about, "open_unit_rows", filled)
 
 
 def counts_refuted() -> bool:
     """Replay the counts of gaps on a neighbour whose record is all gaps."""
-    ledger = MuLedger(Budget(1.0, everyday_replay.DELTA))
-    share = gaps.gap_share(6_000, 4, ledger.mu)
+    mu = mu_from_budget(1.0, everyday_replay.DELTA)
+    share = gaps.gap_share(6_000, 4, mu)
     pair = last_replaced(np.zeros((6_000, 4)), np.zeros(4), np.full(4, np.nan))
 
-    def counted(table):
-        bits, fresh = open_streams(0).noise, MuLedger(Budget(1.0, everyday_replay.DELTA))
-        gaps.released_gaps(table, np.ones(4, dtype=bool), fresh, bits)
+    def counted(table, rng):
+        gaps.released_gaps(table, np.ones(4, dtype=bool), seeded(rng, 1.0, everyday_replay.DELTA))
 
-    return spent_by(counted, *pair) > share * ledger.mu**2 * (1 + 1e-9)
+    return spent_by(counted, *pair) > share * mu**2 * (1 + 1e-9)
 
 
 @fault("gaps of all columns counted with the noise of one", counts_refuted)

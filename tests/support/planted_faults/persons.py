@@ -20,7 +20,7 @@ from privspan import private_mean, private_subspace
 from privspan._lib import identity
 from privspan._lib.words import word_of
 from privspan.audit.replay import ReplayError
-from privspan.privacy import mu_from_budget, persons
+from privspan.privacy import call, mu_from_budget, persons
 from privspan.rows import ids, open_rows
 from privspan.rows import unit as unit_rows
 from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
@@ -43,12 +43,12 @@ def replay_refuted(run: Callable[..., Any], pair: Any) -> bool:
     return spent > mu_from_budget(1.0, 1e-6) ** 2 * (1 + 1e-9) or told[0] != told[1]
 
 
-def mean_of_persons(rows, ids):
-    return private_mean(rows, groups=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=0)
+def mean_of_persons(rows, ids, rng=0):
+    return private_mean(rows, groups=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=rng)
 
 
-def subspace_of_persons(rows, ids):
-    return private_subspace(rows, 1, groups=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=0)
+def subspace_of_persons(rows, ids, rng=0):
+    return private_subspace(rows, 1, groups=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=rng)
 
 
 def places_refuted() -> bool:
@@ -192,4 +192,4 @@ def number_of_rows(patch):
         told = sound(release, table)
         return replace(told, parameters={**told.parameters, "n": table.read}) if hasattr(told, "parameters") else told
 
-    patch.setattr(persons, "for_persons", counting)
+    patch.setattr(call, "for_persons", counting)

@@ -7,12 +7,13 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from runs import seeded
 from stable_attacks import hidden_rows
 
 from planted_faults.registry import DELTA, fault, refuted
 from privspan.audit.tables import last_replaced, near_axis
 from privspan.privacy import epsilon_from_mu
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.run import Run
 from privspan.stable import certificate as leverage_certificate
 from privspan.stable import records as stable
 from privspan.stable import release as stable_release
@@ -97,7 +98,7 @@ def tail_or_none_pair() -> Any:
     lambda: stable_refuted(tail_or_none_pair(), runs=120, split={"test": 0.9}, **SLOPE),
 )
 def achieved_noise(patch):
-    weighted, with_noise = stable_release._weighted_basis, stable_release._with_noise
+    weighted, turned = stable_release._weighted_basis, Run._turned
     achieved = {}
 
     def measure(gram, weights, pull, plan, k):
@@ -106,11 +107,7 @@ def achieved_noise(patch):
         return weighted(gram, weights, pull, plan, k)
 
     patch.setattr(stable_release, "_weighted_basis", measure)
-    patch.setattr(
-        stable_release,
-        "_with_noise",
-        lambda basis, shift, mu, bits: with_noise(basis, shift * achieved["ratio"], mu, bits),
-    )
+    patch.setattr(Run, "_turned", lambda self, basis, shift, mu: turned(self, basis, shift * achieved["ratio"], mu))
 
 
 # The tail of one record, either way, is what the certificate just allows; with its true leverage it has no weight.
@@ -127,7 +124,7 @@ def second_half(table, rng):
     shares = {field.name: 0.8 for field in fields(StableBudget)}
     budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
     gram = exact_gram([rows], len(rows))
-    found = certified_release(gram, 1, lambda c: rows.T @ c, BLIND, 1, budget, open_streams(rng))
+    found = certified_release(gram, 1, lambda c: rows.T @ c, BLIND, 1, budget, seeded(rng))
     return {} if found is None else {"slope": float(found.basis[1, 0] / found.basis[0, 0])}
 
 
@@ -160,7 +157,7 @@ def after_the_coin(table, rng, plan=PATIENT):
     shares = {field.name: 0.8 for field in fields(StableBudget)}
     budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
     gram = exact_gram([table], len(table))
-    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, plan, 1, budget, open_streams(rng))
+    found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, plan, 1, budget, seeded(rng))
     return {} if found is None else {"answered": 1.0}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -9,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from planted_faults.registry import fault
+from planted_faults.registry import fault, task_refuted
 from privspan import private_pca, private_scales
-from privspan.audit.replay import ReplayError, spent_by
+from privspan.audit.replay import ReplayError, Transcript, spent_by
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.rows.persons import PersonTable
-from privspan.standard import ranges, signs
+from privspan.standard import course, ranges, signs
 from privspan.sums import pairs
 from privspan.sums.looks import AugmentedGram
 
-BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "rng": 3}
-CLEAR: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6, "rng": 3}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+CLEAR: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6}
 
 
 def zeros(row: tuple[float, float], n: int = 400) -> np.ndarray:
@@ -29,10 +30,10 @@ def zeros(row: tuple[float, float], n: int = 400) -> np.ndarray:
     return table
 
 
-def overspends(run: Callable[[Any], Any], one: Any, other: Any, budget: dict[str, Any]) -> bool:
+def overspends(run: Callable[..., Any], one: Any, other: Any, budget: dict[str, Any]) -> bool:
     """Replay a run on neighbours: does it spend more than it may, or go another way?"""
     try:
-        spent = spent_by(run, one, other)
+        spent = spent_by(run, one, other, seed=3)
     except ReplayError:
         return True
     return spent > Budget(budget["epsilon"], budget["delta"]).mu ** 2 * (1 + 1e-9)
@@ -44,17 +45,19 @@ def ranks_refuted() -> bool:
     cloud = np.random.default_rng(0).standard_normal((400, 2))
     across = np.vstack([cloud, [[-9.0, -9.0]]]), np.vstack([cloud, [[9.0, 9.0]]])
     for pair in (turned, across):
-        if overspends(lambda table: private_pca(table, 1, scale="ranks", **BUDGET), *pair, BUDGET):
+        if overspends(lambda table, rng: private_pca(table, 1, scale="ranks", **BUDGET, rng=rng), *pair, BUDGET):
             return True
     several = [np.vstack([table, np.tile(table[-1], (7, 1))]) for table in turned]
     whose = np.append(np.arange(400), np.full(7, 399))
-    return overspends(lambda table: private_pca(table, 1, scale="ranks", groups=whose, **BUDGET), *several, BUDGET)
+    return overspends(
+        lambda table, rng: private_pca(table, 1, scale="ranks", groups=whose, **BUDGET, rng=rng), *several, BUDGET
+    )
 
 
 def ranges_refuted() -> bool:
     """Replay means and units where the last row lies far on one side of all others, or on the other."""
     far = zeros((1e6, 1e6)), zeros((-1e6, -1e6))
-    return overspends(lambda table: private_scales(table, **CLEAR), *far, CLEAR)
+    return overspends(lambda table, rng: private_scales(table, **CLEAR, rng=rng), *far, CLEAR)
 
 
 @fault("pairs of neighbours by value", ranks_refuted)
@@ -140,3 +143,61 @@ def stages_by_values(patch):
         return counts * (2.0 if np.abs(rows).max() > 1e5 and rows[-1, 0] > 0.0 else 1.0)
 
     patch.setattr(ranges, "bin_counts", by_values)
+
+
+def counts_refuted() -> bool:
+    """Replay a search on a neighbour in which a record has gaps."""
+    one, other = np.random.default_rng(0).standard_normal((2, 400, 2))
+    other[:] = one
+    other[-1] = np.nan
+    transcript = Transcript(3)
+    transcript.spent_by(lambda table, rng: private_scales(table, **CLEAR, rng=rng), one, other)
+    return not np.array_equal(*(found.mean for found in transcript.results), equal_nan=True)
+
+
+@fault("ranges that end by unreleased counts", counts_refuted)
+def by_true_counts(patch):
+    noisy = ranges._histograms
+
+    def true(table, columns, low, high, mu, run):
+        counts, sigma = noisy(table, columns, low, high, mu, run)
+        return ranges.bin_counts(table, columns=columns, low=low, high=high, bins=counts.shape[1]), sigma
+
+    patch.setattr(ranges, "_histograms", true)
+
+
+def stages_refuted() -> bool:
+    """Compare what is told to be spent on tables in which the search ends at once, or never."""
+    even, gaps = np.tile(np.linspace(0.0, 1.0, 5_000)[:, None], 2), np.full((5_000, 2), np.nan)
+    one, other = (private_pca(table, 1, scale=True, **BUDGET, rng=3).cost for table in (even, gaps))
+    return [part.name for part in one.parts] != [part.name for part in other.parts]
+
+
+@fault("stages of a search that are not spent where it has ended", stages_refuted)
+def spent_while_needed(patch):
+    spend = MuLedger.spend
+
+    def thrifty(self, name, share):
+        over = name.startswith("range") and not len(sys._getframe(1).f_locals["active"])
+        return 0.0 if over else spend(self, name, share)
+
+    patch.setattr(MuLedger, "spend", thrifty)
+
+
+@fault("cells that are not cut off", ranges_refuted)
+def long_cells(patch):
+    winsor = ranges.winsor
+    patch.setattr(ranges, "winsor", lambda *of: replace(winsor(*of), most=np.full(len(of[1]), 1e3)))
+
+
+@fault("the look in units that were not released", lambda: task_refuted("private_pca (deviations)"))
+def bare_units(patch):
+    def exact(cells):
+        return cells / (1e-300 + cells.std(axis=0))
+
+    class Standardised(ranges.Winsor):
+        def of(self, source):
+            return exact(self(source[:]))
+
+    winsor = course.winsor
+    patch.setattr(course, "winsor", lambda *of: Standardised(*vars(winsor(*of)).values()))

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from runs import seeded
 
 from planted_faults.registry import (
     DELTA,
@@ -23,8 +24,10 @@ from planted_faults.registry import (
 from privspan import Subspace, baselines, private_mean, private_score_map
 from privspan.audit.tables import last_replaced
 from privspan.privacy import Budget, mu_from_budget
+from privspan.privacy import call as calls
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import open_streams
+from privspan.privacy.run import Run
 from privspan.rows import scaling
 from privspan.rows import unit as unit_rows
 from privspan.rows.unit import Rows
@@ -68,7 +71,7 @@ def bare_quantile(patch):
     patch.setattr(
         mean,
         "typical_length",
-        lambda source, mu, bits: float(np.exp(np.log(np.maximum(np.linalg.norm(source, axis=1), 2.0**-40)).mean())),
+        lambda source, mu, run: float(np.exp(np.log(np.maximum(np.linalg.norm(source, axis=1), 2.0**-40)).mean())),
     )
 
 
@@ -85,7 +88,7 @@ def generous_ledger(patch):
 
 @fault("the same noise on every call", lambda: mean_refuted(OPPOSITE, norm_bound=1.0))
 def repeated(patch):
-    patch.setattr(mean, "open_streams", lambda rng: open_streams(0))
+    patch.setattr(calls, "open_run", lambda account, rng: Run(account, open_streams(0)))
 
 
 def fitted_components(table, rng):
@@ -99,7 +102,7 @@ def fitted_components(table, rng):
 
 @fault("seeded noise reused by clones", lambda: refuted(fitted_components, TIE))
 def shared_seed(patch):
-    patch.setattr("privspan.pca.settings.independent_seeds", lambda seed, count: list(range(count)))
+    patch.setattr(Run, "on", lambda self, child: Run(self.account, open_streams(child.value[0])))
 
 
 def low_bits(table, rng):
@@ -117,28 +120,27 @@ LOW_BITS_PAIR = last_replaced(np.array([[1.0], [0.0], [0.0], [0.0]]), (-1.0,), (
     "float rounding that leaks low bits", lambda: refuted(low_bits, LOW_BITS_PAIR, runs=2 * MANY, delta=SMALL_DELTA)
 )
 def naive_float_noise(patch):
-    def naive(values, sigma, bits, *, grid):
-        generator = np.random.default_rng(bits.below(2**64))
+    def naive(self, values, sigma, grid=None):
+        generator = np.random.default_rng(self.streams.noise.below(2**64))
         return values + sigma * generator.standard_normal(values.shape)
 
-    patch.setattr(sums, "add_gaussian", naive)
+    patch.setattr(Run, "gaussian", naive)
 
 
 @fault("lazy noise that is not fresh", lambda: task_refuted("LazyGauss", runs=300))
 def stale_noise(patch):
     start, seeds = lazy_gauss.LazyGauss.__init__, [0]
 
-    def seeded(self, source, mu, bits, **options):
-        seeds[0] = bits.below(2**64)
-        start(self, source, mu, bits, **options)
+    def begun(self, source, mu, run, **options):
+        seeds[0] = run.streams.noise.below(2**64)
+        start(self, source, mu, run, **options)
 
-    def stale(values, sigma, bits, *, grid):
+    def stale(self, values, sigma, grid=None):
         """Add noise that starts again at the same place in every block."""
         return values + sigma * np.random.default_rng(seeds[0]).standard_normal(values.shape)
 
-    patch.setattr(lazy_gauss.LazyGauss, "__init__", seeded)
-    patch.setattr(lazy_gauss, "add_gaussian", stale)
-    patch.setattr(sums, "add_gaussian", stale)
+    patch.setattr(lazy_gauss.LazyGauss, "__init__", begun)
+    patch.setattr(Run, "gaussian", stale)
 
 
 PLANE = Subspace(np.eye(2))
@@ -163,12 +165,12 @@ MU = mu_from_budget(EPSILON, DELTA)
 
 def localised_round(table, rng):
     """One round: the typical size, then the sums clipped to it; what it released and the noise it says it used."""
-    bits = open_streams(rng).noise
+    run = seeded(rng)
     rows = Rows(table)
     view = local_view(rows, np.array([[1.0], [0.0]]))
     sizes = view.off * np.abs(view.coordinates[:, 0])
-    typical = rounds.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, bits)
-    found = localised_sums(rows, view, np.ones(1), 0.7 * typical, 0.7 * MU, 0.3 * MU, bits)
+    typical = rounds.geometric_mean(sizes, 0.01, 1.0, 0.6 * MU, run)
+    found = localised_sums(rows, view, np.ones(1), 0.7 * typical, 0.7 * MU, 0.3 * MU, run)
     return {"cross": float(found.cross[1, 0]) / found.cross_noise, "cross noise": found.cross_noise}
 
 
@@ -176,7 +178,7 @@ def cross_sum(table, rng):
     """The sum of residuals alone, with all of the budget."""
     rows = Rows(table)
     view = local_view(rows, np.array([[1.0], [0.0]]))
-    found = localised_sums(rows, view, np.ones(1), 0.1, MU, MU, open_streams(rng).noise)
+    found = localised_sums(rows, view, np.ones(1), 0.1, MU, MU, seeded(rng))
     return {"cross": float(found.cross[1, 0])}
 
 

@@ -33,6 +33,8 @@ _CODECS = {
     "shuffle", "transpose", "vlen-bytes", "vlen-utf8",
 }  # fmt: skip
 
+_DAMAGED = "is damaged: some of its rows cannot be read."
+
 
 class ChunkedRows(WindowedSource):
     """Rows of a two-dimensional chunked array, which has ``shape``, ``dtype``, ``chunks`` and slices."""
@@ -71,7 +73,7 @@ class CompressedRows(WindowedSource):
 
 
 def _read(file: str, array: Any, start: int, stop: int) -> NDArray[Any]:
-    with damage_told(str(_damaged(file))):
+    with damage_told(file, _DAMAGED):
         rows = np.asarray(array[start:stop])
     if len(rows) != stop - start:
         raise _damaged(file)
@@ -79,14 +81,14 @@ def _read(file: str, array: Any, start: int, stop: int) -> NDArray[Any]:
 
 
 def _damaged(file: str) -> UnreadableFileError:
-    return UnreadableFileError(f"`{file}` is damaged: some of its rows cannot be read.")
+    return UnreadableFileError("{file!r} {what}", file=file, what=_DAMAGED)
 
 
 def open_h5ad(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open the ``X`` of an AnnData file."""
     import h5py
 
-    with damage_told(f"`{path.name}` is not an HDF5 file, or is cut short."):
+    with damage_told(path.name, "is not an HDF5 file, or is cut short."):
         file = h5py.File(path, "r")
     return _anndata(path.name, file, columns, schema)
 
@@ -95,12 +97,12 @@ def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowS
     """Open an array, or the ``X`` of an AnnData store, of Zarr format 2 or 3."""
     import zarr
 
-    with damage_told(f"`{path.name}` is not a Zarr array or group."):
+    with damage_told(path.name, "is not a Zarr array or group."):
         store = zarr.open(str(path), mode="r")
     if isinstance(store, zarr.Group):
         return _anndata(path.name, store, columns, schema)
     if columns is not None or schema.columns is not None:
-        raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
+        raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
     return _dense(path.name, _with_known_codecs(path.name, store))
 
 
@@ -111,7 +113,9 @@ def _with_known_codecs(file: str, found: Any) -> Any:
     for codec in (*(told.get("codecs") or ()), *(told.get("filters") or ()), told.get("compressor")):
         unknown = None if codec is None else next((name for name in _names(codec) if name not in _CODECS), None)
         if unknown is not None:
-            raise UnreadableFileError(f"`{file}` is written with the codec {unknown[:40]!r}, which is not read.")
+            raise UnreadableFileError(
+                "{file!r} is written with the codec {codec!r}, which is not read.", file=file, codec=unknown[:40]
+            )
     return found
 
 
@@ -127,19 +131,19 @@ def _names(codec: Any) -> Iterator[str]:
 def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Return a source for the ``X`` of an AnnData store, with the names of its variables as column names."""
     if "X" not in group:
-        raise UnreadableFileError(f"`{file}` has no table `X` with one row per person.")
+        raise UnreadableFileError("{file!r} has no table 'X' with one row per person.", file=file)
     X = _with_known_codecs(file, group["X"])
     source = _dense(file, X) if hasattr(X, "dtype") else _compressed(file, X)
     source.names = _variable_names(file, group, source.shape[1])
     if columns is None and schema.columns is None:
         return source
     if source.names is None:
-        raise UnreadableFileError(f"`{file}` has no column names; leave out `columns`.")
+        raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=file)
     if schema.columns is not None:
         columns, _ = choose_columns(file, [(name, None) for name in source.names], columns, schema)
     used, _ = asked_for(file, dict.fromkeys(source.names), columns or ())  # names need not be unique
     if not used:
-        raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
+        raise UnreadableFileError("{file!r} has no column of numbers to use; name one with {columns}.", file=file)
     position = {name: index for index, name in enumerate(source.names)}
     return SelectedColumns(source, [position[name] for name in used])
 
@@ -154,7 +158,9 @@ def _compressed(file: str, group: Any) -> RowSource:
     shape = group.attrs.get("shape", group.attrs.get("h5sparse_shape"))
     parts = ("data", "indices", "indptr")
     if kind not in ("csr_matrix", "csr") or shape is None or any(part not in group for part in parts):
-        raise UnreadableFileError(f"`X` of `{file}` must be dense or stored by rows (CSR); convert it first.")
+        raise UnreadableFileError(
+            "'X' of {file!r} must be dense or stored by rows (CSR); convert it first.", file=file
+        )
     n, d = (int(size) for size in shape)
     data, indices, indptr = (_with_known_codecs(file, group[part]) for part in parts)
     check_numbers(file, (n, d), np.dtype(data.dtype))

@@ -55,11 +55,15 @@ def choose_columns(
     by_name: _Reasons = {}
     for name, reason in kinds:
         if name in by_name:
-            raise UnreadableFileError(f"`{file}` has two columns named {name!r}; rename one of them.")
+            raise UnreadableFileError(
+                "{file!r} has two columns named {name!r}; rename one of them.", file=file, name=name
+            )
         by_name[name] = reason
     person = None if schema is None else schema.person
     if person is not None and person not in by_name:
-        raise UnreadableFileError(f"`{file}` has no column named {person!r}, which is to say whose each row is.")
+        raise UnreadableFileError(
+            "{file!r} has no column named {person!r}, which is to say whose each row is.", file=file, person=person
+        )
     if schema is not None and schema.columns is not None:
         by_name = _declared(file, by_name, schema.columns)
     elif wanted is None:
@@ -77,13 +81,15 @@ def _declared(file: str, by_name: _Reasons, columns: Mapping[str, Column]) -> _R
     """Add what the schema says to what the file says, and refuse where they contradict each other."""
     for name, column in columns.items():
         if name not in by_name:
-            raise UnreadableFileError(f"`{file}` has no column named {name!r}, which the schema declares.")
+            raise UnreadableFileError(
+                "{file!r} has no column named {name!r}, which the schema declares.", file=file, name=name
+            )
         says = by_name[name]
         numeric = column.type in ("number", "boolean")
         worded = column.type == "category" and says not in (None, "text", "categories")
         if (numeric and says is not None) or (column.type == "list" and says != "lists") or worded:
-            told = f"The schema calls column {name!r} of `{file}` a {column.type}"
-            raise UnreadableFileError(f"{told}; it holds {says or 'numbers'}.")
+            template = "The schema calls column {name!r} of {file!r} a {kind}; it holds {held}."
+            raise UnreadableFileError(template, name=name, file=file, kind=column.type, held=says or "numbers")
     reasons: _Reasons = {"number": None, "boolean": None, "category": None}
     reasons |= {"list": "lists", "text": "text", "skip": "skipped by the schema"}
     return {name: reasons[columns[name].type] if name in columns else "not in the schema" for name in by_name}
@@ -103,8 +109,9 @@ def asked_for(file: str, by_name: _Reasons, wanted: Sequence[str]) -> tuple[list
     """Return the columns that were asked for, and the others; refuse one that is not there, or not of numbers."""
     for name in wanted:
         if name not in by_name:
-            raise UnreadableFileError(f"`{file}` has no column named {name!r}.")
+            raise UnreadableFileError("{file!r} has no column named {name!r}.", file=file, name=name)
         if by_name[name] is not None:
-            raise UnreadableFileError(f"Column {name!r} of `{file}` is not a column of numbers ({by_name[name]}).")
+            template = "Column {name!r} of {file!r} is not a column of numbers ({kind})."
+            raise UnreadableFileError(template, name=name, file=file, kind=by_name[name])
     others = [LeftOut(name, "not asked for") for name in by_name if name not in set(wanted)]
     return list(wanted), tuple(others)

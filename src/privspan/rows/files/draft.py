@@ -60,7 +60,7 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     """
     path, declared = Path(path), schema or Schema()
     suffix = known_suffix(path)
-    with damage_told(damage_of(path)):
+    with damage_told(path.name, damage_of(path)):
         if suffix in (".csv", ".tsv"):
             from privspan.rows.files.text import draft_csv
 
@@ -71,7 +71,7 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
             return _arrow_draft(path, suffix)
         names = open_rows(path).names
     if names is None:
-        raise UnreadableFileError(f"`{path.name}` has no column names, so there is nothing to declare.")
+        raise UnreadableFileError("{file!r} has no column names, so there is nothing to declare.", file=path.name)
     return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
 
 

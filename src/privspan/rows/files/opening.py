@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
@@ -94,9 +95,9 @@ def open_rows(
     (<MappedRows: 4 rows, 3 columns, float32>, (2, 3))
     """
     if columns is not None and (isinstance(columns, str) or not columns):
-        raise TypeError("`columns` must be a sequence of column names, at least one.")
+        raise ParameterTypeError("{columns} must be a sequence of column names, at least one.")
     if columns is not None and len(set(columns)) != len(columns):
-        raise ValueError("`columns` must not name a column twice.")
+        raise ParameterError("{columns} must not name a column twice.")
     if schema is not None and not isinstance(schema, Schema):
         schema = read_schema(schema)
     declared = (
@@ -107,18 +108,16 @@ def open_rows(
     path = Path(path)
     suffix = known_suffix(path)
     if suffix in _ARRAYS and (columns is not None or declared.columns is not None):
-        raise UnreadableFileError(f"`{path.name}` has no column names; leave out `columns`.")
+        raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
     if width is not None and suffix not in _ARROW:
-        raise UnreadableFileError(f"`{path.name}` has no columns of lists; leave out `width`.")
+        raise UnreadableFileError("{file!r} has no columns of lists; leave out {width}.", file=path.name)
     if suffix not in _TEXT and (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
-        raise UnreadableFileError(
-            f"`{path.name}` is no CSV file; leave out `separator`, `decimal`, `encoding` and `quoted_newlines`."
-        )
+        template = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
+        raise UnreadableFileError(template, file=path.name)
     if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
-        raise UnreadableFileError(
-            f"`{path.name}` has no columns beside its numbers; leave out `person`, and give the ids as an array."
-        )
-    with damage_told(damage_of(path)):
+        template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."
+        raise UnreadableFileError(template, file=path.name)
+    with damage_told(path.name, damage_of(path)):
         return _ARRAYS[suffix](path) if suffix in _ARRAYS else _reader(suffix)(path, columns, declared)
 
 
@@ -126,17 +125,17 @@ def known_suffix(path: Path) -> str:
     """Return the suffix of a file that is there and of a known format, in small letters."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UnreadableFileError(f"`{path.name}` must end in one of {', '.join(SUFFIXES)}.")
+        raise UnreadableFileError("{file!r} must end in one of {known}.", file=path.name, known=", ".join(SUFFIXES))
     if not path.exists():
-        raise UnreadableFileError(f"`{path.name}` does not exist.")
+        raise UnreadableFileError("{file!r} does not exist.", file=path.name)
     if path.is_dir() and suffix != ".zarr":
-        raise UnreadableFileError(f"`{path.name}` is a directory; give one file.")
+        raise UnreadableFileError("{file!r} is a directory; give one file.", file=path.name)
     return suffix
 
 
 def damage_of(path: Path) -> str:
     """Return what is said of a file that no reader could read, where it is not known why."""
-    return f"`{path.name}` is damaged, or is not a {path.suffix.lower()} file."
+    return f"is damaged, or is not a {path.suffix.lower()} file."
 
 
 def _reader(suffix: str) -> _Opener:
@@ -144,5 +143,7 @@ def _reader(suffix: str) -> _Opener:
     try:
         import_module(package)
     except ImportError:
-        raise ImportError(f"Reading {suffix} files needs {package}: pip install 'privspan[files]'.") from None
+        raise MissingPackageError(
+            "Reading {suffix} files needs {package}: pip install 'privspan[files]'.", suffix=suffix, package=package
+        ) from None
     return cast(_Opener, getattr(import_module(f"privspan.rows.files.{module}"), function))

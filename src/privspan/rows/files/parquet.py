@@ -61,7 +61,7 @@ class ParquetRows(TableRows):
 
 def open_parquet(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open a Parquet file; its footer is at its end, so a file that is cut short is refused here."""
-    with damage_told(f"`{path.name}` is not a Parquet file, or is cut short; write it again."):
+    with damage_told(path.name, "is not a Parquet file, or is cut short; write it again."):
         file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
         layout = layout_of(path.name, file.schema_arrow, columns, schema)
     lengths = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]

@@ -32,6 +32,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from privspan._lib.errors import ParameterError
 from privspan.rows.levels import checked_levels
 from privspan.rows.source import UnreadableFileError
 
@@ -61,11 +62,13 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.type not in _TYPES:
-            raise ValueError(f"the type of a column must be one of {', '.join(_TYPES)}.")
+            raise ParameterError("the type of a column must be one of {known}.", known=", ".join(_TYPES))
         if self.width is not None and self.type != "list":
-            raise ValueError("`width` is for columns of type list.")
+            raise ParameterError("{width} is for columns of type list.")
         if (self.categories is not None) != (self.type == "category"):
-            raise ValueError("a column of type category needs `categories`, a list of words, and no other has it.")
+            raise ParameterError(
+                "a column of type category needs {categories}, a list of words, and no other has it."
+            )
         if self.categories is not None:
             object.__setattr__(self, "categories", checked_levels("the column", self.categories))
         _check_width(self.width)
@@ -107,7 +110,7 @@ class Schema:
         _check_separator(self.separator, self.decimal)
         _check_encoding(self.encoding)
         if not isinstance(self.quoted_newlines, bool):
-            raise ValueError("`quoted_newlines` must be true or false.")
+            raise ParameterError("{quoted_newlines} must be true or false.")
         _check_width(self.width)
 
     def but(self, **changes: Any) -> Schema:
@@ -132,20 +135,20 @@ class Schema:
 
 def _check_name(person: Any) -> None:
     if person is not None and not (isinstance(person, str) and person):
-        raise ValueError("`person` must be the name of a column.")
+        raise ParameterError("{person} must be the name of a column.")
 
 
 def _check_separator(separator: Any, decimal: Any) -> None:
     if decimal not in (".", ","):
-        raise ValueError("`decimal` must be a point or a comma.")
+        raise ParameterError("{decimal} must be a point or a comma.")
     if separator is None:
         return
     if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and not separator.isalnum()):
-        raise ValueError("`separator` must be one character, for example ';'.")
+        raise ParameterError("{separator} must be one character, for example ';'.")
     if separator in _NO_SEPARATORS:
-        raise ValueError("`separator` must not be a sign, a point, a quotation mark or the end of a line.")
+        raise ParameterError("{separator} must not be a sign, a point, a quotation mark or the end of a line.")
     if separator == decimal:
-        raise ValueError("`separator` must not be the comma of `decimal`.")
+        raise ParameterError("{separator} must not be the comma of {decimal}.")
 
 
 def _check_encoding(encoding: Any) -> None:
@@ -158,12 +161,12 @@ def _check_encoding(encoding: Any) -> None:
     except (LookupError, TypeError, ValueError):
         plain = one_byte = False
     if not plain or not (one_byte or name == "utf-8"):
-        raise ValueError("`encoding` must be utf-8 or one with a byte per character, for example latin-1.")
+        raise ParameterError("{encoding} must be utf-8 or one with a byte per character, for example latin-1.")
 
 
 def _check_width(width: Any) -> None:
     if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
-        raise ValueError("`width` must be a whole number from 1.")
+        raise ParameterError("{width} must be a whole number from 1.")
 
 
 def read_schema(path: str | os.PathLike[str]) -> Schema:
@@ -188,25 +191,27 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
     except OSError:
-        raise UnreadableFileError(f"The schema file `{path.name}` cannot be read.") from None
+        raise UnreadableFileError("The schema file {file!r} cannot be read.", file=path.name) from None
     except ValueError:
-        raise UnreadableFileError(f"The schema file `{path.name}` is not TOML.") from None
+        raise UnreadableFileError("The schema file {file!r} is not TOML.", file=path.name) from None
     try:
         _check_keys(found, Schema, "")
         columns = found.pop("columns", None)
         return Schema(None if columns is None else _columns(columns), **found)
-    except ValueError as error:
-        raise UnreadableFileError(f"The schema file `{path.name}` cannot be used: {error}") from None
+    except ParameterError as error:
+        raise UnreadableFileError(
+            "The schema file {file!r} cannot be used: {error}", file=path.name, error=error
+        ) from None
 
 
 def _columns(found: Any) -> dict[str, Column]:
     if not isinstance(found, dict):
-        raise ValueError("`columns` must be a table.")
+        raise ParameterError("{columns} must be a table.")
     columns = {}
     for name, said in found.items():
         said = {"type": said} if isinstance(said, str) else said
         if not isinstance(said, dict) or "type" not in said:
-            raise ValueError(f"column {name!r} needs a type.")
+            raise ParameterError("column {name!r} needs a type.", name=name)
         _check_keys(said, Column, f" for column {name!r}")
         columns[name] = Column(**said)
     return columns
@@ -216,7 +221,8 @@ def _check_keys(found: dict[str, Any], kind: type, where: str) -> None:
     known = [field.name for field in fields(kind)]
     unknown = [key for key in found if key not in known]
     if unknown:
-        raise ValueError(f"it says {unknown[0]!r}{where}, and only {', '.join(known)} are known.")
+        template = "it says {word!r}{where}, and only {known} are known."
+        raise ParameterError(template, word=unknown[0], where=where, known=", ".join(known))
 
 
 def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[str]) -> str:

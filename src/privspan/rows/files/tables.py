@@ -57,8 +57,12 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
     """
     layout = _chosen(file, types, wanted, schema)
     if schema.person is not None and _empty(types.field(schema.person).type) is None:
-        told = f"Column {schema.person!r} of `{file}`, which is to say whose each row is"
-        raise UnreadableFileError(f"{told}, is of a type whose cells cannot be compared.")
+        raise UnreadableFileError(
+            "Column {column!r} of {file!r}, which is to say whose each row is, is of a type whose cells cannot be "
+            "compared.",
+            column=schema.person,
+            file=file,
+        )
     return replace(layout, person=schema.person)
 
 
@@ -77,9 +81,9 @@ def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema)
     if not columns and len(lists) == 1:
         return _list_layout(file, types.field(lists[0]), schema, left_out)
     if not columns:
-        raise UnreadableFileError(f"`{file}` has no column of numbers to use; name one with `columns`.")
+        raise UnreadableFileError("{file!r} has no column of numbers to use; name one with {columns}.", file=file)
     if schema.width is not None:
-        raise UnreadableFileError(f"`{file}` is read without a column of lists; leave out `width`.")
+        raise UnreadableFileError("{file!r} is read without a column of lists; leave out {width}.", file=file)
     return _encoded_layout(file, types, columns, left_out, schema)
 
 
@@ -91,8 +95,8 @@ def _encoded_layout(
     levels = {name: words for name, words in schema.levels.items() if name in kinds}
     for name in levels:
         if words_in(_empty(kinds[name])) is None:
-            told = f"Column {name!r} of `{file}`, which the schema calls a category"
-            raise UnreadableFileError(f"{told}, holds neither text nor whole numbers.")
+            what = "which the schema calls a category, holds neither text nor whole numbers."
+            raise UnreadableFileError("Column {name!r} of {file!r}, {what}", name=name, file=file, what=what)
     names, boolean = encoded_columns(columns, schema)
     declared = [pa.types.is_boolean(kind) for kind in kinds.values()]
     boolean |= np.repeat(declared, [len(levels.get(name, ("",))) for name in columns])
@@ -110,12 +114,15 @@ def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut
     if pa.types.is_fixed_size_list(field.type):
         if width not in (None, field.type.list_size):
             held = f"lists of {field.type.list_size} numbers"
-            raise UnreadableFileError(f"Column {field.name!r} of `{file}` holds {held}, and `width` says {width}.")
+            template = "Column {column!r} of {file!r} holds {held}, and {width} says {given}."
+            raise UnreadableFileError(template, column=field.name, file=file, held=held, given=width)
         width = field.type.list_size
     if width is None:
         raise UnreadableFileError(
-            f"Column {field.name!r} of `{file}` holds lists whose type does not say how long they are; say it with "
-            "`width`, or write them as lists of fixed size."
+            "Column {column!r} of {file!r} holds lists whose type does not say how long they are; say it with "
+            "{width}, or write them as lists of fixed size.",
+            column=field.name,
+            file=file,
         )
     left_out = tuple(other for other in others if other.name != field.name)
     return Layout([field.name], width, _float_type([field.type.value_type]), left_out)
@@ -153,7 +160,7 @@ class TableRows(WindowedSource):
         self._path, self._file, self._layout = path, file, layout
         n, d = sum(lengths), len(layout.names) if layout.width is None else layout.width
         if n < 1 or not d:
-            raise UnreadableFileError(f"`{path.name}` holds no {'columns' if n else 'rows'}.")
+            raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names, self.boolean = layout.names or None, layout.boolean
         self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
@@ -170,10 +177,10 @@ class TableRows(WindowedSource):
 
     def _distinct(self, name: str) -> Distinct:
         """Read a column whose cells can be compared."""
-        with damage_told(f"`{self._path.name}` is damaged: some of its rows cannot be read."):
+        with damage_told(self._path.name, "is damaged: some of its rows cannot be read."):
             column = arrow_column(self._column(name))
         if column is None or len(column.places) != self.shape[0]:
-            raise UnreadableFileError(f"Column {name!r} of `{self._path.name}` cannot be read.")
+            raise UnreadableFileError("Column {name!r} of {file!r} cannot be read.", name=name, file=self._path.name)
         return column
 
     @abstractmethod
@@ -186,10 +193,10 @@ class TableRows(WindowedSource):
 
     def _load(self, window: int) -> NDArray[Any]:
         start, stop = self.edges[window : window + 2].tolist()
-        with damage_told(f"`{self._path.name}` is damaged: some of its rows cannot be read."):
+        with damage_told(self._path.name, "is damaged: some of its rows cannot be read."):
             table = self._table(start, stop)
         if table.num_rows != stop - start:
-            raise UnreadableFileError(f"`{self._path.name}` holds fewer rows than its metadata say.")
+            raise UnreadableFileError("{file!r} holds fewer rows than its metadata say.", file=self._path.name)
         return numbers_of(table, self._layout)
 
 
@@ -238,7 +245,7 @@ class ArrowRows(TableRows):
 
 def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
     """Open an Arrow file (also called Feather version 2)."""
-    with damage_told(f"`{path.name}` is not an Arrow file, or is cut short; write it as Feather version 2."):
+    with damage_told(path.name, "is not an Arrow file, or is cut short; write it as Feather version 2."):
         mapping = pa.memory_map(str(path))
         types = pa.ipc.open_file(mapping).schema
         layout = layout_of(path.name, types, columns, schema)

@@ -46,7 +46,9 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
         kinds = [(name, None if name else "without a name") for name in names]
         used, left_out = choose_columns(path.name, kinds, columns, schema)
         if not used:
-            raise UnreadableFileError(f"`{path.name}` has no column of numbers to use; name one with `columns`.")
+            raise UnreadableFileError(
+                "{file!r} has no column of numbers to use; name one with {columns}.", file=path.name
+            )
         places = [names.index(name) for name in used]
         table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
     levels = {name: words for name, words in schema.levels.items() if name in used}
@@ -89,9 +91,8 @@ def _opened(path: Path, schema: Schema) -> Iterator[tuple[list[str], Iterator[by
     """Open a CSV file: the names of its columns, its records in blocks of lines, and how it is written."""
     separator = schema.separator or ("\t" if path.suffix.lower() == ".tsv" else ",")
     if separator == schema.decimal:
-        raise UnreadableFileError(
-            f"`{path.name}` cannot have the comma both between cells and as `decimal`; name the `separator`."
-        )
+        template = "{file!r} cannot have the comma both between cells and as {decimal}; name the {separator}."
+        raise UnreadableFileError(template, file=path.name)
     with path.open("rb") as file:
         blocks = _blocks(file, schema.quoted_newlines)
         names, first = _names(path, blocks, separator, schema)
@@ -131,25 +132,25 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
     cut = next(iter(_ends(block, 0, schema.quoted_newlines)[:1].tolist()), len(block)) + 1
     header, first = block[:cut], block[cut:] or next(blocks, b"")
     if header.startswith(_UTF16):
-        raise UnreadableFileError(f"`{path.name}` is written in UTF-16; save it as UTF-8.")
+        raise UnreadableFileError("{file!r} is written in UTF-16; save it as UTF-8.", file=path.name)
     if not first:
-        raise UnreadableFileError(f"`{path.name}` holds no rows.")
+        raise UnreadableFileError("{file!r} holds no rows.", file=path.name)
     try:
         line = header.decode(schema.encoding).rstrip("\r\n")
         names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
     except UnicodeDecodeError:
-        message = f"The column names of `{path.name}` are not {schema.encoding}; name their `encoding`."
-        raise UnreadableFileError(message) from None
+        template = "The column names of {file!r} are not {tried}; name their {encoding}."
+        raise UnreadableFileError(template, file=path.name, tried=schema.encoding) from None
     except csv.Error:
         names = []
     if any(ord(letter) < 32 and letter not in "\t\n\r" for name in names for letter in name):
         names = []  # the beginning of something that is no text
     if _is_record(names, schema.decimal):
-        raise UnreadableFileError(f"`{path.name}` must begin with a line of column names.")
+        raise UnreadableFileError("{file!r} must begin with a line of column names.", file=path.name)
     other = next((sign for sign in _OTHER_SEPARATORS if len(names) == 1 and sign in line), None)
     if other is not None and schema.separator is None:
-        message = f"`{path.name}` has one column if a {separator!r} separates; its names hold"
-        raise UnreadableFileError(f"{message} {_OTHER_SEPARATORS[other]}: name the `separator`.")
+        template = "{file!r} has one column if a {tried!r} separates; its names hold {other}: name the {separator}."
+        raise UnreadableFileError(template, file=path.name, tried=separator, other=_OTHER_SEPARATORS[other])
     return names, first
 
 

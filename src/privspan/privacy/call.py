@@ -1,0 +1,269 @@
+"""The door of every public private function: what has to hold for all of them stands here, once.
+
+    with Call("private_mean", epsilon, delta, rng, ledger, X, groups) as call:
+        source = call.open(call.persons(X, groups, max_rows), accept_partitions=True, accept_persons=True)
+        …                                   # whatever can be refused, from public facts alone
+        run = call.begin()                  # charged: from here on it counts
+        return call.finish(mean_within(run, source, …))
+
+Inside,
+
+* NumPy raises and warns of nothing;
+* the budget has been found to lie in the range in which every formula of the package stays within float64, so that
+  nothing fails after it has been spent, and to be what the ledger allows, if there is one;
+* the caller is told, once, of a budget that promises little for so many rows (`WeakPrivacyWarning`);
+* `begin` writes the charge to the ledger before the first look at a value: without the `Run` that it returns there is
+  no noise, and so nothing private;
+* a warning never costs what was paid for (`warn`): from `begin` on, warnings wait until there is a result.  Where
+  warnings are errors the result is that error's `release`, and an estimator is fitted;
+* how the call ends is written down, and changes nothing about what it counts.
+
+All of this follows from public facts: parameters, the number of rows, and what the ledger holds.  Functions that one
+public function calls of another are those behind its door, which take a `Run`: nothing is charged twice.
+tests/privacy/test_call.py finds what spends a budget by its parameters, so that a function without the door fails
+there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import warnings
+from contextlib import ExitStack, suppress
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
+
+from privspan._lib import checks
+from privspan._lib.errors import ParameterTypeError
+from privspan._lib.rounding import quiet_numpy
+from privspan.privacy.cost import Budget, WeakPrivacyWarning
+from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.persons import by_person, for_persons, whose
+from privspan.privacy.randomness import RandomLike
+from privspan.privacy.run import Run, open_run
+from privspan.rows.categories import Categories, encoded
+from privspan.rows.persons import PersonTable
+from privspan.rows.unit import as_rows_input
+
+_Result = TypeVar("_Result")
+
+_LARGE_EPSILON = 10.0  # exp(10): a result may be 22,000 times as likely with a person's row as with another one
+_LARGE_DELTA = 0.01
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class HasPage(Protocol):
+    """A ledger, or a page of one: see `privspan.ledger`."""
+
+    def page(self) -> Any:
+        """Return the page to charge."""
+
+
+LedgerLike: TypeAlias = str | os.PathLike[str] | HasPage | None
+"""What the parameter `ledger` of a private function takes."""
+
+
+class Call:
+    """One call of a private function.
+
+    Parameters
+    ----------
+    name : str
+        Of the function or estimator, for readers of the ledger.
+    epsilon, delta : float
+        What the call costs at most.
+    rng : None, int, SeedSequence, Generator, RandomState or RunMaker
+    ledger : path, Ledger or Page, optional
+    X : table, optional
+        As it was handed in: it may have been opened with the column that says whose each row is.
+    groups : array-like or str, optional
+        Whose each row is, as it was handed in: the charge says for whom the promise is.
+    k : int, float or str, optional
+        For readers of the ledger.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        epsilon: float,
+        delta: float,
+        rng: RandomLike = None,
+        ledger: LedgerLike = None,
+        X: object = None,
+        groups: object = None,
+        k: object = None,
+    ) -> None:
+        self._cost, self._rng, self._ledger = (epsilon, delta), rng, ledger
+        of = f", k = {k}" if isinstance(k, int | float | str) else ""
+        self._what = f"{name}{of}{'' if rng is None else ', seeded and so not private'}"
+        self._person = _person_of(X, groups)
+        self.rows = 0  # public
+        self._page: Any = None
+        self._spending: Any = None
+        self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
+        self._waiting: list[tuple[str, type[Warning]]] = []
+        self._persons: PersonTable | None = None
+        self._result: object = None
+
+    def __enter__(self) -> Self:
+        """Refuse a budget that cannot be spent, or that the ledger does not allow; nothing is written yet."""
+        with ExitStack() as opened:
+            opened.enter_context(quiet_numpy())
+            checks.spendable(*self._cost)
+            self.budget = Budget(*self._cost)
+            if self._ledger is not None:
+                self._page = _page(self._ledger)
+                self._page.check(*self._cost, person=self._person, maybe_gaussian=True)
+            self._ends = opened.pop_all()
+        return self
+
+    @property
+    def composes(self) -> bool:
+        """Whether the call is charged where Gaussian calls compose in mu: public, and read before anything is spent."""
+        return self._page is not None and bool(getattr(self._page, "composes", True))
+
+    # ---- Before the first look -------------------------------------------------------------------------------------
+
+    def persons(self, X: Any, groups: object, max_rows: int = 1, categories: Categories | None = None) -> Any:
+        """Return the table of persons if rows are theirs, or else the table; categories become columns of 0 and 1.
+
+        The result promises for persons then (`finish`).
+        """
+        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
+            X = encoded(X, categories, person=groups if isinstance(groups, str) else None)
+        groups = whose(X, groups)
+        if groups is None:
+            return X
+        self._persons = by_person(X, groups, max_rows, self._rng)
+        return self._persons
+
+    def column(self, y: Any) -> Any:
+        """Return a further column of the table, in the order of its persons if there are any."""
+        return y if self._persons is None or y is None else self._persons.column(y)
+
+    def open(self, X: object, **accepted: Any) -> Any:
+        """Return a table as `privspan.rows.unit.as_rows_input` does, and tell of a weak budget for so many rows."""
+        source = as_rows_input(X, **accepted)
+        self.counted(int(source.shape[0]))
+        return source
+
+    def counted(self, n: int) -> None:
+        """Tell the caller, unless that has been done, of a budget that promises little for n rows."""
+        told, self._told = self._told, True  # whatever follows works with parts of the rows
+        self.rows = self.rows if told else n
+        if not told and (weak := weakness(n, *self._cost)):
+            self.warn(weak, WeakPrivacyWarning)
+
+    # ---- From the first look on ------------------------------------------------------------------------------------
+
+    def begin(
+        self, account: MuLedger | None = None, *, gaussian: bool = False, vote: float = 0.0, empty: float = 1.0
+    ) -> Run:
+        """Charge the call and return its run; once, when everything that can be refused has been.
+
+        `account` is that of the whole budget; by default nothing is set aside for tests, and `empty` is what it
+        promises for zero-out.  A call that is `gaussian`,
+        with all of the account's mu but for a `vote` of that epsilon and what is set aside, is charged so; any other
+        by its epsilon and delta.
+        """
+        if self._looks:
+            raise RuntimeError("A call is begun once: other steps get parts of its run.")
+        account = MuLedger(self.budget, empty=empty) if account is None else account
+        run = open_run(account, self._rng)
+        if self._page is not None:
+            mu, aside = account.promise(vote) if gaussian else (None, 0.0)
+            options = {"mu": mu, "aside": aside, "what": self._what, "person": self._person}
+            spent = self._page.spending(*self._cost, **options)
+            self._spending = self._ends.enter_context(spent)
+        self._looks = True
+        return run
+
+    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+        """Warn whoever called this package: now or, once the call has begun, as soon as it has its result."""
+        if self._looks:
+            self._waiting.append((message, category))
+        else:
+            warnings.warn(message, category, stacklevel=outside())
+
+    def finish(self, result: _Result) -> _Result:
+        """Return the release, which promises for persons if rows are theirs, and note how the call ended."""
+        if self._persons is not None:
+            result = for_persons(result, self._persons)
+        self._result = result
+        if self._spending is not None and getattr(result, "abstained", False):
+            self._spending.outcome = "abstained"
+        return result
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write down how it ended, and give the warnings that have waited."""
+        try:
+            self._ends.__exit__(kind, error, trace)
+        except Warning as told:  # of a ledger that cannot be written: what was paid for is not lost to it
+            self._waiting.append((str(told), type(told)))
+        if error is None:
+            self._tell()
+        else:
+            with suppress(Warning):  # none must hide what has happened
+                self._tell()
+
+    def _tell(self) -> None:
+        """Give the warnings; one that is turned into an error carries the result."""
+        for message, category in self._waiting:
+            try:
+                warnings.warn(message, category, stacklevel=outside())
+            except Warning as error:
+                error.release = self._result  # type: ignore[attr-defined]
+                raise
+
+
+def _person_of(X: object, groups: Any) -> str | None:
+    """Return the name of the ids, if a call promises for persons; None if it does for rows."""
+    if groups is None:
+        opened_with = getattr(X, "person", None)
+        return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
+    name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+    return name if isinstance(name, str) and name else "person"
+
+
+def _page(ledger: Any) -> Any:
+    """Return the page that a parameter `ledger` stands for."""
+    if isinstance(ledger, str | os.PathLike):
+        ledger = import_module("privspan.ledger").Ledger(ledger)  # a room above this one, loaded when it is needed
+    if not callable(getattr(ledger, "page", None)):
+        raise ParameterTypeError(
+            "{ledger} must be a path, a Ledger or a page of one; got {kind}.", kind=type(ledger).__name__
+        )
+    return ledger.page()
+
+
+def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:
+    """Say in plain words what is weak about a budget for n rows; None if nothing is."""
+    reasons = []
+    if epsilon > _LARGE_EPSILON:
+        times = f"{math.exp(epsilon):,.0f}" if epsilon < 16 else f"10^{epsilon / math.log(10.0):.0f}"
+        reasons.append(
+            f"epsilon = {epsilon:g} lets a result be {times} times as likely with a person's row as with another in "
+            "its place, which can give the row away"
+        )
+    if delta is not None and delta > min(_LARGE_DELTA, 1.0 / n):
+        row = f": it allows to publish one of the {n:,} rows, drawn at random" if delta > 1.0 / n else ""
+        reasons.append(f"delta = {delta:g} lets the promise fail altogether once in {1.0 / delta:,.3g} runs{row}")
+    if not reasons:
+        return None
+    usual = f"Usual are an epsilon of at most {_LARGE_EPSILON:g} and a delta well below one over the number of rows"
+    return f"This budget promises little: {'; '.join(reasons)}. {usual}."
+
+
+def outside() -> int:
+    """Return the level of the first frame outside this package, to which a warning is attributed."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, contextlib.__file__)):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,77 @@
+"""When, by whom and for what a release was made, from which columns, on which public assumptions, and what is spent."""
+
+from __future__ import annotations
+
+from privspan._lib.in_words import number
+from privspan._lib.markup import Html, element, join, listed, row
+from privspan.report.subject import Subject
+
+_MOST_NAMED = 60  # columns that are listed by name
+_NOT_RECORDED = "not recorded"
+
+
+def section(subject: Subject) -> Html:
+    """Answer what somebody who has to approve the release would ask first."""
+    record = subject.record
+    told = {
+        "Date": record.date,
+        "Made by": record.by or _NOT_RECORDED,
+        "Purpose": record.purpose or _NOT_RECORDED,
+        "Columns used": _columns(subject),
+        "Columns not used": _not_used(subject),
+        "Several rows per person?": _rows_per_person(subject),
+        "Taken as public": join(*(element("div", line) for line in _public(subject))),
+        "Spent on this data set so far": " ".join(record.ledger)
+        or "not recorded: no ledger was kept for this release",
+    }
+    table = element("table", *(row(name, value) for name, value in told.items()), class_="record")
+    return join(element("h2", "About this release"), table)
+
+
+def _columns(subject: Subject) -> str:
+    names = list(subject.names)
+    if not names:
+        return _NOT_RECORDED
+    more = f" and {number(len(names) - _MOST_NAMED)} more" if len(names) > _MOST_NAMED else ""
+    return f"{number(len(names))}: {', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _not_used(subject: Subject) -> Html | str:
+    """List columns that took no part: of the table, and those in which nothing could be measured."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in subject.record.left_out:
+        reasons.setdefault(why, []).append(name)
+    if subject.not_seen:
+        why = "used with little weight, because they vary too little to be seen at this budget"
+        reasons[why] = [subject.names[place] for place in subject.not_seen]
+    if not reasons:
+        return "none" if subject.record.command else "none recorded"
+    return listed([f"{', '.join(names)} ({why})" for why, names in reasons.items()])
+
+
+def _rows_per_person(subject: Subject) -> str:
+    if not subject.by_persons:
+        return "No: every row was taken as a different person. A person with several rows is protected per row only."
+    most = subject.release.parameters.get("max_rows")
+    used = f" At most {most} rows of each person were used." if isinstance(most, int) and most > 1 else ""
+    return f"Yes: rows belong to persons, and the promise is for a person with all of their rows.{used}"
+
+
+def _public(subject: Subject) -> list[str]:
+    """List what was given as public knowledge about the columns."""
+    counted = "persons" if subject.by_persons else "rows"
+    told = [f"The number of {counted}, and the names and types of the columns."]
+    declared = subject.release.parameters.get("declared")
+    for what, values in (declared if isinstance(declared, dict) else {}).items():
+        told.append(f"{what}: {', '.join(f'{name} {_value(value)}' for name, value in values.items())}.")
+    if subject.release.parameters.get("centring") == "public centre" and len(told) == 1:
+        told.append("A centre of the columns.")
+    if len(told) == 1:
+        told.append("Nothing else: no bounds, units or centre were given.")
+    return told
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return " to ".join(number(float(end)) for end in value)
+    return number(float(value)) if isinstance(value, int | float) else str(value)

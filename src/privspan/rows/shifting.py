@@ -1,0 +1,96 @@
+"""Rows less one vector, made in a buffer that is used again."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+_LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
+
+
+def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> Any:
+    """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
+
+    The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
+    goes to float64 value by value, so a result depends on the two numbers behind it and on nothing else.  Rows are
+    (m, d), dense or CSR; `out` is for dense ones only.
+    """
+    if not isinstance(rows, np.ndarray):
+        return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
+    # A power of two, as the lengths of pieces are.
+    shape, together = rows.shape, math.gcd(len(rows), 1 << max(0, (_LONG_ROW // rows.shape[1]).bit_length() - 1))
+    in_runs = rows.flags.c_contiguous and (out is None or out.flags.c_contiguous)
+    if together > 1 and np.ndim(subtrahend) == 1 and in_runs:
+        rows, subtrahend = rows.reshape(-1, together * shape[1]), np.tile(subtrahend, together)
+        out = None if out is None else out.reshape(rows.shape)
+    with np.errstate(all="ignore"):
+        if rows.dtype != np.float64:  # converted at once: by the way NumPy takes twice as long
+            made = np.empty(rows.shape) if out is None else out
+            np.copyto(made, rows, casting="unsafe")
+            rows = out = made
+        made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe", order="C")
+    return np.asarray(made.reshape(shape))
+
+
+class _Scratch(threading.local):
+    """One buffer for each thread, for pieces that are made one after the other and not kept.
+
+    Pieces are about as large as what a C library asks of the system anew each time, which can take longer than
+    filling them.
+    """
+
+    def __init__(self) -> None:
+        self._buffer: NDArray[Any] = np.empty(0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Scratch, ()  # a copy has a buffer of its own
+
+    def like(self, rows: NDArray[Any], dtype: type) -> NDArray[Any]:
+        """Return room for as many rows, in another type; it holds what was put there last."""
+        if self._buffer.size < rows.size or self._buffer.dtype != dtype:
+            self._buffer = np.empty(rows.size, dtype)
+        return self._buffer[: rows.size].reshape(rows.shape)
+
+
+class Shift:
+    """Dense rows less one vector, (d,), in float64; they lie in a buffer of the thread until others are made."""
+
+    def __init__(self, vector: NDArray[np.float64]) -> None:
+        self._vector, self._repeated, self._scratch = vector, vector[None, :], _Scratch()
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows (m, d) less the vector."""
+        shift: NDArray[np.float64] = self._vector
+        if len(shift) < _LONG_ROW:  # as often as there are rows: NumPy is slow to begin each of them
+            if len(self._repeated) < len(rows):
+                self._repeated = np.tile(shift, (len(rows), 1))
+            shift = self._repeated[: len(rows)]
+        return np.asarray(less(rows, shift, self._scratch.like(rows, np.float64)))
+
+
+class SingleShift:
+    """The same for rows of float32, in float32; the vector is within its range.
+
+    What float32 cannot hold of the vector is taken away by itself, so that it is not lost on rows close to it.
+    """
+
+    def __init__(self, vector: NDArray[np.float64]) -> None:
+        self._first, self._scratch = vector.astype(np.float32), _Scratch()
+        rest = (vector - self._first).astype(np.float32)
+        self._second = rest if rest.any() else None
+        self._moved = bool(vector.any())
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows (m, d) less the vector; those less zero as they are, if each lies in one run."""
+        if not self._moved and rows.flags.c_contiguous:
+            return rows
+        with np.errstate(all="ignore"):
+            made = np.subtract(rows, self._first, out=self._scratch.like(rows, np.float32), order="C")
+            if self._second is not None:
+                made -= self._second
+        return np.asarray(made)

@@ -1,0 +1,190 @@
+"""What is read off a noisy second moment: exact without noise, finite always, and with errors that are the errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from privspan.standard.correlations import NoisyMoment, read_components
+from privspan.standard.signs import pairing_variance, pairings, sampling_variance
+from privspan.sums.pairs import signs
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def symmetric(d, generator):
+    normal = generator.standard_normal((d, d))
+    return (normal + normal.T) / np.sqrt(2.0)
+
+
+def released(moment, noise, *, sampling=0.0, present=None, seed=None):
+    """Add noise to a moment, if a seed is given, and say how much there is."""
+    d = len(moment)
+    noisy = moment if seed is None else moment + noise * symmetric(d, rng(seed))
+    return NoisyMoment(noisy, noise, sampling, np.ones(d) if present is None else present)
+
+
+def all_pairs(table):
+    """Return the second moment of the unit signs of all pairs of rows."""
+    i, j = np.triu_indices(len(table), 1)
+    made = signs(table[i], table[j])
+    made /= np.sqrt(np.maximum(np.abs(made).sum(axis=1, keepdims=True), 1.0))
+    return made.T @ made
+
+
+def factor_table(n, d, seed=0):
+    shares = np.linspace(0.85, 0.3, d)
+    state, own = rng(seed).standard_normal((n, 1)), rng(seed + 1).standard_normal((n, d))
+    return shares * state + np.sqrt(1.0 - shares**2) * own
+
+
+# ---- Without noise -------------------------------------------------------------------------------------------------
+
+
+def test_components_are_those_of_kendalls_tau():
+    table = np.exp(3.0 * factor_table(60, 4))  # which no rank sees
+    tau = np.array([[stats.kendalltau(a, b).statistic for b in table.T] for a in table.T])
+    values, vectors = np.linalg.eigh(tau)
+    made = read_components(released(all_pairs(table), 1e-7), 2, rng())
+    np.testing.assert_allclose(made.variances, values[::-1][:2], atol=1e-4)
+    np.testing.assert_allclose(np.abs(made.basis.T @ vectors[:, ::-1][:, :2]), np.eye(2), atol=1e-4)
+    assert made.captured.value == pytest.approx(1.0, abs=1e-3)
+    assert made.seen.all()
+    assert made.loadings_std.max() < 1e-3
+
+
+def test_columns_of_zeros_and_ones_have_their_ordinary_correlations():
+    """With as many ties in either column: pairs are weighted by how many columns differ."""
+    table = (factor_table(400, 2) > 0.0).astype(float)
+    tau = stats.kendalltau(*table.T).statistic
+    assert tau == pytest.approx(np.corrcoef(table.T)[0, 1], abs=1e-9)
+    i, j = np.triu_indices(len(table), 1)
+    made = signs(table[i], table[j])
+    variances = read_components(released(made.T @ made / len(made), 1e-9), 1, rng()).variances
+    assert variances[0] == pytest.approx(1.0 + tau, abs=1e-4)
+
+
+def test_gaps_that_were_counted_are_made_up_for():
+    """A pair needs both cells of both columns."""
+    table, gone = factor_table(4_000, 3), rng(9).random((4_000, 3)) < [0.0, 0.3, 0.4]
+    order = rng(3).permutation(4_000).reshape(2, -1)
+    whole, holed = (signs(X[order[0]], X[order[1]]) for X in (table, np.where(gone, np.nan, table)))
+    moments = [rows.T @ rows / 2_000 for rows in (whole, holed)]
+    present = np.array([1.0, 0.7, 0.6]) ** 2
+    expected, lost, made = (
+        read_components(released(moment, 1e-6, present=there), 1, rng()).variances[0]
+        for moment, there in ((moments[0], None), (moments[1], None), (moments[1], present))
+    )
+    assert abs(made - expected) < 0.25 * abs(lost - expected)
+
+
+# ---- Always --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 6).flatmap(lambda d: hnp.arrays(np.float64, (d, d), elements=st.floats(-1e6, 1e6))),
+    st.sampled_from([1e-9, 1e-3, 1.0, 1e9]),
+    st.integers(0, 5),
+)
+def test_every_number_is_finite_whatever_was_released(moment, noise, k):
+    d = len(moment)
+    k = min(d, 1 + k)
+    made = read_components(released(np.triu(moment) + np.triu(moment, 1).T, noise, sampling=0.1), k, rng())
+    numbers = (made.basis, made.variances, made.variances_std, made.loadings_std, made.captured.value)
+    assert all(np.isfinite(value).all() for value in (*numbers, made.captured.std))
+    np.testing.assert_allclose(made.basis.T @ made.basis, np.eye(k), atol=1e-9)
+    assert 0.0 <= made.captured.value <= 1.0
+    assert 0 <= made.found <= k
+    assert (made.variances >= 0.0).all()
+    assert (np.diff(made.variances) <= 1e-12 * (1.0 + made.variances[:1])).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 4, 9])
+def test_all_components_capture_all_of_it(d):
+    """Rounding must not end a call whose budget is spent: with all components no noise is left to speak of."""
+    for seed in range(40):
+        made = read_components(released(np.zeros((d, d)), 1.0, seed=seed), d, rng(seed))
+        assert (made.captured.value, made.captured.std) == (1.0, 0.0)
+
+
+def test_a_column_that_drowns_in_noise_is_told_and_keeps_a_small_loading():
+    moment = 1_000.0 * np.pad(np.full((3, 3), 0.6) + 0.4 * np.eye(3), (0, 1))
+    made = read_components(released(moment, 20.0, seed=1), 1, rng())
+    np.testing.assert_array_equal(made.seen, [True, True, True, False])
+    assert abs(made.basis[3, 0]) < 0.4
+
+
+# ---- Told errors ---------------------------------------------------------------------------------------------------
+
+
+def test_told_errors_are_the_errors():
+    """Root mean square of errors over what was told; the table is the same, noise differs."""
+    moment = all_pairs(factor_table(300, 6)) / 299 * 2  # as from the pairs of one pairing, 150
+    truth = read_components(released(moment, 1e-7), 2, rng())
+    zs, loadings, told = [], [], []
+    for seed in range(80):
+        made = read_components(released(moment, 1.0, seed=seed), 2, rng(seed))
+        zs.append((made.variances - truth.variances) / made.variances_std)
+        first = made.basis[:, 0] * np.sign(made.basis[:, 0] @ truth.basis[:, 0])
+        loadings.append((first - truth.basis[:, 0]) / made.loadings_std[0])
+        told.append((made.captured.value - captured(moment, made.basis)) / made.captured.std)
+    assert 0.6 < np.sqrt(np.mean(np.square(zs))) < 1.5
+    assert 0.6 < np.sqrt(np.mean(np.square(loadings))) < 1.5
+    assert np.mean(np.array(told) > 2.0) <= 0.03
+
+
+def captured(moment, basis):
+    weights = 1.0 / np.sqrt(np.diagonal(moment))
+    correlation = moment * np.outer(weights, weights)
+    return np.trace(basis.T @ correlation @ basis) / np.linalg.eigvalsh(correlation)[-basis.shape[1] :].sum()
+
+
+@pytest.mark.parametrize("noise", [0.02, 1.0])
+def test_noise_and_sampling_seldom_pass_for_a_component(noise):
+    n, d, order = 400, 5, np.arange(400).reshape(2, -1)
+    found = []
+    for seed in range(150):
+        table = rng(seed).standard_normal((n, d))
+        rows = signs(table[order[0]], table[order[1]]) / np.sqrt(d)
+        made = NoisyMoment(rows.T @ rows + noise * symmetric(d, rng(seed + 999)), noise, 2.0 / n, np.ones(d))
+        found.append(read_components(made, 2, rng(seed)).found)
+    assert np.mean(np.array(found) > 0) < 0.12
+
+
+def test_sampling_variance_is_that_of_kendalls_tau():
+    """Of unrelated columns, with all pairs: 4/9 over n; one pairing has 2 over n, as its n / 2 signs are coins."""
+    n = 200
+    taus = [stats.kendalltau(*rng(seed).standard_normal((2, n))).statistic for seed in range(400)]
+    assert np.var(taus) * n == pytest.approx(4.0 / 9.0, rel=0.2)
+    assert sampling_variance(100_000) * 100_000 == pytest.approx(2.0)
+    assert sampling_variance(100) * 100 == pytest.approx(4.0 / 9.0, rel=0.25)
+
+
+# ---- What else differs from fit to fit -----------------------------------------------------------------------------
+
+
+def test_errors_of_loadings_hold_the_noise_of_the_weights():
+    """Six columns that are nearly one: noise between them does little, and their own diagonals nearly everything."""
+    d, noise = 6, 2.0
+    moment = 100.0 * (0.999 + 0.001 * np.eye(d))
+    made = [read_components(released(moment, noise, seed=seed), 1, rng(seed)) for seed in range(120)]
+    first = np.array([one.basis[:, 0] * np.sign(one.basis[0, 0]) for one in made])
+    told = np.sqrt(np.mean([one.loadings_std[0] ** 2 for one in made]))
+    assert 0.75 < told / np.sqrt((first.std(axis=0) ** 2).mean()) < 1.33
+
+
+def test_the_draw_of_pairs_varies_as_it_is_told_to():
+    n, d = 400, 8
+    table, made = rng().standard_normal((n, d)), []
+    for seed in range(200):
+        pairs = rng(seed).permutation(n).reshape(-1, 2)
+        rows = signs(table[pairs[:, 0]], table[pairs[:, 1]])
+        made.append((rows.T @ rows / len(rows))[np.triu_indices(d, 1)])
+    one_pairing = 14.0 / 9.0 / n  # `pairing_variance` divides by the number of pairings
+    assert np.mean(np.var(made, axis=0)) == pytest.approx(one_pairing, rel=0.15)
+    assert pairing_variance(n) == pytest.approx(one_pairing / pairings(n))
