@@ -1,11 +1,11 @@
-"""Are the errors that are told true?  Every number told with an error, in every course, over many fits of many tables.
+"""Are the errors that are told true?  Every number with an error, in every course, over many fits of many tables.
 
 For each table, course and number: how far the number is from what it claims to be, over the error that is told with
-it.  What it claims to be is computed without privacy: of the table, or of the rows as they were looked at (clipped, or
-of one length) where that is what its name says.  The tables stand in two halves; a constant may be fitted on half A,
-and the page reports half B beside it.
+it.  What it claims to be is computed without privacy: of the table, or of the rows as they were looked at (clipped,
+or of one length) where that is what its name says.  The tables stand in two halves; a constant may be fitted on half
+A, and the page reports half B beside it.
 
-python benchmarks/scripts/calibration.py [--quick] [--fits 30] [--only NAME] [--output benchmarks/results/calibration.csv]
+python benchmarks/scripts/calibration.py [--quick] [--fits 30] [--only NAME] [--output FILE]
 python benchmarks/scripts/calibration.py --page docs/explanation/calibration.md
 """
 
@@ -181,7 +181,7 @@ _LIST = (
     Table("rare column", "few long rows", _generated(16, 20_000, 8, _rare_column)),
     Table("isotropic", "isotropic", _generated(17, 5_000, 12, _isotropic)),
     Table("persons", "persons", _generated(18, 30_000, 8, _normal), 2, 1.0, groups=_persons),
-    Table("Gaussian and constant", "mixed", _generated(19, 10_000, 6, lambda r, n, d: _normal(r, n, d) * (np.arange(d) > 0))),
+    Table("Gaussian and constant", "mixed", _generated(19, 10_000, 6, lambda *a: _normal(*a) * (np.arange(6) > 0))),
     Table("t3, small", "heavy tails", _generated(20, 2_000, 8, _shape(lambda z: stats.t.ppf(stats.norm.cdf(z), 3)))),
 )  # fmt: skip
 
@@ -271,7 +271,7 @@ def _of_rows(X: Array, release: Any) -> tuple[str, Array, Array, float]:
 def _everyday(table: Table, X: Array, seed: int, **options: Any) -> tuple[str, list[Told]]:
     groups = None if table.groups is None else table.groups(len(X))
     release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, rng=seed, groups=groups, **options)
-    told, course, d = release.extras, str(release.parameters["course"]), X.shape[1]
+    told, course = release.extras, str(release.parameters["course"])
     of, covariance, mean, total = _of_rows(X, release)
     basis = release.subspace.basis
     variances = np.einsum("ij,ij->j", basis, covariance @ basis)

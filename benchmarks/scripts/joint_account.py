@@ -1,8 +1,8 @@
 """What does it save to account for the coin of stable leverage and its noise together?
 
 Two tables: planned noise of `stable_subspace` over that with a Gaussian coin, from public numbers; and errors of
-``private_subspace`` with ``account="joint"`` and ``account="mu"`` on the same ten fresh data sets per setting, one line
-per run in ``benchmarks/results/joint_account.csv``. ``--quick`` runs one small setting once and stores nothing;
+``private_subspace`` with ``account="joint"`` and ``account="mu"`` on the same ten fresh data sets per setting, one
+line per run in ``benchmarks/results/joint_account.csv``. ``--quick`` runs one small setting once and stores nothing;
 otherwise about five minutes of one core.
 """
 
@@ -46,9 +46,8 @@ def planned(sizes: tuple[int, ...]) -> None:
             levels = plan.plan_levels(n, n, strength, 1e-3 / norm, shares.coin.margins, plan.TIGHT)
             assert levels is not None
             noise.append(levels.sensitivity() / shares.mu_noise)
-        print(
-            f"planned, n {n:5}: {noise[0]:.3e} with a Gaussian coin, {noise[1]:.3e} jointly: {noise[1] / noise[0]:.3f}"
-        )
+        ratio = noise[1] / noise[0]
+        print(f"planned, n {n:5}: {noise[0]:.3e} with a Gaussian coin, {noise[1]:.3e} jointly, {ratio:.3f}")
 
 
 def run(n: int, d: int, gamma_w: float, seed: int, account: str) -> dict[str, object]:

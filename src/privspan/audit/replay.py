@@ -47,8 +47,8 @@ from privspan.audit.laws import (
 )
 from privspan.baselines._bingham import drawn_direction
 from privspan.baselines._common import add_laplace, wishart_root
+from privspan.privacy import coin as thrown
 from privspan.privacy import selection
-from privspan.privacy.coin import goes_on
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import grid_for
 from privspan.privacy.randomness import BitSource, Child, RunMaker, Streams
@@ -237,16 +237,16 @@ class Replay(Run):
             transcript.coin_seen = transcript.coin_seen or transcript.last_coin
         return released
 
-    def test(self, margin: int, mu: float, delta: float) -> bool:
+    def test(self, margin: int, coin: thrown.Coin) -> bool:
         """Compare the scores of the chances with which the test of stable leverage goes on."""
         transcript = self._transcript
         transcript.margins.append(margin)
         overheard = _Overheard()
-        goes_on(margin, mu, delta, overheard)
+        thrown.goes_on(margin, coin, overheard)
         heard = overheard.chance
-        said = heard > delta and transcript.answer is not False
+        said = heard > coin.delta and transcript.answer is not False
         if transcript.answer is None and not transcript.replaying:
-            said = super().test(margin, mu, delta)
+            said = super().test(margin, coin)
         before = transcript.kept("test", heard, said)
         if before is None:
             return said
@@ -256,7 +256,7 @@ class Replay(Run):
             transcript.last_coin = Coin(known, heard, transcript.spent, cost)
             transcript.coin_seen = transcript.coin_seen or (transcript.last_coin if cost else None)
             transcript.spent += cost
-        elif answer or max(known, heard) > delta:
+        elif answer or max(known, heard) > coin.delta:
             transcript.spent = math.inf  # *yes* gives one of the tables away, more often than delta allows
         return bool(answer and heard > 0.0)
 

@@ -26,7 +26,7 @@ from privspan.baselines.eigen_sampling import eigen_sampling
 from privspan.blocks.histogram import _PRIME, _uniform_below_prime
 from privspan.exact.search import _permutation
 from privspan.privacy import Budget
-from privspan.privacy.coin import goes_on, random_rotation
+from privspan.privacy.coin import GaussianCoin, goes_on, random_rotation
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian, rounded_normal
 from privspan.privacy.randomness import RandomLike, Streams, float_generator
@@ -187,7 +187,7 @@ def _permute_and_flip(draws: int, streams: Streams) -> float:
 
 def _goes_on(draws: int, streams: Streams) -> float:
     chance = float(stats.norm.cdf(stats.norm.ppf(0.1) + 3 * 0.5))
-    return chi_square([goes_on(4, 0.5, 0.1, streams.noise) for _ in range(draws)], _coins(chance))
+    return chi_square([goes_on(4, GaussianCoin(0.5, 0.1), streams.noise) for _ in range(draws)], _coins(chance))
 
 
 # ---- Gaussian noise --------------------------------------------------------------------------------------------

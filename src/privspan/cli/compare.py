@@ -108,11 +108,11 @@ def _facts(saved: SavedRelease) -> dict[str, str | None]:
 
     release: Any = saved.release
     quality = None if release is None else Reading(release).captured
-    facts = {
+    facts: dict[str, str | None] = {
         "dimensions": str(saved.subspace.dimension),
         "captured": None,
         "privacy": None,
-        "made from": saved.record and saved.record.source,
+        "made from": saved.record.source if saved.record else None,
     }
     if quality is not None:
         facts["captured"] = f"{quality[0]} ({quality[1]})".replace("\u00a0", " ")

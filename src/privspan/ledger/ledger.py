@@ -176,7 +176,7 @@ class Ledger:
         return self.accounts().get(dataset, Account())
 
     def told(self, dataset: str) -> tuple[str, ...]:
-        """Say what has been spent on a data set, of what, in sentences: for the ``ledger`` of a record in a report."""
+        """Say what has been spent on a data set in sentences: for the ``ledger`` of a record in a report."""
         account = self.account(dataset)
         count = len(account.entries)
         return (

@@ -124,7 +124,7 @@ class Call:
 
     @property
     def composes(self) -> bool:
-        """Whether the call is charged where Gaussian calls compose in mu: public, and read before anything is spent."""
+        """Whether the call is charged where Gaussian calls compose in mu: public, and read before it begins."""
         return self._page is not None and bool(getattr(self._page, "composes", True))
 
     # ---- Before the first look -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Protocol
 
@@ -33,6 +34,10 @@ _ROTATION_SCALE = 2.0**54
 
 class Coin(Protocol):
     """Says with which chance a test goes on."""
+
+    @property
+    def delta(self) -> float:
+        """The chance at margin 1, at most: that of going on where a neighbour never would."""
 
     def numerator(self, margin: int) -> int:
         """Return the chance at that margin, 1 or more, in units of 2**-COIN_BITS."""
@@ -81,8 +86,13 @@ class CoinTable:
     def __post_init__(self) -> None:
         numbers = self.numerators
         rising = all(low <= high for low, high in pairwise(numbers))
-        if not (numbers and rising and 0 < numbers[0] and numbers[-1] < 2**COIN_BITS):
+        if not (numbers and rising and numbers[0] > 0 and numbers[-1] < 2**COIN_BITS):
             raise ParameterError("{numerators} must be chances between 0 and 1 that do not fall.")
+
+    @property
+    def delta(self) -> float:
+        """The chance at margin 1."""
+        return float(Fraction(self.numerators[0], 2**COIN_BITS))
 
     def numerator(self, margin: int) -> int:
         """Return the chance at that margin, in units of 2**-COIN_BITS."""

@@ -168,8 +168,9 @@ def share_mu(mu: float, *weights: float) -> tuple[float, ...]:
 def hockey_stick_up(mu: float, t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the e^t hockey stick of N(mu, 1) and N(0, 1) for every real t and mu from 0 to 1, rounded up.
 
-    For t >= 0 it is delta_from_mu(mu, t); negative t are reflected, 1 - e^t + e^t delta(mu, -t), without cancellation.
-    It is at least the exact value, and at most 4e-9 of it above, but for numbers below the least positive float.
+    For t >= 0 it is delta_from_mu(mu, t); negative t are reflected, 1 - e^t + e^t delta(mu, -t), without
+    cancellation.  It is at least the exact value, and at most 4e-9 of it above, but for numbers below the least
+    positive float.
     Proof: docs/explanation/accounting.md.
     """
     below = -np.expm1(np.minimum(t, 0.0)) * (1.0 + _STICK_SLACK)  # 1 - e^t

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,12 +87,12 @@ def joint_delta(epsilon: float, shares: JointShares) -> float:
 
     It is that of E D(epsilon - L) + rotation, L normal with mean before² / 2 and standard deviation before.
 
-    With r the likelihood ratio of the first steps, that is the mean of phi(r) = r D(epsilon - ln r), a convex function
-    with phi(0) = 0 and slope at most 1: below the polygon through upper bounds at knots, whose mean is a sum of hockey
-    sticks of the first steps.
+    With r the likelihood ratio of the first steps, that is the mean of phi(r) = r D(epsilon - ln r), a convex
+    function with phi(0) = 0 and slope at most 1: below the polygon through upper bounds at knots, whose mean is a sum
+    of hockey sticks of the first steps.
     """
     before, mus = shares.before, (shares.yes, shares.no, shares.otherwise)
-    if not (0.0 < before and min(mus) >= 0.0 and max(before, *mus) <= MOST_JOINT_MU):  # also for NaN
+    if not (before > 0.0 and min(mus) >= 0.0 and max(before, *mus) <= MOST_JOINT_MU):  # also for NaN
         return math.inf
     loss = np.linspace(-_REACH, _REACH, _KNOTS) * before + before**2 / 2.0
     edge = epsilon + np.linspace(-1.0, 1.0, _KNOTS // 4) * before  # where D bends
@@ -133,7 +134,7 @@ def largest_stick(t: Array, coin: CoinTable, yes: float, no: float, otherwise: f
 def pairs_of(coin: CoinTable) -> list[tuple[Fraction, Fraction]]:
     """Return the chances of *yes* on both sides, for margins at most one apart, in both orders."""
     chances = [Fraction(0), *(Fraction(numerator, 2**COIN_BITS) for numerator in coin.numerators)]
-    steps = list(zip(chances[:-1], chances[1:], strict=True))
+    steps = list(pairwise(chances))
     return [*steps, *((high, low) for low, high in steps), (chances[-1], chances[-1])]
 
 

@@ -1,4 +1,4 @@
-"""When, by whom and for what a release was made, from which columns, on which public assumptions, and what is spent."""
+"""When, by whom and for what a release was made, from which columns, on which assumptions, and what is spent."""
 
 from __future__ import annotations
 

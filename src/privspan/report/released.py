@@ -54,8 +54,8 @@ def opening(subject: Subject, title: str) -> Html:
     if subject.release.private:
         risk = at_most(chance_to_guess(subject.release.cost))
         lead += (
-            " Suppose somebody knows that your record is one of two, and holds both for equally likely. After reading "
-            f"this page they can be at most {risk} sure which one it is."
+            " Suppose somebody knows that your record is one of two, and holds both for equally likely. After "
+            f"reading this page they can be at most {risk} sure which one it is."
         )
     said.append(element("p", lead, class_="lead"))  # for someone who reads no further
     if not subject.release.private:

@@ -76,7 +76,8 @@ def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, 
     Guarantee
     ---------
     (mu, set_aside)-approximate GDP for replace-one neighbours and every data set, mu and set_aside those of the
-    account; with a `JointLedger` (epsilon, delta)-DP for its budget. n, d and all parameters are public. Assumed: what `adaptive_subspace` and `stable_subspace` assume.
+    account; with a `JointLedger` (epsilon, delta)-DP for its budget. n, d and all parameters are public. Assumed:
+    what `adaptive_subspace` and `stable_subspace` assume.
     Proof: docs/explanation/one-algorithm.md.
     """
     public, account = _public(source, int(k), run.account.mu, run.account.set_aside), run.account

@@ -221,7 +221,7 @@ def record_shares(
 
 @lru_cache(maxsize=256)  # of public numbers only
 def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSplit) -> JointShares | None:
-    """Propose what coin and noise may have beside the steps of a split, for the least noise; None if that is no less."""
+    """Propose what coin and noise may have beside the steps of a split, for the least noise; None if no less."""
     shares = split.budget(epsilon, delta)
     scale_norm, strength_share = normal_scales(k, split.norm_quantile)
     mu = shares.mu_signal / math.sqrt(split.signal)  # of all steps

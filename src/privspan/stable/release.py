@@ -65,8 +65,8 @@ def certified_release(
     Guarantee
     ---------
     For replace-one neighbours, which change one item, and a Gaussian coin: the pair of steps is
-    sqrt(coin.mu² + mu_noise²)-GDP up to an additive coin.delta + delta_rotation, for all data; with a table it is what
-    `privspan.privacy.joint` says. It abstains when the test says no and otherwise only on public grounds.
+    sqrt(coin.mu² + mu_noise²)-GDP up to an additive coin.delta + delta_rotation, for all data; with a table it is
+    what `privspan.privacy.joint` says. It abstains when the test says no and otherwise only on public grounds.
     Proof: ``docs/explanation/stable-leverage.md``.
     """
     passed = certified_items(gram, width, k, plan, budget.coin, run)

@@ -260,7 +260,7 @@ def _noise_between(first: Array, second: Array, entries: Array) -> Array:
     E is symmetric, with independent entries of these variances.
     """
     both = np.array([((entries @ (a[:, None] * second)) * (a[:, None] * second)).sum(axis=0) for a in first.T])
-    return np.maximum((first**2).T @ entries @ second**2 + both, 0.0)  # it may round to less
+    return np.asarray(np.maximum((first**2).T @ entries @ second**2 + both, 0.0))  # it may round to less
 
 
 def _bar(released: NoisyMoment, w: Array, public: np.random.Generator, draws: int, level: float) -> float:

@@ -103,8 +103,8 @@ class Gaps:
         rest = max(total - float(along.sum()), 0.0) / max(d - k, 1)
         turned = basis / there[:, None]  # (d, k)
         within = (along - rest)[:, None]
-        images = [basis @ (within * (basis.T @ columns)) + rest * columns for columns in (basis, turned)]
-        return self._grown(there, basis, *images, basis**2 @ within[:, 0] + rest)
+        image, turned = (basis @ (within * (basis.T @ columns)) + rest * columns for columns in (basis, turned))
+        return self._grown(there, basis, image, turned, basis**2 @ within[:, 0] + rest)
 
     def _grown(self, there: Array, basis: Array, image: Array, turned: Array, diagonal: Array) -> tuple[Array, float]:
         """Return the ratios for a moment of which images of the basis, and of that over `there`, are known."""
