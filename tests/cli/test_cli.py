@@ -23,6 +23,7 @@ from privspan.cli.app import app
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
 from privspan.ledger.release_file import load_release, save_release
+from privspan.privacy import mu_from_budget
 from privspan.subspace import Subspace
 
 pty = pytest.importorskip("pty", reason="these tests use signals, limits and terminals of POSIX")
@@ -445,6 +446,22 @@ def test_plan_draws_a_picture_and_a_page(folder: Path, capsys) -> None:
 def test_plan_of_the_exact_case(capsys) -> None:
     assert main(["plan", "--exact", "--n", "60", "--d", "10000", "--k", "3", *BUDGET, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["release_probability"] > 0.999
+
+
+def test_plan_says_what_such_a_fit_costs_in_a_ledger(folder: Path, capsys) -> None:
+    numbers = ["plan", "--n", "1000", "--d", "4", "--k", "2", *BUDGET, "--ledger", "b.json", "--json"]
+    page = Ledger("b.json").page("survey", limit_epsilon="3", limit_delta="1e-5")
+    with page.spending("1", "1e-6", mu=mu_from_budget(1.0, 1e-6)):
+        pass
+    assert main(numbers) == 0
+    (said,) = json.loads(capsys.readouterr().out)["ledger"]
+    assert "'survey' would then have spent together: epsilon 1.33 of 3" in said  # two Gaussian fits, and not 2
+    assert "about 6 more fits like the last" in said
+    assert main([*numbers, "--exact"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["ledger"]
+    assert said.startswith("The ledger would refuse this: ")
+    assert len(page.account().entries) == 1  # nothing was written
+    assert main([*numbers[:-3], "--dataset", "survey"]) == ExitCode.USAGE
 
 
 # --- fit -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,12 @@ def plan(
         Path | None, option("--plot", "Draw error against rows into a .png, .svg or .pdf.", "FILE")
     ] = None,
     html: Annotated[Path | None, option("--html", "The same with the table, as one .html page.", "FILE")] = None,
+    ledger: Annotated[
+        Path | None, option("--ledger", "Say what such a fit would cost in this ledger.", "LEDGER")
+    ] = None,
+    dataset: Annotated[
+        str | None, option("--dataset", "Name of the data set in the ledger, if it has several.", "NAME")
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -58,8 +65,9 @@ def plan(
     if n is None and error is None:
         raise Complaint("say how many rows there are, --n 10000, or which error you want, --error 0.1.")
     numbers: dict[str, Any] = {"epsilon": float(epsilon), "delta": float(delta)}
+    spent = _in_ledger(ledger, dataset, epsilon, delta, gaussian=not exact)
     if exact:
-        _plan_exact(n, k, numbers, json)
+        _plan_exact(n, k, numbers, json, spent)
         return
     from privspan.planner import plan as predict
 
@@ -85,9 +93,10 @@ def plan(
             words = [found.reason] if found.scale else _sentences(found, wanted, needed)
             _plan_picture.save(found, wanted, plot, html, words, overwrite=overwrite)
     if json:
-        _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed})
+        _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed, "ledger": spent})
     else:
         _print(found, wanted, needed)
+        _console.print_lines(*spent)
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
@@ -159,17 +168,34 @@ def _sentences(found: Plan, wanted: float, needed: dict[str, int | None]) -> lis
     ]
 
 
-def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool) -> None:
+def _in_ledger(
+    ledger: Path | None, dataset: str | None, epsilon: Decimal, delta: Decimal, *, gaussian: bool
+) -> list[str]:
+    """Say what such a fit would cost in a ledger; nothing without one."""
+    if ledger is None:
+        if dataset is not None:
+            raise Complaint("--dataset names a data set of a ledger: add --ledger budget.json.")
+        return []
+    from privspan.ledger import Ledger
+    from privspan.privacy import mu_from_budget
+
+    page = Ledger(ledger).page(dataset)
+    mu = mu_from_budget(float(epsilon), float(delta)) if gaussian else None
+    return [page.ledger.foretold(page.dataset, epsilon, delta, mu)]
+
+
+def _plan_exact(n: int | None, k: int, numbers: dict[str, Any], json: bool, spent: list[str]) -> None:
     from privspan.exact.plan import plan_exact
 
     if n is None:
         raise Complaint("--exact is planned for a number of rows: add --n 100.")
     found = plan_exact(n, k, **numbers)
     if json:
-        _console.print_json(asdict(found))
+        _console.print_json({**asdict(found), "ledger": spent})
         return
     how = f"{found.blocks} blocks of {found.block_size} rows vote" if found.method == "votes" else "gap-max"
     _console.print_lines(
         f"Exact relations from {n:,} rows in dimension {k}, whatever the number of columns: {how}.",
         f"Chance of an answer when every row fits: {found.release_probability:.6g}.",
+        *spent,
     )

@@ -37,7 +37,7 @@ from privspan.ledger.rules import (
 )
 from privspan.ledger.words import sentences
 from privspan.ledger.written import FormatError, from_json, to_json
-from privspan.privacy import mu_from_budget
+from privspan.privacy import PERSONS, mu_from_budget
 from privspan.privacy.call import outside
 
 _ONLY_DATASET = "people"  # of a ledger that is given as a path, and is new
@@ -183,6 +183,20 @@ class Ledger:
             f"Data set {Path(dataset).name!r}: {count} {'entry' if count == 1 else 'entries'}.",
             *sentences(account),
         )
+
+    def foretold(self, dataset: str, epsilon: Given, delta: Given, mu: float | None = None) -> str:
+        """Say where one more spend would bring a data set, or why it would be refused; writes nothing.
+
+        A Gaussian spend has its `mu`.
+        """
+        account = self.account(dataset)
+        earlier = account.entries[0] if account.entries else None
+        person = earlier.unit if earlier is not None and earlier.neighbours == PERSONS else None
+        try:
+            after = allowed(dataset, account, begun(epsilon, delta, mu, 0.0, "", person, None, None))
+        except OverspendError as refused:
+            return f"The ledger would refuse this: {refused}"
+        return f"In the ledger, {dataset!r} would then have {sentences(after)[0].replace('S', 's', 1)}"
 
     def begin(
         self,

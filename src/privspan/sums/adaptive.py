@@ -112,7 +112,7 @@ def empty_share(n: int, mu: float, options: Mapping[str, Any]) -> float:
 
     Typical lengths, asked for so often at most, are like counts; all else are second moments, and sums of residuals.
     """
-    questions = _MOST_LOOKS + int(options.get("most_rounds", planner.MOST_ROUNDS)) + 2
+    questions = _MOST_LOOKS + int(options.get("most_rounds") or planner.MOST_ROUNDS) + 2
     return most_share(questions * planner.probe_share(n, mu), MOMENTS)
 
 
