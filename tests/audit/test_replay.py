@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from privspan.audit import ReplayError, Transcript, registered, replay, run_task
 from privspan.audit.laws import covariance_cells, direction_cells, epsilon_at, flipped_law, laplace_cells, product
 from privspan.audit.page import bites
 from privspan.audit.replay import is_gaussian, replayed_epsilon, spent_by
-from privspan.privacy import Budget, delta_from_mu
+from privspan.privacy import Budget, coin, delta_from_mu
+from privspan.privacy.coin import GaussianCoin
 from privspan.privacy.randomness import Child, open_streams
 from privspan.stable import records as stable_records
 from privspan.stable import scales as stable_scales
@@ -167,7 +169,7 @@ def test_what_follows_a_coin_counts_as_often_as_it_says_yes():
 
     def run(table, rng):
         run = seeded(rng)
-        assert run.test(3, 0.5, 0.01)
+        assert run.test(3, GaussianCoin(0.5, 0.01))
         return run.basis(np.array([[1.0], [table[0]]]), 0.5, 0.0, 1.0, 1e-9)[0]
 
     transcript = Transcript(answer=True)
@@ -196,13 +198,15 @@ def louder_vote(patch):
 
 
 def steeper_coin(patch):
-    coin = replay.goes_on
-    patch.setattr(replay, "goes_on", lambda margin, mu, delta, bits: coin(margin, 1.2 * mu, delta, bits))
+    throw = coin.goes_on
+    patch.setattr(
+        coin, "goes_on", lambda margin, coin, bits: throw(margin, replace(coin, mu=1.2 * coin.mu), bits)
+    )
 
 
 def coin_at_margin_zero(patch):
-    coin = replay.goes_on
-    patch.setattr(replay, "goes_on", lambda margin, mu, delta, bits: coin(5 * (margin // 4), mu, delta, bits))
+    throw = coin.goes_on
+    patch.setattr(coin, "goes_on", lambda margin, coin, bits: throw(5 * (margin // 4), coin, bits))
 
 
 def counts_with_little_noise(patch):

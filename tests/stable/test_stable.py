@@ -39,6 +39,7 @@ from privspan.stable.plan import (
     plan_group_split,
     plan_levels,
     plan_stable_split,
+    record_shares,
 )
 from privspan.stable.records import _ScaledRows, stable_subspace
 from privspan.stable.release import procrustes_bound
@@ -218,15 +219,14 @@ class Recorder(BitSource):
 
 def test_the_test_is_gaussian_private_between_margins_and_starts_at_delta() -> None:
     budget, bits = plan_stable_split(2000, 3, 1.0, 1e-6).budget(1.0, 1e-6), Recorder()
-    test = budget.mu_test, budget.delta_test
-    assert not goes_on(0, *test, bits)
+    assert not goes_on(0, budget.coin, bits)
     assert bits.asked == []
-    for margin in range(1, budget.margins[1] + 10):
-        assert goes_on(margin, *test, bits)
-    assert bits.asked[0] <= Fraction(budget.delta_test)
+    for margin in range(1, budget.coin.margins[1] + 10):
+        assert goes_on(margin, budget.coin, bits)
+    assert bits.asked[0] <= Fraction(budget.coin.delta)
     scores = ndtri(np.array([float(p) for p in bits.asked]))
-    assert (np.diff(scores) <= budget.mu_test * (1 - 1e-12)).all()
-    assert float(bits.asked[budget.margins[0] - 1]) > 0.97
+    assert (np.diff(scores) <= budget.coin.mu * (1 - 1e-12)).all()
+    assert float(bits.asked[budget.coin.margins[0] - 1]) > 0.97
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -236,7 +236,7 @@ def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
     for split in (plan_stable_split(n, 3, epsilon, 1e-6), plan_group_split(n, 3, epsilon, 1e-6), changed):
         budget = split.budget(epsilon, 1e-6)
         mus = [part.mu for part in budget.parts() if part.mu is not None]
-        spent = delta_from_mu(compose_mu(*mus), epsilon) + budget.delta_test + budget.delta_rotation
+        spent = delta_from_mu(compose_mu(*mus), epsilon) + budget.coin.delta + budget.delta_rotation
         assert spent <= 1e-6 * (1 + 1e-9)
         Budget(epsilon, 1e-6).cost(*budget.parts())
 
@@ -264,7 +264,7 @@ def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.Monkey
         X, _ = near_a_subspace(np.random.default_rng(1), 1000, 60, tail=tail)
         run(X, seed=3, **fixed)
         sizes.append(tuple(drawn))
-    budget = plan_stable_split(1000, 3, 1.0, 1e-6).budget(1.0, 1e-6)
+    budget = record_shares(1000, 3, Budget(1.0, 1e-6), {})
     plan = stable_release.LeveragePlan(**fixed, largest_margin=1)
     scale, length, long, strength, *rotation, noise = sizes[0]
     assert sizes[0] == sizes[1]
@@ -323,14 +323,14 @@ def test_the_weighted_basis_keeps_its_error_by_each_route(kind, working, monkeyp
 def test_the_steps_one_by_one_are_the_whole() -> None:
     """A caller with a mu for each step gets what `stable_subspace` releases, and the size of its noise."""
     X, truth = near_a_subspace(np.random.default_rng(5), 1200, 30)
-    shares, streams = plan_stable_split(1200, 3, 1.0, 1e-6).budget(1.0, 1e-6), seeded(2)
+    shares, streams = record_shares(1200, 3, Budget(1.0, 1e-6), {}), seeded(2)
     records = stable.StableRecords(X, 3, streams)
     records.release_scale(shares.mu_scale, shares.norm_quantile)
     tail = records.release_tail(shares.mu_tail)
     room = allowance_for("auto", records.release_long_share(tail, shares.mu_long))
     strength = records.release_strength(shares.mu_signal)
-    plan = certified_plan(1200, 30, strength, tail, shares.mu_test, shares.delta_test, room)
-    passed = records.certified(plan, shares.mu_test, shares.delta_test)
+    plan = certified_plan(1200, 30, strength, tail, shares.coin.margins, room)
+    passed = records.certified(plan, shares.coin)
     found = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)
     assert (found.subspace.basis == run(X, seed=2).subspace.basis).all()
     off = found.basis - truth.basis @ (truth.basis.T @ found.basis)  # (30, 3), noise but for the tail
@@ -345,7 +345,7 @@ def test_a_no_looks_the_same_whatever_the_reason_and_draws_no_noise_for_a_basis(
     loose = replace(plan, spread=0.011 / 40)  # margin 0: the tail's bar is below the ridge
     records = stable.StableRecords(X, 1, seeded(0))
     monkeypatch.setattr(stable_release, "noisy_basis", lambda *_: pytest.fail("noise was drawn"))
-    assert [records.certified(one, 1e-3, 1e-9) for one in (plan, few, loose)] == [None] * 3
+    assert [records.certified(one, coin.GaussianCoin(1e-3, 1e-9)) for one in (plan, few, loose)] == [None] * 3
     assert stable_release.leverage_levels(records.gram, 1, 1, few) is None
     levels = stable_release.leverage_levels(records.gram, 1, 1, plan)
     assert stable_release.certified_margin(records.gram, 1, 1, levels, plan) >= 1  # it was the coin

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +159,12 @@ class JointLedger(MuLedger):
     def answered(self, yes: bool) -> None:
         """Go on with what may follow that answer, whatever was left before."""
         self._earlier_shares, self._earlier = super().shares, (*self.steps(), Part("test", 0.0, 0.0))
-        self._mu, self._spent, self._steps = (self.joint.yes if yes else self.joint.no), Fraction(0), []
+        self._mu, self._steps = (self.joint.yes if yes else self.joint.no), []
+        self._spent = self._told = Fraction(0)
+
+    def promise(self, vote: float = 0.0) -> NoReturn:
+        """Refuse: there is no mu to promise."""
+        raise RuntimeError("What a joint account promises does not compose in mu.")
 
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:

@@ -82,6 +82,8 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     Its mu is a little smaller, and what follows *no* has about half of the error's budget: the price of a look with
     less noise. The coin is planned for the tail of that `gamma` or, if none is given, for a short one.
     """
+    if not _can_look(public):
+        return None
     whole = stable_plan.mu_of(epsilon, delta)
     alone = replace(public, mu=_WHOLE * whole, joint=None)
     scales = scales_for(alone)
@@ -176,10 +178,15 @@ def may_pay(public: Public, gamma: float | None) -> bool:
     return pays(public, _TAILS[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
 
 
+def _can_look(public: Public) -> bool:
+    enough = public.rows >= _FEWEST_GROUPS * (public.k + 1)
+    return enough and public.d >= _FEWEST_COLUMNS and public.d > public.k
+
+
 @lru_cache(maxsize=4096)
 def pays(public: Public, tail: float) -> bool:
     """Tell whether a look is predicted to be worth it for this tail energy."""
-    if public.k >= public.d or public.d < _FEWEST_COLUMNS or public.rows < _FEWEST_GROUPS * (public.k + 1):
+    if not _can_look(public):
         return False
     look = forecast(public, tail)
     if look is None or (public.rows * public.mu < _FEW and _expected_look(public, tail, _UNLUCKY) is None):

@@ -69,7 +69,7 @@ def steepest(
                 chances is None or _estimate(epsilon, chances, before, yes, no, otherwise) <= room * delta - rotation
             )
             low, high, best = (middle, high, chances) if fits else (low, middle, best)
-        if best is not None:
+        if best is not None and best[0] * 2.0**COIN_BITS >= 1.0:
             table = CoinTable(tuple(int(chance * 2.0**COIN_BITS) for chance in best))
             found.append(JointShares(before, yes, no, otherwise, table, rotation))
     return min(found, key=lambda one: one.coin.margins, default=None)

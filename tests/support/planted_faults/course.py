@@ -36,12 +36,12 @@ def overspent_after_no() -> bool:
     """Add up every mu that any ledger hands out on the way to a *no* and beyond, and the deltas of the test."""
     mus, deltas, spend = [], [], MuLedger.spend
 
-    def noted(self, name, share):
-        mus.append(spend(self, name, share))
+    def noted(self, name, share, gain=1.0):
+        mus.append(spend(self, name, share, gain))
         return mus[-1]
 
-    def no(self, plan, mu, delta):
-        deltas.append(delta)
+    def no(self, plan, coin):
+        deltas.append(coin.delta)
 
     with mock.patch.object(MuLedger, "spend", noted), mock.patch.object(course.StableRecords, "certified", no):
         by_course(course_table())

@@ -13,6 +13,7 @@ from stable_attacks import hidden_rows
 from planted_faults.registry import DELTA, fault, refuted
 from privspan.audit.tables import last_replaced, near_axis
 from privspan.privacy import epsilon_from_mu
+from privspan.privacy.coin import GaussianCoin
 from privspan.privacy.run import Run
 from privspan.stable import certificate as leverage_certificate
 from privspan.stable import records as stable
@@ -122,7 +123,7 @@ def second_half(table, rng):
     """Filter, certificate, test and noise, on records that are scaled already."""
     rows = np.rint(table * (0.9999 / GRID)) * GRID
     shares = {field.name: 0.8 for field in fields(StableBudget)}
-    budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
+    budget = StableBudget(**{**shares, "coin": GaussianCoin(0.8, 0.05), "delta_rotation": 1e-3})
     gram = exact_gram([rows], len(rows))
     found = certified_release(gram, 1, lambda c: rows.T @ c, BLIND, 1, budget, seeded(rng))
     return {} if found is None else {"slope": float(found.basis[1, 0] / found.basis[0, 0])}
@@ -155,7 +156,7 @@ def hidden_pair() -> Any:
 
 def after_the_coin(table, rng, plan=PATIENT):
     shares = {field.name: 0.8 for field in fields(StableBudget)}
-    budget = StableBudget(**{**shares, "delta_test": 0.05, "delta_rotation": 1e-3})
+    budget = StableBudget(**{**shares, "coin": GaussianCoin(0.8, 0.05), "delta_rotation": 1e-3})
     gram = exact_gram([table], len(table))
     found = stable_release.certified_release(gram, 1, lambda c: table.T @ c, plan, 1, budget, seeded(rng))
     return {} if found is None else {"answered": 1.0}

@@ -121,8 +121,8 @@ def quiet_histograms(patch):
 def free_stages(patch):
     spend = MuLedger.spend
 
-    def generous(self, name, share):
-        mu = spend(self, name, share)
+    def generous(self, name, share, gain=1.0):
+        mu = spend(self, name, share, gain)
         return mu if not name.startswith("range") else float(np.sqrt(2.0)) * mu
 
     patch.setattr(MuLedger, "spend", generous)
@@ -177,9 +177,9 @@ def stages_refuted() -> bool:
 def spent_while_needed(patch):
     spend = MuLedger.spend
 
-    def thrifty(self, name, share):
+    def thrifty(self, name, share, gain=1.0):
         over = name.startswith("range") and not len(sys._getframe(1).f_locals["active"])
-        return 0.0 if over else spend(self, name, share)
+        return 0.0 if over else spend(self, name, share, gain)
 
     patch.setattr(MuLedger, "spend", thrifty)
 

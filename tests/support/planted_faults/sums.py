@@ -79,8 +79,8 @@ def bare_quantile(patch):
 def generous_ledger(patch):
     spend = MuLedger.spend
 
-    def treble(self, name, share):
-        return 3.0 * spend(self, name, share)
+    def treble(self, name, share, gain=1.0):
+        return 3.0 * spend(self, name, share, gain)
 
     patch.setattr(MuLedger, "spend", treble)
     patch.setattr(MuLedger, "cost", lambda self: Budget(EPSILON, DELTA).cost())
