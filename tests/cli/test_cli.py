@@ -480,7 +480,7 @@ def test_fit_writes_a_private_pca_and_tells_about_it(folder: Path, capsys) -> No
     assert any(line.startswith("height ") and " ± " in line for line in lines)
     assert "people.csv, 3,000 rows, 4 columns" in said.out
     assert "Left out (named like an identifier): person_id." in said.err
-    assert "A CSV file has no types: height, weight, age, [pulse] are taken as numbers" in said.err
+    assert "A CSV file has no types, so these columns are taken as numbers: height, weight, age, [pulse]." in said.err
     saved = load_release("out.npz")
     assert saved.subspace.names == ("height", "weight", "age", "[pulse]")
     assert saved.release.private
@@ -1085,8 +1085,7 @@ def test_people_with_several_rows_are_counted_as_persons(folder: Path, capsys) -
     assert release.parameters["max_rows"] == 2
     page = Path("visits.html").read_text("utf-8")
     assert "The number of persons is public" in page
-    assert "groups=ids, max_rows=2" in page
-    assert "--person COLUMN --max-rows 2" in page
+    assert "--person patient --max-rows 2" in page
     assert not re.search("4,?500", told + page)
     assert main(["transform", "visits.npz", "visits.csv", "-o", "scores.csv", "--person", "patient"]) == 0
 

@@ -198,7 +198,6 @@ def test_a_cut_release_can_be_kept_and_shown(table, tmp_path):
     page = ps.report.report_html(release)
     assert "nan" not in page.lower().split()
     assert "private_pca(table, 0.9, epsilon=5.0" in page
-    assert "--k 2 " in page
 
 
 @pytest.mark.parametrize(

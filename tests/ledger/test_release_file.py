@@ -1,4 +1,4 @@
-"""A release in a file: everything comes back, older files are read, damage is refused."""
+"""A release in a file: everything comes back, damage is refused."""
 
 import json
 import os
@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import privspan as ps
+from privspan._lib.record import Record
 from privspan.ledger.release_file import KNOWN_METHODS, load_release, save_release
 from privspan.pca import PCASettings
 from privspan.privacy.call import Call
 from privspan.sums.variance import explained_variance
 
 X = np.random.default_rng(0).normal(size=(400, 2)) @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
+RECORD = Record("table X", by="Office", purpose="year book", left_out=(("name", "text"),), ledger=("spent",))
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +27,10 @@ def model() -> ps.PrivatePCA:
 
 
 def test_a_release_comes_back_as_it_was(model, tmp_path: Path) -> None:
-    path = save_release(tmp_path / "pca", model.release_, plan=model.plan_, source="table X")
+    path = save_release(tmp_path / "pca", model.release_, plan=model.plan_, record=RECORD)
     saved = load_release(path)
     assert path.name == "pca.npz"
-    assert (saved.subspace, saved.plan, saved.source) == (model.subspace_, model.plan_, "table X")
+    assert (saved.subspace, saved.plan, saved.record) == (model.subspace_, model.plan_, RECORD)
     assert saved.release.subspace is saved.subspace
     assert saved.release.cost == model.release_.cost
     assert saved.release.private is False
@@ -38,11 +40,11 @@ def test_a_release_comes_back_as_it_was(model, tmp_path: Path) -> None:
 
 
 def test_a_release_saves_itself_and_comes_back_equal(model, tmp_path: Path) -> None:
-    path = model.release_.save(tmp_path / "pca", plan=model.plan_, source="table X")
+    path = model.release_.save(tmp_path / "pca", plan=model.plan_, record=RECORD)
     again = ps.Release.load(path)
     assert again == model.release_
     assert load_release(path).plan == model.plan_
-    assert load_release(path).source == "table X"
+    assert load_release(path).record == RECORD
     before = path.read_bytes()
     with pytest.raises(FileExistsError):  # as on the command line
         again.save(path)
@@ -65,7 +67,7 @@ def test_either_reader_reads_either_file(model, tmp_path: Path) -> None:
     assert ps.Subspace.load(tmp_path / "release.npz") == model.subspace_
     model.subspace_.save(tmp_path / "subspace.npz")
     saved = load_release(tmp_path / "subspace.npz")
-    assert (saved.subspace, saved.release, saved.plan, saved.source) == (model.subspace_, None, None, None)
+    assert (saved.subspace, saved.release, saved.plan, saved.record) == (model.subspace_, None, None, None)
 
 
 def rewritten(path: Path, change) -> Path:
@@ -75,28 +77,6 @@ def rewritten(path: Path, change) -> Path:
     change(description)
     np.savez(path, **{**arrays, "description": np.frombuffer(json.dumps(description).encode(), np.uint8)})
     return path
-
-
-def test_a_file_of_the_first_version_is_read(model, tmp_path: Path) -> None:
-    path = rewritten(model.subspace_.save(tmp_path / "old"), lambda description: description.pop("made"))
-    assert load_release(path).subspace == model.subspace_
-    assert ps.Subspace.load(path) == model.subspace_
-
-
-def test_a_file_from_before_the_everyday_course_is_read() -> None:
-    path = Path(__file__).parents[1] / "support" / "release_before_everyday.npz"
-    saved = load_release(path)
-    assert saved.release.method == "private PCA (adaptive)"
-    assert (saved.plan.n, saved.plan.center, saved.plan.scale) == (200, False, False)  # pairs of 400 rows
-    assert set(saved.release.extras) == {
-        "explained_variance",
-        "explained_variance_ratio",
-        "total_variance",
-        "mean",
-    }
-    page = ps.report.report_html(saved.release, plan=saved.plan, source=saved.source)
-    assert "200 pairs of rows" in page
-    assert "not measured" not in page
 
 
 @pytest.mark.parametrize(
@@ -121,7 +101,7 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
         lambda made: made["release"].pop("cost"),
         lambda made: made["release"]["cost"].update(epsilon=-1),
         lambda made: made["plan"].update(unknown=1),
-        lambda made: made.pop("source"),
+        lambda made: made.pop("record"),
         lambda made: made.update(release=[]),
         lambda made: made["release"].update(private="false"),
         lambda made: made["release"].update(private=1),
@@ -147,16 +127,21 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
         lambda made: made["release"]["extras"].update(rows_shortened="few"),
         lambda made: made["release"]["parameters"].update(without_units=[1.5]),
         lambda made: made["release"]["parameters"].update(course=None),
+        lambda made: made["release"]["parameters"].update(declared={"rng": {"a": 0}}),
+        lambda made: made["release"]["parameters"].update(declared={"bounds": {"a": [0, "1; rm -rf ~"]}}),
         lambda made: made["plan"].update(center=1),
         lambda made: made["plan"].update(error="0.1"),
         lambda made: made["plan"].update(method="magic"),
         lambda made: made["plan"].update(assumed=0),
         lambda made: made["plan"].update(alternatives={}),
-        lambda made: made.update(source=7),
+        lambda made: made.update(record=7),
+        lambda made: made["record"].update(by=7),
+        lambda made: made["record"].pop("date"),
+        lambda made: made["record"].update(left_out=[["name"]]),
     ],
 )
 def test_damage_is_refused_with_the_name_of_the_file(change, model, tmp_path: Path) -> None:
-    path = save_release(tmp_path / "pca.npz", model.release_, plan=model.plan_)
+    path = save_release(tmp_path / "pca.npz", model.release_, plan=model.plan_, record=RECORD)
     rewritten(path, lambda description: change(description["made"]))
     with pytest.raises(ValueError, match=r"pca\.npz.*damaged"):
         load_release(path)

@@ -7,8 +7,10 @@ import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privspan as ps
@@ -271,7 +273,7 @@ def test_large_tables_show_their_largest_loadings_only() -> None:
 def test_loadings_of_nothing_are_not_drawn() -> None:
     page = report_html(a_release("adaptive", ps.Subspace(np.eye(6)[:, :1])))
     assert "All others are close to 0." in Reader(page).text
-    assert "column 2" not in page.split("Every number")[0]
+    assert "column 2" not in page.split("What was released")[1].split("Every number")[0]
 
 
 @pytest.mark.parametrize("method", [*ps.baselines.__all__, "approximate_subspace", "exact_subspace"])
@@ -400,7 +402,34 @@ def test_the_code_repeats_what_was_declared() -> None:
     release = ps.private_pca(table, 1, **BUDGET, bounds={0: (0, 6)})
     assert release.parameters["declared"] == {"bounds": {"0": (0.0, 6.0)}}
     page = Reader(report_html(release)).text
-    assert "bounds: 0 0 to 6." in page
+    assert "Bounds: column 1 0 to 6." in page
+    assert "bounds={0: (0.0, 6.0)}" in page
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bounds": {"a": (-9, 9)}, "scale": {"b": 2.0}, "center": {"a": 1.0, "b": 1.0}},
+        {"categories": {"sex": ["f", "m"]}},
+        {"scale": "ranks", "missing": "zero-row"},
+        {"robust": True, "center": False},
+        {"method": "adaptive"},
+    ],
+)
+def test_the_code_on_the_page_makes_the_same_release_again(options: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((900, 3)) + 1.0, columns=list("abc"))
+    if "categories" in options:
+        table["sex"] = rng.choice(["f", "m"], 900)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.UselessPlanWarning)
+        release = ps.private_pca(table, 1, **BUDGET, **options)
+        again = ps.Release.load(release.save(tmp_path / "release"))  # a page is often made from a file
+        scope: dict[str, Any] = {"table": table, "names": list(again.subspace.names)}
+        exec(program(again, 1).replace("report.html", str(tmp_path / "report.html")), scope)
+    public = ("declared", "robust", "scale", "course", "gaps", "centring", "n", "d", "k")
+    for name in public:
+        assert scope["release"].parameters.get(name) == release.parameters.get(name), name
 
 
 def test_a_command_and_its_schema_are_shown_as_they_were_typed(pca: ps.PrivatePCA) -> None:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import privspan
 from privspan import Release, baselines, datasets
+from privspan._lib.record import Record
 from privspan.ledger import Ledger
 from privspan.ledger.release_file import load_release, save_release
 from privspan.report import report_html, write_report
@@ -118,7 +119,7 @@ def spoilt(content: bytes, damage: str, seed: int) -> bytes:
 def keep(name: str, source: str | None, damage: str, seed: int) -> None:
     """Save a release, damage the file, and load it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = save_release(Path(folder) / "release", releases()[name], plan=plan(), source=source)
+        path = save_release(Path(folder) / "release", releases()[name], plan=plan(), record=Record(source))
         content = path.read_bytes()
         path.write_bytes(spoilt(content, damage, seed))
         loaded = load_release(path)
@@ -126,7 +127,7 @@ def keep(name: str, source: str | None, damage: str, seed: int) -> None:
             assert loaded.subspace == releases()[name].subspace
             assert loaded.release is not None
             assert loaded.release.cost == releases()[name].cost
-            assert (loaded.source, loaded.plan) == (source, plan())
+            assert (loaded.record, loaded.plan) == (Record(source), plan())
 
 
 def fuzz_release_files(cases: int) -> None:

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privspan._lib.frozen import plain
 from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.cli._interrupts import Interrupts
@@ -67,6 +66,8 @@ class Delivery:
             self._write_report(release, plan, self.report)
         if release.subspace is None:
             if self.json:
+                from privspan._lib.frozen import plain
+
                 record = plain(asdict(self.record))
                 _console.print_json({"output": None, "release": release.to_dict(), "record": record})
             _console.fail(

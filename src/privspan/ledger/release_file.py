@@ -63,7 +63,22 @@ def _column(value: object) -> bool:
     return text(value) or whole(0)(value)
 
 
+def _declared(value: object) -> bool:
+    """Tell whether this is what `private_pca` says of the public numbers and words that it was given."""
+    kinds = {
+        "bounds": listed(number(), 2),
+        "scale": number(sys.float_info.min),
+        "center": number(),
+        "categories": listed(text),
+    }
+    return isinstance(value, dict) and all(
+        name in kinds and isinstance(by_name, dict) and all(map(kinds[name], by_name.values()))
+        for name, by_name in value.items()
+    )
+
+
 _PARAMETERS: dict[str, Kind] = {
+    "declared": _declared,
     "n": whole(1),
     "d": whole(1),
     "k": whole(1),
@@ -87,8 +102,6 @@ _PARAMETERS: dict[str, Kind] = {
     "alpha": number(),
     "beta": number(),
 }
-_EARLIER_PLAN = {"center": False, "scale": False, "captured": None}  # of plans saved before they could tell
-_EARLIER_COST = {"mu": None, "epsilon_aside": 0.0, "delta_aside": 0.0, "empty_mu": None}  # of costs that kept no mu
 _PLAN: dict[str, Kind] = {
     "method": one_of(("everyday", "ranks", "deviations", *METHODS)),
     "error": number(0),
@@ -248,7 +261,7 @@ def _cost(values: dict[str, object]) -> PrivacyCost:
     known = {"epsilon_aside": number(0), "delta_aside": number(0, 1)}
     known |= dict.fromkeys(("mu", "empty_mu"), optional(number(0)))
     found = fields(
-        _EARLIER_COST | values,
+        values,
         **budget,
         **known,
         neighbours=one_of((NEIGHBOURS, PERSONS)),
@@ -260,7 +273,7 @@ def _cost(values: dict[str, object]) -> PrivacyCost:
 
 
 def _plan(values: dict[str, Any]) -> Plan:
-    found = fields(_EARLIER_PLAN | values, **_PLAN)
+    found = fields(values, **_PLAN)
     return Plan(**{**found, "alternatives": tuple(map(_plan, found["alternatives"]))})
 
 

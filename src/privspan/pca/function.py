@@ -197,7 +197,7 @@ BY_PCA = (
             labels=tuple(map(label, method.labels)),
             call="private_pca",
             options={"method": method.name},
-            repeats=("scale", "robust"),
+            repeats=(*method.repeats, "scale", "robust"),
         )
         for method in ALGORITHMS.values()
         if method.name in PCA_METHODS

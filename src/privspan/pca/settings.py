@@ -204,16 +204,17 @@ class PCASettings:
         return release if self.share is None else self._cut(call, release, self.share)
 
     def _declared(self, table: Table) -> dict[str, dict[str, Any]]:
-        """Return the public numbers that were given for columns, for the report; none where they are very many."""
+        """Return what was given as public about columns, by argument of `private_pca`; none where it is very much."""
         public, names = table.public, table.names or range(int(table.source.shape[1]))
-        given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
+        given: dict[str, dict[str, Any]] = {"bounds": {}, "scale": {}, "center": {}}
         for i, name in enumerate(names):
             if self.bounds is not None and public.bounded[i] and not public.boolean[i]:
                 given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
             if public.scaled[i]:
-                given["units"][str(name)] = float(public.scale[i])
+                given["scale"][str(name)] = float(public.scale[i])
             if np.isfinite(public.centre[i]):
-                given["around"][str(name)] = float(public.centre[i])
+                given["center"][str(name)] = float(public.centre[i])
+        given["categories"] = dict(getattr(table.source, "levels", {}))
         return {what: by_name for what, by_name in given.items() if 0 < len(by_name) <= _MOST_DECLARED}
 
     def _cut(self, call: Call, release: Release, share: float) -> Release:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from privspan._lib.in_words import number
 from privspan._lib.markup import Html, element, join, listed, row
 from privspan.report.subject import Subject
+from privspan.report.words import declared, declared_units
 
 _MOST_NAMED = 60  # columns that are listed by name
 _NOT_RECORDED = "not recorded"
+_GIVEN = {"bounds": "Bounds", "scale": "Units", "center": "Centre", "categories": "Categories"}
 
 
 def section(subject: Subject) -> Html:
@@ -61,17 +65,19 @@ def _public(subject: Subject) -> list[str]:
     """List what was given as public knowledge about the columns."""
     counted = "persons" if subject.by_persons else "rows"
     told = [f"The number of {counted}, and the names and types of the columns."]
-    declared = subject.release.parameters.get("declared")
-    for what, values in (declared if isinstance(declared, dict) else {}).items():
-        told.append(f"{what}: {', '.join(f'{name} {_value(value)}' for name, value in values.items())}.")
-    if subject.release.parameters.get("centring") == "public centre" and len(told) == 1:
-        told.append("A centre of the columns.")
+    for argument, values in declared(subject.release).items():
+        named = {name if isinstance(name, str) else subject.names[name]: value for name, value in values.items()}
+        told.append(f"{_GIVEN[argument]}: {', '.join(f'{name} {_value(value)}' for name, value in named.items())}.")
+    if len(told) == 1 and declared_units(subject.release):
+        told.append("Bounds, units or a centre, of more columns than can be listed here.")
     if len(told) == 1:
-        told.append("Nothing else: no bounds, units or centre were given.")
+        told.append("Nothing else: no bounds, units, centre or categories were given.")
     return told
 
 
-def _value(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return " to ".join(number(float(end)) for end in value)
-    return number(float(value)) if isinstance(value, int | float) else str(value)
+def _value(value: Sequence[object] | float) -> str:
+    """Write a unit, a pair of bounds or the words of a category."""
+    if isinstance(value, int | float):
+        return number(value)
+    words = [number(one) if isinstance(one, int | float) else str(one) for one in value]
+    return f"({', '.join(words)})" if any(isinstance(one, str) for one in value) else " to ".join(words)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -142,8 +143,11 @@ def program(release: Release, k: int | None) -> str | None:
     arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
-    declared = release.parameters.get("declared")
-    arguments |= declared if isinstance(declared, Mapping) else {}
+    if release.parameters.get("gaps") == "rows of zeros":
+        arguments["missing"] = "zero-row"
+    if arguments.get("scale") is True and release.parameters.get("course") in ("ranks", "deviations"):
+        arguments["scale"] = release.parameters["course"]
+    arguments |= declared(release)
     written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
     if release.cost.neighbours == PERSONS:
         several = method.call not in ("exact_subspace", "stable_subspace", "boosted_subspace")
@@ -155,9 +159,19 @@ def program(release: Release, k: int | None) -> str | None:
 
 def to_give_again(release: Release) -> str | None:
     """Say which public numbers the code above does not repeat, where they were too many to keep."""
-    if release.parameters.get("declared") or not declared_units(release):
+    if declared(release) or not declared_units(release):
         return None
-    return "Add the bounds, units or centre that were given for the columns: bounds=, units= and around= take them."
+    return "Add the centre, units or bounds that were given for the columns: center=, scale= and bounds= take them."
+
+
+def declared(release: Release) -> dict[str, dict[str | int, Any]]:
+    """Return what was given as public about columns, by argument; by position where columns have no names."""
+    given = release.parameters.get("declared")
+    named = release.subspace is None or release.subspace.names is not None
+    return {
+        argument: {name if named else int(name): values for name, values in by_name.items()}
+        for argument, by_name in (given.items() if isinstance(given, Mapping) else ())
+    }
 
 
 def declared_units(release: Release) -> bool:
@@ -174,5 +188,5 @@ def _given(release: Release, method: Method) -> dict[str, bool | int | float]:
 
 def _quoted(value: object) -> str:
     if isinstance(value, Mapping):
-        return repr({name: tuple(ends) if isinstance(ends, list) else ends for name, ends in value.items()})
+        return repr({name: tuple(one) if isinstance(one, list) else one for name, one in value.items()})
     return f'"{value}"' if isinstance(value, str) else repr(value)
