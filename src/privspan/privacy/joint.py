@@ -158,7 +158,8 @@ class JointLedger(MuLedger):
     def answered(self, yes: bool) -> None:
         """Go on with what may follow that answer, whatever was left before."""
         self._earlier_shares, self._earlier = super().shares, (*self.steps(), Part("test", 0.0, 0.0))
-        self._mu, self._spent, self._steps = (self.joint.yes if yes else self.joint.no), Fraction(0), []
+        self._mu, self._steps = (self.joint.yes if yes else self.joint.no), []
+        self._spent = self._told = Fraction(0)
 
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:
