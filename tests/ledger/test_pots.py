@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import expected, lost, stick, worst_delta
+from strategies import expected, largest, lost, stick, worst_delta
 
 from privspan.ledger import Account, Entry, Ledger, OverspendError
 from privspan.ledger.accounts import REST, Pot
-from privspan.privacy import delta_from_mu, mu_from_budget, mu_from_epsilon
+from privspan.privacy import delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
 
 MU = mu_from_budget(1.0, 1e-6)
 FIT = {"epsilon": 1.0, "delta": 1e-6, "mu": MU}
@@ -84,8 +84,9 @@ def test_the_plain_way_adds_up(ledger: Ledger) -> None:
 
 def test_a_limit_without_a_delta_adds_up(ledger: Ledger) -> None:
     assert fits(ledger, 20, limit_epsilon=3) == 3
-    ledger.set_limit("survey", None, "1e-5")  # and now it is a promise: what was spent goes into the pot
-    assert fits(ledger, 20) == 5
+    ledger.set_limit("survey", "6", "1e-5")  # and now it is a promise: what is left of it becomes a pot
+    (pot,) = ledger.account("survey").pots if fits(ledger, 20) == 8 else ()
+    assert (pot.epsilon, pot.delta) == (3.0, pytest.approx(7e-6))
 
 
 @pytest.mark.parametrize("aside", [0.0, 5e-8])
@@ -154,6 +155,31 @@ def test_a_pot_by_name_is_one_plain_entry(ledger: Ledger) -> None:
     assert page.pot("weekly") == weekly
     assert page.pot("weekly", epsilon=3, delta="1e-6", aside="1e-7") == weekly
     assert len(page.account().pots) == 1
+
+
+def test_a_lowered_limit_closes_pots_that_cost_more(ledger: Ledger) -> None:
+    page = ledger.page("survey", limit_epsilon=4, limit_delta="1e-5")
+    weekly = page.pot("weekly", epsilon=3, delta="1e-6", aside="1e-7")
+    with weekly.part("north").spending(**FIT):
+        pass
+    ledger.set_limit("survey", "2", None)
+    page = ledger.page("survey")
+    weekly = page.pot("weekly")
+    for one in (weekly, weekly.part("south"), page):
+        with pytest.raises(OverspendError, match=r"to epsilon 2 and delta 1e-05, of which epsilon 0"):
+            one.check(**FIT)
+    ledger.set_limit("survey", "4", None)
+    weekly.check(**FIT)
+
+
+def test_a_limit_that_left_nothing_may_rise_again(ledger: Ledger) -> None:
+    page = ledger.page("survey", limit_epsilon=4, limit_delta="1e-5")
+    page.pot("weekly", epsilon=1, delta="1e-6")
+    fits(ledger, 1)
+    ledger.set_limit("survey", None, "1e-6")
+    assert fits(ledger, 1) == 0
+    ledger.set_limit("survey", None, "1e-5")
+    assert fits(ledger, 1) == 1
 
 
 def test_pots_that_cannot_be(ledger: Ledger) -> None:
@@ -240,6 +266,27 @@ def test_the_obvious_rule_breaks_its_delta() -> None:
 
     account = Obvious(limit_epsilon=1.0, limit_delta=1e-6)
     assert worst_delta(account, 1.0, 0.5) == pytest.approx(1.94e-6, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_a_limit_that_comes_after_the_first_spend_is_no_way_round_the_filter(share: float) -> None:
+    """Who meant it all along and names it late must not be free to divide it in view of the first result."""
+    mu = MU * share**0.5
+    first = Entry("", epsilon_from_mu(mu, 5e-7), 5e-7, "begun", "", "", mu=mu)
+    begun = Account().taking(first)
+    assert begun is not None
+    begun = begun.limited(1.0, 1e-6)
+    options = []
+    for aside in (0.0, 1e-7, 2e-7, 3e-7, 4e-7, 4.9e-7, 6e-7, 9e-7):
+
+        def made(left: float, aside: float = aside) -> Entry:
+            return Entry("", 1.0, 0.5, "begun", "", "", mu=left, aside=aside)
+
+        left = largest(lambda x, made=made: x > 0 and begun.taking(made(x)) is not None, 2.0)
+        options.append((aside if left else 0.0, left))
+    worst = expected(mu, 1.0, lambda t: np.max([lost(aside, stick(left, t)) for aside, left in options], axis=0))
+    assert any(left for _, left in options)
+    assert worst <= 1e-6 * (1 + 1e-6)
 
 
 plans = st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.0, 0.9)), min_size=4, max_size=4)

@@ -242,9 +242,14 @@ class Account:
                 entry = entry.inside(REST)
         elif entry.pot is not None:
             entry = entry.inside(entry.pot)
-        if not account._has_room(entry):
+        if not account._has_room(entry) or account.overdrawn(entry.part):
             return None
         return replace(account, entries=(*account.entries, entry))
+
+    def overdrawn(self, part: str | None = None) -> bool:
+        """Tell whether pots and plain spends have taken more than a limit that was lowered since."""
+        limits = (("epsilon", self.limit_epsilon), ("delta", self.limit_delta))
+        return any(limit is not None and self._plainly(name, part) > Fraction(limit) for name, limit in limits)
 
     def opening(self, pot: Pot) -> Account | None:
         """Return the account with one more pot; None if that would exceed the limit."""
@@ -261,7 +266,8 @@ class Account:
             return account
         others = replace(account, pots=tuple(pot for pot in self.pots if pot.name != REST))
         epsilon, delta = others._left("epsilon") or 0.0, others._left("delta") or 0.0
-        aside = down(Fraction(delta) * Fraction(old.aside) / Fraction(old.delta))
+        share = Fraction(old.aside) / Fraction(old.delta) if old.delta else _SET_ASIDE
+        aside = down(Fraction(delta) * share)
         return replace(others, pots=(*others.pots, Pot.of_budget(REST, epsilon, delta, aside, old.since)))
 
     def _has_room(self, entry: Entry) -> bool:
@@ -273,19 +279,20 @@ class Account:
         return all(room is None or cost <= room for room, cost in rooms)
 
     def _with_rest(self, first: Entry) -> Account:
-        """Make a pot of all that is left of the limit, if a Gaussian spend is the first to need one."""
+        """Make a pot of all that is left of the limit, if a Gaussian spend is the first to need one.
+
+        What was spent before there was a limit has been added up, and stays out: a pot is fixed before its first
+        spend.
+        """
         if first.mu is None or self.limit_epsilon is None or self.limit_delta is None:
             return self
-        # What was Gaussian before there was a limit goes into the pot too, and is charged there.
-        moved = tuple(one if one.mu is None or one.pot else replace(one, pot=REST) for one in self.entries)
-        account = replace(self, entries=moved)
-        epsilon, delta = (account._room(name) for name in ("epsilon", "delta"))
+        epsilon, delta = (self._room(name) for name in ("epsilon", "delta"))
         if not epsilon or not delta:
             return self
         amounts = _shortest(epsilon, self.limit_epsilon), _shortest(delta, self.limit_delta)
         for aside in (down(delta * _SET_ASIDE), first.aside):
             pot = Pot.of_budget(REST, *amounts, aside, first.since)
-            opened = replace(account, pots=(*self.pots, pot))
+            opened = replace(self, pots=(*self.pots, pot))
             if Fraction(aside) < delta and opened._has_room(first.inside(REST)):
                 return opened
         return opened

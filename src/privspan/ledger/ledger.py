@@ -79,7 +79,8 @@ class Ledger:
     With a limit for epsilon and delta, Gaussian spends (those with a mu, such as every private PCA, mean and scale)
     compose in mu: many of them cost far less than the sum of their epsilons.  From the first of them on, all that is
     left of the limit is a pot whose mu is fixed for ever, and what is not Gaussian counts in it by the mu of its
-    epsilon.  A limit for one of the two alone, and `plain`, add up.
+    epsilon.  A limit for one of the two alone, and `plain`, add up, and so does what was spent before there was a
+    limit: name it with the first spend.
 
     The file may be reached through symbolic links, but has one name: with a second hard link it is refused, because
     the file is replaced as a whole and the other name would keep the old one.

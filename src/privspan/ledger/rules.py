@@ -120,7 +120,7 @@ def _refused(dataset: str, account: Account, entry: Entry) -> str:
     """Say why a spend has no room, in the terms of the pot if there is one."""
     name = entry.pot or REST
     pot = account.pot(name)
-    if pot is None:
+    if pot is None or account.overdrawn(entry.part):
         return refusal(dataset, account, entry.epsilon, entry.delta)
     square, aside = account.room(name, entry.part)
     mu, delta = sqrt_down(square), down(Fraction(pot.delta) - Fraction(pot.aside))
