@@ -199,9 +199,7 @@ def louder_vote(patch):
 
 def steeper_coin(patch):
     throw = coin.goes_on
-    patch.setattr(
-        coin, "goes_on", lambda margin, coin, bits: throw(margin, replace(coin, mu=1.2 * coin.mu), bits)
-    )
+    patch.setattr(coin, "goes_on", lambda margin, coin, bits: throw(margin, replace(coin, mu=1.2 * coin.mu), bits))
 
 
 def coin_at_margin_zero(patch):

@@ -64,7 +64,7 @@ _LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long
 _QUANTILES = (0.25, 0.35, 0.45, 0.55)
 _SIGNAL_WEIGHTS = (0.005, 0.01, 0.02, 0.04, 0.07, 0.1)
 _TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]
-_JOINT_SHARES = (0.6, 0.68, 0.76, 0.84, 0.92)  # of what is left, for what follows *yes*
+_JOINT_SHARES = (0.76, 0.84, 0.92), (0.68, 0.6)  # of what is left, for what follows *yes*
 _TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
 
 
@@ -246,11 +246,15 @@ def steepest_of(
 ) -> JointShares | None:
     """Propose what is done after *yes*, for a noise less than `least`; `no` is a share of what is left for it."""
     best, left = None, math.sqrt(max(mu_of(epsilon, delta) ** 2 - before**2, 0.0))
-    for share in _JOINT_SHARES:
-        found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
-        plan = None if found is None else levels(found.coin.margins)
-        if plan is not None and plan.sensitivity() / (share * left) < least:
-            best, least = found, plan.sensitivity() / (share * left)
+    for shares in _JOINT_SHARES:  # one way, then the other, as long as the noise falls
+        for share in shares:
+            found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
+            plan = None if found is None else levels(found.coin.margins)
+            noise = math.inf if plan is None else plan.sensitivity() / (share * left)
+            if best is not None and noise >= least:
+                break
+            if noise < least:
+                best, least = found, noise
     return best
 
 

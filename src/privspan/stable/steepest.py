@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from privspan._lib.errors import ParameterError
 from privspan.privacy.coin import COIN_BITS, CoinTable
@@ -25,12 +25,13 @@ _HIGHEST = float(ndtr(3.0))  # the largest chance
 _MOST_MARGINS = 250
 _LEAST_RISE = 1e-4  # of a log-odds from one margin to the next, or the table has no end
 _FIRST = 0.9  # chance at margin 1 over the delta of a pair
-_LOWEST_TARGET = 0.05
-_HALVINGS = 9
-_TUNES = (0.0, 0.5)  # what follows *no* is proposed for as if it were larger: shares of what follows *yes*
+_FIRST_TARGET, _TRIES, _NEAR = 0.45, 6, 0.01  # of delta, for a pair; how often and how nearly it is mended
+_TUNE = 0.5  # what follows *no* is proposed for as if it were at least this share of what follows *yes*
+_SECANTS, _CLOSE = 8, 2e-3
+_ROOT_HALF = math.sqrt(0.5)
 _ROOMS = (0.998, 0.99, 0.95)  # parts of delta that a proposal may use up, one after the other: the bound is above
-_NODES = np.linspace(-8.0, 9.0, 103)  # of a normal law, for sums by Simpson's rule
-_WEIGHTS = np.where(np.arange(103) % 2, 4.0, 2.0) * np.exp(-0.5 * _NODES**2)
+_NODES = np.linspace(-8.0, 9.0, 69)  # of a normal law, for sums by Simpson's rule
+_WEIGHTS = np.where(np.arange(69) % 2, 4.0, 2.0) * np.exp(-0.5 * _NODES**2)
 _WEIGHTS /= _WEIGHTS.sum()
 
 
@@ -59,50 +60,55 @@ def steepest(
     """Propose a coin as steep as these mus leave room for, up to a part of delta; None if there is hardly any."""
     if max(before, yes, no, otherwise) > MOST_JOINT_MU:
         return None
-    found = []
-    for tune in _TUNES:
-        low, high, best = math.log(_LOWEST_TARGET), 0.0, None
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            chances = _greedy(math.exp(middle) * delta, epsilon, before, yes, max(no, tune * yes))
-            fits = (
-                chances is None or _estimate(epsilon, chances, before, yes, no, otherwise) <= room * delta - rotation
-            )
-            low, high, best = (middle, high, chances) if fits else (low, middle, best)
-        if best is not None and best[0] * 2.0**COIN_BITS >= 1.0:
-            table = CoinTable(tuple(int(chance * 2.0**COIN_BITS) for chance in best))
-            found.append(JointShares(before, yes, no, otherwise, table, rotation))
-    return min(found, key=lambda one: one.coin.margins, default=None)
+    best, target, used, slope = None, math.log(_FIRST_TARGET * delta), 0.0, 1.0
+    step = 0.0
+    for _ in range(_TRIES):
+        chances = _greedy(math.exp(target), epsilon, before, yes, max(no, _TUNE * yes))
+        if chances is None:
+            break
+        now = math.log(_estimate(epsilon, chances, before, yes, no, otherwise) / (room * delta - rotation))
+        if step:
+            slope = min(max((now - used) / step, 0.2), 2.0)
+        best, used = chances if now <= 0.0 else best, now
+        if -_NEAR < now <= 0.0:
+            break
+        step = -(now + 0.5 * _NEAR) / slope
+        target += step
+    if best is None or best[0] * 2.0**COIN_BITS < 1.0:
+        return None
+    table = CoinTable(tuple(int(chance * 2.0**COIN_BITS) for chance in best))
+    return JointShares(before, yes, no, otherwise, table, rotation)
 
 
 def _greedy(target: float, epsilon: float, before: float, yes: float, no: float) -> Array | None:
     """Return chances at the margins 1, 2, …, each as large as the delta of a pair of neighbouring ones allows."""
     both = math.hypot(before, yes), math.hypot(before, no)
 
-    def worst(a: float, b: float) -> float:
-        return max(
-            x * _stick(both[0], epsilon - math.log(x / y))
-            + (1 - x) * _stick(both[1], epsilon - math.log((1 - x) / (1 - y)))
-            for x, y in ((a, b), (b, a))
-        )
+    def excess(a: float, b: float) -> float:
+        up, down = math.log(a / b), math.log((1 - a) / (1 - b))
+        first = a * _stick(both[0], epsilon - up) + (1 - a) * _stick(both[1], epsilon - down)
+        second = b * _stick(both[0], epsilon + up) + (1 - b) * _stick(both[1], epsilon + down)
+        return math.log(max(first, second, 1e-300) / target)
 
-    found, top = [_FIRST * target], math.log(_HIGHEST / (1.0 - _HIGHEST))
-    rise = 1.0
+    found, rise, slope = [_FIRST * target], 1.0, 1.0
     while found[-1] < _HIGHEST:
-        start = math.log(found[-1] / (1.0 - found[-1]))
-        if worst(_HIGHEST, found[-1]) <= target:
-            found.append(_HIGHEST)
-            break
-        low, high = 0.0, min(2.0 * rise, top - start)
-        if high < top - start and worst(_chance(start + high), found[-1]) <= target:
-            low, high = high, top - start
-        while high - low > 1e-3 * high + 1e-6:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if worst(_chance(start + middle), found[-1]) <= target else (low, middle)
-        if low < _LEAST_RISE or len(found) == _MOST_MARGINS:
+        last = found[-1]
+        if len(found) == _MOST_MARGINS:
             return None
-        rise = low
-        found.append(_chance(start + low))
+        if excess(_HIGHEST, last) <= 0.0:
+            return np.array([*found, _HIGHEST])
+        start = math.log(last / (1.0 - last))
+        known = excess(_chance(start + rise), last)
+        for _ in range(_SECANTS):
+            if abs(known) < _CLOSE:
+                break
+            step = min(max(-known / slope, -0.75 * rise), 3.0 * rise)
+            rise += step
+            known, former = excess(_chance(start + rise), last), known
+            slope = max((known - former) / step, 0.1 * slope)
+        if rise < _LEAST_RISE:
+            return None
+        found.append(min(_chance(start + rise), _HIGHEST))
     return np.array(found)
 
 
@@ -111,8 +117,8 @@ def _chance(log_odds: float) -> float:
 
 
 def _stick(mu: float, t: float) -> float:
-    near, far = (t / mu - mu / 2.0) / math.sqrt(2.0), (t / mu + mu / 2.0) / math.sqrt(2.0)
-    return 0.5 * (math.erfc(near) - math.exp(t) * math.erfc(far))
+    middle, half = t / mu * _ROOT_HALF, 0.5 * mu * _ROOT_HALF
+    return 0.5 * (math.erfc(middle - half) - math.exp(t) * math.erfc(middle + half))
 
 
 def _estimate(epsilon: float, chances: Array, before: float, yes: float, no: float, otherwise: float) -> float:
@@ -131,4 +137,4 @@ def _estimate(epsilon: float, chances: Array, before: float, yes: float, no: flo
 def _sticks(mu: float, t: Array) -> Array:
     if mu == 0.0:
         return np.maximum(-np.expm1(t), 0.0)
-    return np.maximum(ndtr(-t / mu + mu / 2) - np.exp(t + log_ndtr(-t / mu - mu / 2)), 0.0)
+    return np.maximum(ndtr(-t / mu + mu / 2) - np.exp(t) * ndtr(-t / mu - mu / 2), 0.0)
