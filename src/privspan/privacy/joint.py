@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 _SLACK = 1e-9  # relative, more than all roundings of one term
 _LOWER = 1e-12  # taken off arguments, more than their roundings: hockey sticks fall
 _KNOTS = 320
+_MOST_EPSILON = 100.0
+_UNDERFLOW = 1e-200  # more than what products lose that are too small for a float
 _REACH = 9.0  # standard deviations of the loss of the first steps that knots cover
 
 
@@ -84,7 +86,7 @@ class JointAccount:
 
 @lru_cache(maxsize=256)  # of public numbers only
 def joint_delta(epsilon: float, shares: JointShares) -> float:
-    """Return an upper bound of the delta of all paths at this epsilon; infinite for a mu above 1.
+    """Return an upper bound of the delta of all paths at this epsilon; infinite for a mu above 1 or an epsilon above 100.
 
     It is that of E D(epsilon - L) + rotation, L normal with mean before² / 2 and standard deviation before.
 
@@ -93,13 +95,14 @@ def joint_delta(epsilon: float, shares: JointShares) -> float:
     of hockey sticks of the first steps.
     """
     before, mus = shares.before, (shares.yes, shares.no, shares.otherwise)
-    if not (before > 0.0 and min(mus) >= 0.0 and max(before, *mus) <= MOST_JOINT_MU):  # also for NaN
+    sound = before > 0.0 and min(mus) >= 0.0 and shares.rotation >= 0.0  # also for NaN, here and below
+    if not (sound and max(before, *mus) <= MOST_JOINT_MU and 0.0 <= epsilon <= _MOST_EPSILON):
         return math.inf
     loss = np.linspace(-_REACH, _REACH, _KNOTS) * before + before**2 / 2.0
     edge = epsilon + np.linspace(-1.0, 1.0, _KNOTS // 4) * before  # where D bends
     knots = np.unique(np.exp(np.concatenate([loss, edge])))
     logs = np.log(knots)
-    phi = knots * largest_stick(epsilon - logs - _LOWER, shares.coin, *mus) * (1.0 + _SLACK)
+    phi = knots * largest_stick(epsilon - logs - _LOWER, shares.coin, *mus) * (1.0 + _SLACK) + _UNDERFLOW
     sticks = hockey_stick_up(before, logs - _LOWER)
     # From here on exactly, in fractions; slopes are rounded up and heights down, which makes later slopes larger.
     slope = up(Fraction(phi[0]) / Fraction(knots[0]))

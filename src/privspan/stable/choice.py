@@ -87,9 +87,8 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     whole = stable_plan.mu_of(epsilon, delta)
     alone = replace(public, mu=_WHOLE * whole, joint=None)
     scales = scales_for(alone)
-    spent = scales.total + (probe_share(alone) if gamma is None else 0.0)
     # A grid, so that tables of chances are made once for many numbers of rows.
-    share = math.pow(_BEFORE_STEP, math.ceil(math.log(spent * (1.0 + 1e-9), _BEFORE_STEP)))
+    share = math.pow(_BEFORE_STEP, math.ceil(math.log(_before_coin(alone, gamma), _BEFORE_STEP)))
     if share > _MOST_BEFORE:
         return None
     before, otherwise = _WHOLE * whole * math.sqrt(share), _WHOLE * whole * math.sqrt(1.0 - share)
@@ -103,11 +102,16 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     if shares is None:
         return None
     together = replace(alone, mu=shares.whole, joint=shares)
-    if not pays(together, tail):
+    if not (pays(together, tail) and may_pay(together, gamma)) or _before_coin(together, gamma) > share:
         return None
     now, then = forecast(public, tail) if pays(public, tail) else None, forecast(together, tail)
     worth_it = then is not None and (now is None or then.error < _BETTER * now.error)
     return together if worth_it else None
+
+
+def _before_coin(public: Public, gamma: float | None) -> float:
+    """Return the share of mu² that is spent before the coin, and a little more."""
+    return (scales_for(public).total + (probe_share(public) if gamma is None else 0.0)) * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True)
