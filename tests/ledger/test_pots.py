@@ -119,6 +119,15 @@ def test_a_refusal_says_what_is_left(ledger: Ledger) -> None:
         ledger.begin("survey", 0.1, 1e-5, mu=0.01, aside=6e-6)
 
 
+def test_what_was_spent_together_has_all_of_it(ledger: Ledger) -> None:
+    page = ledger.page("survey", limit_epsilon=4, limit_delta="1e-5")
+    page.pot("weekly", epsilon="0.5", delta="1e-6")
+    ledger.begin("survey", "1", "1e-6")
+    assert ledger.told("survey")[1].startswith("Spent together: epsilon 1.5 of 4 (2.5 left)")
+    fits(ledger, 1)
+    assert ledger.told("survey")[1].startswith("Spent together: epsilon 2.4")
+
+
 def test_a_limit_moves_its_pot(ledger: Ledger) -> None:
     fits(ledger, 2, **LIMIT)
     before = ledger.account("survey").pots[0]
