@@ -119,6 +119,15 @@ def test_a_refusal_says_what_is_left(ledger: Ledger) -> None:
         ledger.begin("survey", 0.1, 1e-5, mu=0.01, aside=6e-6)
 
 
+def test_what_was_spent_together_has_all_of_it(ledger: Ledger) -> None:
+    page = ledger.page("survey", limit_epsilon=4, limit_delta="1e-5")
+    page.pot("weekly", epsilon="0.5", delta="1e-6")
+    ledger.begin("survey", "1", "1e-6")
+    assert ledger.told("survey")[1].startswith("Spent together: epsilon 1.5 of 4 (2.5 left)")
+    fits(ledger, 1)
+    assert ledger.told("survey")[1].startswith("Spent together: epsilon 2.4")
+
+
 def test_a_limit_moves_its_pot(ledger: Ledger) -> None:
     fits(ledger, 2, **LIMIT)
     before = ledger.account("survey").pots[0]
@@ -337,6 +346,56 @@ def test_sums_in_a_pot_are_exact(spends, mu) -> None:
         if taken is not None:
             account, square, aside = taken, square + Fraction(one) ** 2, aside + Fraction(kept)
     assert account.room("p") == (Fraction(mu) ** 2 - square, Fraction(2e-6) - aside)
+
+
+steps = st.tuples(
+    st.sampled_from(["fit", "plain", "pot", "limit"]),
+    st.floats(0.01, 0.8),
+    st.floats(0.0, 0.5),
+    st.sampled_from([None, "north", "south"]),
+    st.booleans(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(steps, max_size=12))
+def test_whatever_is_done_in_whatever_order_limits_hold_and_pots_are_fixed_before_their_first_spend(done) -> None:
+    account = Account()
+    for kind, epsilon, share, part, in_pot in done:
+        before, pot = account, "p" if in_pot and account.pot("p") else None
+        delta, aside = 1e-7, share * 1e-7
+        if kind == "limit":  # only ever lowered
+            limits = [min(one or np.inf, new) for one, new in ((account.limit_epsilon, 3 * epsilon), (None, 1e-6))]
+            account = account.limited(*limits)
+        elif kind == "pot":
+            opened = None if account.pot("p") else account.opening(Pot.of_budget("p", epsilon, 5e-7, aside, ""))
+            account = opened or account
+        else:
+            mu = mu_from_budget(epsilon, delta - aside) if kind == "fit" else None
+            entry = Entry("", epsilon, delta, "begun", "", "", mu=mu, aside=aside if mu else 0.0, pot=pot, part=part)
+            account = account.taking(entry) or account
+        assert all(new.pot == old.pot for new, old in zip(account.entries, before.entries, strict=False))
+        for pot in account.pots:
+            kept = before.pot(pot.name)
+            if kept is None:
+                assert not any(entry.pot == pot.name for entry in before.entries)
+            elif kind == "limit":
+                assert (pot.mu <= kept.mu, pot.aside <= kept.aside) == (True, True)
+            else:
+                assert pot == kept
+        if len(account.entries) == len(before.entries):
+            continue
+        new = account.entries[-1]  # allowed: then everything that counts where it was spent is within its bounds
+        for where in {new.part} if new.part else {*account.parts, "elsewhere"}:
+            seen = [entry for entry in account.entries if entry.part in (None, where)]
+            for pot in [one for one in account.pots if one.name == new.pot]:
+                inside = [entry for entry in seen if entry.pot == pot.name]
+                assert sum(Fraction(entry.mu) ** 2 for entry in inside) <= Fraction(pot.mu) ** 2
+                assert sum(Fraction(entry.aside) for entry in inside) <= Fraction(pot.aside)
+            for name in ("epsilon", "delta"):
+                taken = [*account.pots, *(entry for entry in seen if entry.pot is None)]
+                limit = getattr(account, f"limit_{name}")
+                assert limit is None or sum(Fraction(getattr(one, name)) for one in taken) <= Fraction(limit)
 
 
 # --- The file ----------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from privspan.blocks.rank import choose_dimension
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.call import Call, weakness
 from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.run import Run
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
 from privspan.stable import groups as stable_groups
 from privspan.sums.pairs import pair_differences
@@ -291,3 +292,18 @@ def test_a_call_begins_once() -> None:
         call.begin()
         with pytest.raises(RuntimeError, match="begun once"):
             call.begin()
+
+
+def test_whoever_makes_the_run_makes_none_that_calls_itself_private() -> None:
+    class NoNoise(Run):
+        def gaussian(self, values: Any, sigma: float, grid: float | None = None) -> Any:
+            return values
+
+    class Maker:
+        seed = 0
+
+        def run(self, account: Any, streams: Any) -> Run:
+            return NoNoise(account, open_streams())
+
+    with pytest.raises(TypeError, match="must make a run of the streams of its seed"):
+        privspan.private_mean(ROWS, norm_bound=1.0, rng=Maker(), **BUDGET)

@@ -216,3 +216,12 @@ def test_an_accountant_must_be_named() -> None:
         with pytest.raises((ValueError, TypeError), match="accountant"):
             FIT.to_dp_event(wrong)
     assert isinstance(PrivacyCost(0.0, 0.0).to_dp_event("pld"), dp_event.NoOpDpEvent)
+
+
+def test_costs_of_disjoint_parts_of_either_kind_go_on_adding_up() -> None:
+    """Side by side, all of delta is set aside by the one, and mu is read at as much once more."""
+    fit = PrivacyCost(1.0, 1e-6, mu=mu_from_budget(1.0, 1e-6))
+    both = PrivacyCost(0.5, 1e-6).parallel(fit)
+    twice = both + both
+    assert (twice.epsilon_aside, twice.delta_aside, twice.delta) == (1.0, 2e-6, 3e-6)
+    assert twice.epsilon == pytest.approx(1.0 + (fit + fit).epsilon)

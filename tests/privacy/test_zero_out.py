@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 import privspan as ps
 from privspan import baselines
 from privspan.audit.replay import Transcript
+from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, PrivacyCost, epsilon_from_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person
@@ -252,6 +253,29 @@ def test_events_of_zero_out_are_right_in_both_accountants() -> None:
         told = made.compose(cost.to_dp_event(accountant)).get_epsilon(1e-6)
         assert cost.epsilon * (1 - 1e-4) <= told <= cost.epsilon * (1 + slack)
     assert cost.to_pld().get_epsilon_for_delta(1e-6) == pytest.approx(cost.epsilon, rel=2e-3)
+
+
+def test_rounds_are_counted_however_they_are_asked_for() -> None:
+    X = TABLE[:500]
+    claims = {
+        rounds: {
+            ps.private_subspace(X, 2, method="adaptive", rng=0, **BUDGET, **given).cost.empty_mu
+            for given in ({"most_rounds": rounds}, {"options": {"most_rounds": rounds}})
+        }
+        for rounds in (1, 5)
+    }
+    assert [len(found) for found in claims.values()] == [1, 1]
+    assert claims[1] != claims[5]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_joint_account_has_all_of_what_follows_its_coin() -> None:
+    """With stable leverage to the end, what came before the coin and what follows it are more than one share."""
+    X, _ = gaussian_subspace(1_000, 300, 3, gamma_w=1e-5, rng=0)
+    release = ps.private_subspace(X, 3, account="joint", rng=0, **BUDGET)
+    assert release.method == "auto (stable look)"
+    assert release.cost.mu is None
+    assert release.cost.zero_out().epsilon == 1.0
 
 
 # ---- Replays: the real functions, with one place left empty ------------------------------------------------------

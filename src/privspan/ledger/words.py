@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from privspan._lib.rounding import down, sqrt_up
@@ -13,7 +14,9 @@ def sentences(account: Account) -> list[str]:
     """Say what has been spent on a data set together, of what, and how many more spends like the last are left."""
     rest, last = account.pot(REST), account.entries[-1] if account.entries else None
     if rest is not None:
-        limit = f"epsilon {short(spent_in(account, rest))} of {short(account.limit_epsilon)}"
+        others = replace(account, pots=tuple(pot for pot in account.pots if pot is not rest))
+        plainly = float(account.limit_epsilon or 0.0) - (others.left[0] or 0.0)  # other pots, and what came before
+        limit = f"epsilon {short(spent_in(account, rest) + plainly)} of {short(account.limit_epsilon)}"
         said = [f"Spent together: {limit}, at delta {short(account.limit_delta)}{more_like(account, last)}."]
     elif account.spent.mu is not None and account.limit_epsilon is account.limit_delta is None:
         spent = account.spent

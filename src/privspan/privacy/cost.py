@@ -351,8 +351,12 @@ class PrivacyCost:
         return Fraction(self.mu) ** 2, Fraction(self.epsilon_aside), Fraction(self.delta_aside)
 
     def _delta_rest(self) -> Fraction:
-        """Return the delta at which mu is read."""
-        return Fraction(0) if self.mu is None else Fraction(self.delta) - Fraction(self.delta_aside)
+        """Return the delta at which mu is read: beside what was set aside, or again as much if that is all of it."""
+        return (
+            Fraction(0)
+            if self.mu is None
+            else Fraction(self.delta) - Fraction(self.delta_aside) or Fraction(self.delta)
+        )
 
 
 @dataclass(frozen=True)

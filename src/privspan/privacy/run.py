@@ -110,4 +110,6 @@ def open_run(account: MuLedger, rng: RandomLike) -> Run:
     """Return a run; nothing is charged, which `privspan.privacy.call.Call.begin` does before."""
     streams, make = open_streams(rng), getattr(rng, "run", None)
     run: Run = Run(account, streams) if make is None else make(account, streams)
+    if run.private and rng is not None:
+        raise ParameterTypeError("{rng} must make a run of the streams of its seed, which is not private.")
     return run

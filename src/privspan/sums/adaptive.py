@@ -103,7 +103,7 @@ def adaptive_subspace(
     """
     with Call("adaptive_subspace", epsilon, delta, rng, k=k) as call:
         learn = prepare_adaptive(call, X, k, call.budget, robust=robust, options=options, **settings)
-        empty = empty_share(call.rows, call.budget.mu, {**(options or {}), **settings})
+        empty = empty_share(call.rows, call.budget.mu, {"options": options, **settings})
         return call.finish(learn(call.begin(gaussian=True, empty=empty)))
 
 
@@ -112,7 +112,8 @@ def empty_share(n: int, mu: float, options: Mapping[str, Any]) -> float:
 
     Typical lengths, asked for so often at most, are like counts; all else are second moments, and sums of residuals.
     """
-    questions = _MOST_LOOKS + int(options.get("most_rounds") or planner.MOST_ROUNDS) + 2
+    given = {**(options.get("options") or {}), **options}
+    questions = _MOST_LOOKS + int(given.get("most_rounds", planner.MOST_ROUNDS)) + 2
     return most_share(questions * planner.probe_share(n, mu), MOMENTS)
 
 
