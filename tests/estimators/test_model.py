@@ -203,9 +203,9 @@ def test_a_cut_release_can_be_kept_and_shown(table, tmp_path):
 @pytest.mark.parametrize(
     ("k", "options", "message"),
     [
-        (1.5, {}, "`k` must be an integer, at least 1, or a share"),
-        (0.0, {}, "or a share"),
-        (np.nan, {}, "or a share"),
+        (1.5, {}, "`k` must be an integer, at least 1, a share"),
+        (0.0, {}, "a share"),
+        (np.nan, {}, "a share"),
         (0.9, {"max_components": 7}, "`max_components` must be at most 6"),
         (0.9, {"max_components": 0}, "`max_components` must be an integer"),
         (2, {"max_components": 3}, "or a share"),

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from runs import seeded
 from scipy import sparse
@@ -478,3 +479,65 @@ def test_variances_from_differences_of_pairs_are_halved():
     assert release.parameters["centring"] == "pair differences"
     assert release.extras["explained_variance"] == pytest.approx([9.0], rel=0.2)
     assert release.extras["total_variance"] == pytest.approx(11.0, rel=0.2)
+
+
+# --- What people stumble over ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2.0, "2", None, 0, True, 1.5, [2]])
+def test_a_number_of_components_that_is_none_is_refused_with_what_is_allowed(k: object) -> None:
+    allowed = r"an integer, at least 1, a share of the variance between 0 and 1, or \"auto\"; got"
+    with pytest.raises((TypeError, ValueError), match=f"`n_components` must be {allowed}"):
+        PrivatePCA(k, **BUDGET).fit(np.ones((30, 3)))
+    with pytest.raises((TypeError, ValueError), match=f"`k` must be {allowed}"):
+        private_pca(np.ones((30, 3)), k, **BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [({"scale": "yes"}, 'True, False, "ranks", "deviations" or public units'), ({"center": "yes"}, "True, False or")],
+)
+def test_a_word_in_the_place_of_a_switch_is_refused_with_what_is_allowed(options: dict, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"must be {allowed}.*got 'yes'"):
+        private_pca(np.ones((30, 3)), 1, **BUDGET, **options)
+
+
+def test_columns_of_one_name_are_refused_by_name() -> None:
+    frame = pd.DataFrame(np.ones((30, 3)), columns=["a", "b", "a"])
+    for fit in (lambda: private_pca(frame, 1, **BUDGET), lambda: PrivatePCA(1, **BUDGET).fit(frame)):
+        with pytest.raises(ValueError, match="more than one is called 'a'"):
+            fit()
+
+
+def test_all_columns_of_text_are_named_at_once_with_what_to_write() -> None:
+    frame = pd.DataFrame({"age": [1.0] * 30, "sex": "f", "town": "x", "day": pd.Timestamp("2020-01-01")})
+    for options, named in (({}, "'sex', 'town' hold text"), ({"categories": {"sex": ["f"]}}, "'town' holds text")):
+        with pytest.raises(TypeError, match=f"{named}; column 'day' holds dates") as caught:
+            private_pca(frame, 1, **BUDGET, **options)
+        assert "'town': [...]}" in " ".join(caught.value.__notes__)
+
+
+def test_habits_of_scikit_learn() -> None:
+    rows = np.random.default_rng(0).standard_normal((4_000, 4)) * [9.0, 5.0, 1.0, 1.0] + 3.0
+    with pytest.warns(NotPrivateWarning):
+        model = PrivatePCA(2, **BUDGET, random_state=0).fit(rows)
+    assert model.n_samples_ == 4_000
+    np.testing.assert_allclose(model.singular_values_**2 / 3_999, model.explained_variance_)
+    # The same model in scikit-learn gives the same likelihoods.
+    np.testing.assert_allclose(model.score_samples(rows), model.to_sklearn().score_samples(rows))
+    assert model.score(rows) == pytest.approx(model.score_samples(rows).mean())
+    assert model.score(rows) > model.score(rows + 30.0)
+    narrow = rows.astype(np.float32)
+    assert model.transform(narrow).dtype == model.inverse_transform(model.transform(narrow)).dtype == np.float32
+    assert model.transform(rows).dtype == model.inverse_transform(model.transform(rows)).dtype == np.float64
+    for method in (model.score, model.score_samples):
+        assert "Not private" in method.__doc__
+
+
+@pytest.mark.parametrize("options", [{"scale": True}, {"scale": {0: 9.0, 1: 5.0}}])
+def test_likelihoods_are_in_the_units_of_the_table(options: dict) -> None:
+    rows = np.random.default_rng(0).standard_normal((20_000, 4)) * [9.0, 5.0, 1.0, 1.0] + 3.0
+    with pytest.warns(NotPrivateWarning):
+        model = PrivatePCA(2, epsilon=8.0, delta=1e-6, random_state=0, **options).fit(rows)
+    truth = -0.5 * (4 * np.log(2 * np.pi) + 1) - np.log(45.0) - 1.5  # of independent normal columns, on average
+    assert model.score(rows) == pytest.approx(truth, abs=0.1)

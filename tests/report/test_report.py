@@ -1,6 +1,7 @@
 """The report: says what it should, cannot be broken into, holds public and released values only, and opens."""
 
 import html
+import json
 import shutil
 import subprocess
 import warnings
@@ -109,8 +110,8 @@ def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
     assert "The first stands out of the noise; the other 2 cannot be told from noise." in text
     assert text.count("Cannot be told from noise: read nothing into it.") == 2
     assert "Component 1 50 % of the variance: 8.00 ± 0.25" in text.replace("Component 150", "Component 1 50")
-    assert "About 12 rows (± 4) lay farther than 9.5 from the middle and were shortened to that" in text
-    assert "found in 3 rounds of noisy averages" in text
+    assert "About 12 rows (± 4) lay farther than 9.5 from the centre and were clipped to that distance" in text
+    assert "estimated from noisy averages, in 3 rounds" in text
     page = report_html(release)
     assert page.count("bar faint") > 2
     whole = Reader(report_html(everyday(found=3))).text
@@ -135,7 +136,7 @@ def test_how_columns_were_standardised_is_said(course: str, estimates: str, said
     assert f"by {estimates}" in text
     assert f"(of {estimates})" in release.headline
     assert "No mean and no unit are known for visits." in text
-    assert "Too rarely different to be told from noise, and so weighed down: bmi." in text
+    assert "given little weight, because they vary too little to be seen at this budget: bmi." in text
     assert "above or below that value: income." in text
     assert "age 40.10 ± 0.25 16.00 ± 0.50" in spaced(release, columns)
     assert "visits not known not known" in spaced(release, columns)
@@ -157,8 +158,8 @@ def test_what_was_not_measured_is_said_so(centring: str, stands: str) -> None:
     text = Reader(report_html(short)).text
     assert "Not measured, because there were too few rows at this budget: the mean" in text
     assert stands in text
-    assert "They were paired at random" in text
-    assert "were shortened" not in text
+    assert "rows were paired at random" in text
+    assert "were clipped" not in text
     for word in ("nan", "inf"):
         assert f" {word} " not in text
     odd = a_release("private PCA", a_subspace(4, 2), extras={"total_variance": np.nan, "clip": np.inf})
@@ -171,7 +172,7 @@ def test_what_was_not_measured_is_said_so(centring: str, stands: str) -> None:
 )
 def test_every_course_is_told_in_words(course: str) -> None:
     text = Reader(report_html(everyday(parameters={"course": course}))).text
-    assert "record" in text.split("(in the code: private PCA). ")[1][:200]
+    assert "rows" in text.split("(in the code: private PCA). ")[1][:200]
     assert about_method("private PCA").how not in text
 
 
@@ -273,7 +274,7 @@ def test_large_tables_show_their_largest_loadings_only() -> None:
 def test_loadings_of_nothing_are_not_drawn() -> None:
     page = report_html(a_release("adaptive", ps.Subspace(np.eye(6)[:, :1])))
     assert "All others are close to 0." in Reader(page).text
-    assert "column 2" not in page.split("What was released")[1].split("Every number")[0]
+    assert "column 2" not in page.split("What was released")[1].split("Privacy sheet")[0]
 
 
 @pytest.mark.parametrize("method", [*ps.baselines.__all__, "approximate_subspace", "exact_subspace"])
@@ -339,7 +340,7 @@ def test_of_budgets_of_two_kinds_gaussian_steps_share_what_others_leave_of_epsil
     assert "Its 3 steps" in text
     assert "noise 48 %" in text
     assert "choice 40 %" in text
-    assert "look at records made equally long 12 %" in text  # in plain words
+    assert "covariance of rows scaled to length 1 12 %" in text  # in plain words
 
 
 def test_an_exact_report_speaks_of_no_noise_and_draws_no_basis(exact: ps.Release) -> None:
@@ -577,3 +578,53 @@ def test_nothing_is_wider_than_a_phone(pca: ps.PrivatePCA, tmp_path: Path) -> No
     path.write_text(f"<!DOCTYPE html><title>-</title>{frame}", encoding="utf-8")
     document, _ = browse(path, tmp_path)
     assert "<title>0</title>" in document
+
+
+# --- What somebody who has to approve it asks ----------------------------------------------------------
+
+
+def test_the_sheet_has_every_point_and_an_entry_to_paste(pca: ps.PrivatePCA) -> None:
+    record = Record("Survey", by="Office", purpose="year book", reviewed_by="A. Reader", left_out=(("name", "text"),))
+    page = report_html(pca.release_, record=record)
+    text = Reader(page).text
+    sheet = text.split("Privacy sheet")[1]
+    for point in ("Unit", "Relation", "Not protected", "Small groups", "Several releases", "Arithmetic", "A. Reader"):
+        assert point in sheet
+    assert "ε = 4" in sheet  # four rows together
+    code = html.unescape(page.split("Entry for a registry")[1].split("<code>")[1].split("</code>")[0])
+    entry = json.loads(code)
+    assert entry["claims"] == pca.release_.sheet()["claims"]
+    assert (entry["curator"], entry["unit_of_privacy"], entry["columns_left_out"]) == (
+        "Office",
+        "row",
+        {"name": "text"},
+    )
+
+
+def test_a_release_with_a_seed_claims_nothing_in_its_sheet() -> None:
+    release = replace(a_release("stable", a_subspace(4, 2)), private=False)
+    page = report_html(release)
+    assert "For other accountants" not in page
+    assert "&quot;claims&quot;: []" in page
+
+
+def test_running_twice_costs_what_it_composes_to(pca: ps.PrivatePCA) -> None:
+    text = Reader(report_html(pca.release_)).text
+    assert "Running this again on the same people makes it ε = 1.45, δ = 1e-6" in text
+
+
+def test_a_component_that_is_one_column_is_told_with_the_remedy() -> None:
+    rows = np.random.default_rng(0).standard_normal((3_000, 4)) * [1.0, 2.0, 3.0, 500.0]
+    unscaled = ps.private_pca(rows, 1, **BUDGET)
+    assert "nearly one column alone, column 4" in Reader(report_html(unscaled)).text
+    assert "scale=True" in Reader(report_html(unscaled)).text
+    for fine in (ps.private_pca(rows, 1, **BUDGET, scale=True), ps.private_pca(rows / [1, 2, 3, 500], 1, **BUDGET)):
+        assert "nearly one column alone" not in report_html(fine)
+
+
+def test_columns_without_numbers_have_no_mean() -> None:
+    rows = np.random.default_rng(0).standard_normal((4_000, 3))
+    rows[:, 1] = np.nan  # as a column of text in a CSV file
+    text = Reader(report_html(ps.private_pca(rows, 1, **BUDGET), columns=["age", "rx", "bmi"])).text
+    assert "Hardly any cell holds a number in: rx. If these are columns of text, leave them out" in text
+    assert "rxnot known" in text.split("private mean")[-1]

@@ -108,7 +108,7 @@ def test_declared_words_are_taken_only_when_that_is_said():
 def test_refusals_name_the_column_and_what_to_do(tmp_path):
     frame = CLINIC.to_pandas().drop(columns="patient")
     for categories, told in (
-        ({"sex": ["f", "m"]}, "column 'ward' holds categories: leave it out, or list its words"),
+        ({"sex": ["f", "m"]}, "column 'ward' holds categories"),
         ({**CLINIC.categories, "town": ["a"]}, "no column named 'town'"),
         ({**CLINIC.categories, "sex": ["f", "f"]}, "different words.*'sex'"),
         ({**CLINIC.categories, "sex": "fm"}, "different words.*'sex'"),

@@ -250,3 +250,12 @@ def test_a_subspace_is_needed_and_its_columns():
     abstained = ps.Release(None, Budget(**BUDGET).cost(), "none")
     with pytest.raises(ValueError, match="abstained"):
         ps.private_score_map(np.zeros((9, 4)), abstained, **BUDGET)
+
+
+def test_a_map_is_shown_in_one_line_without_its_arrays() -> None:
+    counts, edges = np.ones((30, 20)), (np.arange(31.0), np.arange(21.0))
+    shown = ScoreMap(counts, edges, 3.0, 1.5, 4_000, (0, 2), ps.PrivacyCost(1.0, 1e-6), True)
+    assert repr(shown) == (
+        "ScoreMap(30 × 20 cells, components 1 and 3, 4,000 records, each count ± 1.5 (noise), "
+        "(1, 1e-06)-DP, replace-one)"
+    )

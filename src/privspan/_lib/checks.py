@@ -14,7 +14,8 @@ Wrong type: ``ParameterTypeError``, a ``TypeError``.  Right type, wrong value: `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -62,27 +63,27 @@ def integer_at_least(minimum: int, /, **parameters: object) -> None:
     """Refuse every keyword argument that is not an integer of at least `minimum`."""
     for name, value in parameters.items():
         what = f"an integer, at least {minimum}"
-        if not _is_integer(value):
-            raise _refusal(ParameterTypeError, name, what, value)
+        if not is_integer(value):
+            raise refusal(ParameterTypeError, name, what, value)
         if int(value) < minimum:
-            raise _refusal(ParameterError, name, what, value)
+            raise refusal(ParameterError, name, what, value)
 
 
 def dimension(*, k: object, d: int, n: int | None = None) -> None:
     """Refuse a subspace dimension k above the number d of columns, or of rows where n, their number, is given."""
     integer_at_least(1, k=k)
-    assert _is_integer(k)
+    assert is_integer(k)
     if k > d:
-        raise _refusal(ParameterError, "k", f"at most the number of columns, {d}", k)
+        raise refusal(ParameterError, "k", f"at most the number of columns, {d}", k)
     if n is not None and k > n:
-        raise _refusal(ParameterError, "k", f"at most the number of rows, {n}", k)
+        raise refusal(ParameterError, "k", f"at most the number of rows, {n}", k)
 
 
 def one_of(options: Collection[object], /, **parameters: object) -> None:
     """Refuse every keyword argument that is not one of `options` (compared with type, so 1 is not True)."""
     for name, value in parameters.items():
         if not any(isinstance(value, type(option)) and value == option for option in options):
-            raise _refusal(ParameterError, name, f"one of {', '.join(map(repr, options))}", value)
+            raise refusal(ParameterError, name, f"one of {', '.join(map(repr, options))}", value)
 
 
 Checks = Mapping[str, Callable[..., object]]
@@ -105,7 +106,7 @@ def options(known: Checks, given: object, keywords: Mapping[str, object] | None 
 def settings(known: Checks, parameter: str, given: object) -> dict[str, Any]:
     """Return the settings of a mapping that are not None; refuse a name not in `known`, and what fails its check."""
     if not isinstance(given, Mapping):
-        raise _refusal(ParameterTypeError, parameter, "a mapping", given)
+        raise refusal(ParameterTypeError, parameter, "a mapping", given)
     for name, value in given.items():
         one_of(known, **{parameter: name})
         if value is not None:
@@ -190,13 +191,24 @@ def as_array(X: object, name: str) -> NDArray[Any]:
 
 def _finite_numbers(parameters: Mapping[str, object], what: str, accepts: Callable[[Any], bool]) -> None:
     for name, value in parameters.items():
-        if not (_is_integer(value) or isinstance(value, float | np.floating)):
-            raise _refusal(ParameterTypeError, name, what, value)
+        if not (is_integer(value) or isinstance(value, float | np.floating)):
+            raise refusal(ParameterTypeError, name, what, value)
         if not (_is_finite(value) and accepts(value)):
-            raise _refusal(ParameterError, name, what, value)
+            raise refusal(ParameterError, name, what, value)
 
 
-def _is_integer(value: object) -> TypeGuard[int]:
+def distinct_names(names: Sequence[str] | None) -> None:
+    """Refuse columns of one name, which nothing could tell apart."""
+    twice = [name for name, count in Counter(names or ()).items() if count > 1]
+    if twice:
+        raise ParameterError(
+            "{X} must have another name for every column; more than one is called {twice}. Rename them.",
+            twice=", ".join(map(repr, twice)),
+        )
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Tell whether this is a whole number, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -207,7 +219,8 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-def _refusal(kind: type[PrivspanError], name: str, what: str, value: object) -> PrivspanError:
+def refusal(kind: type[PrivspanError], name: str, what: str, value: object) -> PrivspanError:
+    """Return the error for a parameter that is not what it must be."""
     return kind("{name} must be {what}; got {got}.", name=Parameter(name), what=what, got=_describe(value))
 
 

@@ -114,20 +114,33 @@ def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(kind.narrow for kind in kinds) else np.float64)
 
 
+def other_columns(others: Sequence[FrameColumn], name: str) -> ParameterTypeError:
+    """Return the refusal of a table for columns that do not hold numbers, all of them by name."""
+    if others[0].name in (None, ""):
+        told = f"got {others[0].kind.other}"
+    else:
+        named: dict[str | None, list[str]] = {}
+        for column in others:
+            named.setdefault(column.kind.other, []).append(repr(column.name))
+        told = "; ".join(
+            f"column {names[0]} holds {kind}" if len(names) == 1 else f"columns {', '.join(names)} hold {kind}"
+            for kind, names in named.items()
+        )
+    refusal = ParameterTypeError(
+        "{name} must hold booleans, integers or floats; {told}.", name=Parameter(name), told=told
+    )
+    words = [column.name for column in others if column.kind.other in _WORDLIKE and column.name not in (None, "")]
+    if words:
+        listed = ", ".join(f"{name!r}: [...]" for name in words)
+        refusal.add_note(Note(f"Leave them out, or list the words they may hold: categories={{{listed}}}."))
+    return refusal
+
+
 def _table(columns: Sequence[FrameColumn], rows: int, name: str) -> NDArray[Any]:
-    """Return the columns side by side, (rows, columns), or refuse the first that does not hold numbers."""
-    for column in columns:
-        if column.kind.other is not None:
-            which = "got" if column.name in (None, "") else f"column {column.name!r} holds"
-            refusal = ParameterTypeError(
-                "{name} must hold booleans, integers or floats; {which} {kind}.",
-                name=Parameter(name),
-                which=which,
-                kind=column.kind.other,
-            )
-            if column.kind.other in _WORDLIKE and column.name not in (None, ""):
-                refusal.add_note(Note("Leave the column out, or declare what it may hold with `categories=`."))
-            raise refusal
+    """Return the columns side by side, (rows, columns), or refuse those that do not hold numbers."""
+    others = [column for column in columns if column.kind.other is not None]
+    if others:
+        raise other_columns(others, name)
     table = np.empty((rows, len(columns)), dtype=float_type(column.kind for column in columns), order="F")
     for index, column in enumerate(columns):
         table[:, index] = column.read(table.dtype)

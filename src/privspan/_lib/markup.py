@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from privspan._lib.readable import readable
 
@@ -53,6 +53,11 @@ def figure(title: str, words: str, *content: Html) -> Html:
 def row(name: str, *numbers: str, kind: str = "td") -> Html:
     """Return a row of a table: a name, and numbers that are aligned to the right."""
     return element("tr", element(kind, name), *(element(kind, text, class_="number") for text in numbers))
+
+
+def points(said: Mapping[str, str]) -> Html:
+    """Return a table of points and what is said of each."""
+    return element("table", *(element("tr", element("th", name), element("td", said[name])) for name in said))
 
 
 def folded(title: str, *content: Html) -> Html:

@@ -19,6 +19,7 @@ _KINDS: dict[str, Kind] = {
     "source": optional(text),
     "by": optional(text),
     "purpose": optional(text),
+    "reviewed_by": optional(text),
     "date": text,
     "left_out": listed(_pair),
     "ledger": listed(text),
@@ -41,6 +42,8 @@ class Record:
         Who made the release: a person, an office.
     purpose : str, optional
         What the release is for.
+    reviewed_by : str, optional
+        Who reviewed it.
     date : str
         When it was made; by default today.
     left_out : tuple of (str, str)
@@ -62,6 +65,7 @@ class Record:
     source: str | None = None
     by: str | None = None
     purpose: str | None = None
+    reviewed_by: str | None = None
     date: str = field(default_factory=lambda: date.today().isoformat())
     left_out: tuple[tuple[str, str], ...] = ()
     ledger: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from privspan.privacy.reading import stands_out
 from privspan.report.appendix import by_column
 from privspan.report.released import standardised, unmeasured
 from privspan.report.subject import Subject
-from privspan.report.words import gaps, shortened_rows
+from privspan.report.words import gaps, one_column, shortened_rows
 from privspan.subspace import Subspace
 
 _RELATIONS_SHOWN = 12
@@ -82,10 +82,13 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     if subject.found is not None and subject.k is not None:
         facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))
     if shortened is not None:
-        facts.append(("shortened", shortened))
+        facts.append(("clipped", shortened))
     missing_cells = gaps(release, subject.names)
     if missing_cells is not None:
         facts.append(("gaps", missing_cells))
+    one = one_column(subject)
+    if one is not None:
+        facts.append(("note", one))
     if subject.estimates:
         facts += [("standardised", sentence) for sentence in standardised(subject)]
     missing = unmeasured(subject)

@@ -170,6 +170,7 @@ class Circumstances:
         str | None, option("--by", "Who makes the release: a person or an office, in your own words.", "TEXT")
     ] = None
     purpose: Annotated[str | None, option("--purpose", "What the release is for, in your own words.", "TEXT")] = None
+    reviewed_by: Annotated[str | None, option("--reviewed-by", "Who reviewed the release beforehand.", "TEXT")] = None
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not reset and ids is not None and ids in (column_names(X) or ()):  # they may stay in the table
             X = without_ids(X, ids)
         table = _numbers(X)
+        checks.distinct_names(column_names(X))
         if self._takes_sparse() and issparse(table):
             table = compressed_rows(table)  # scikit-learn's conversion would add up entries in an order of its own
         sparse_format = "csr" if self._takes_sparse() else False
@@ -254,7 +255,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
             )
             call.warn(message, AbstentionWarning)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> NDArray[Any]:
         """Coordinates of rows in the learnt subspace. Not private when the rows are.
 
         Parameters
@@ -264,6 +265,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         Returns
         -------
         (n_samples, n_components) array
+            float32 for rows of float32, else float64.
         """
         check_is_fitted(self)
         self._check_units()
@@ -271,7 +273,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         if isinstance(X, RowSource):
             step = piece_rows(X.shape[1])
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
-        return self._coordinates(self._validated(X, reset=False, dtype=(np.float64, np.float32)))
+        rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
+        return self._coordinates(rows).astype(rows.dtype, copy=False)
 
     def _coordinates(self, X: Any) -> NDArray[np.float64]:
         axes, centre = (self.components_ / self._units()).T / self._spreads(), self._centre()  # (d, k), (d,)
@@ -281,7 +284,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
                 return np.asarray(table @ axes - centre @ axes)
             return np.asarray((X - centre) @ axes)
 
-    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Rows of the original space with these coordinates.
 
         Parameters
@@ -299,7 +302,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
             template = "{X} must have {k} columns; got {got}."
             raise ParameterError(template, k=self.n_components_, got=coordinates.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray((coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre())
+            rows = (coordinates * self._spreads()) @ (self.components_ * self._units()) + self._centre()
+        return np.asarray(rows, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
 
     def _check_units(self) -> None:
         """Refuse scores where the centre or the unit of a column is not known."""
@@ -314,6 +318,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
     def _spreads(self) -> Any:
         """Return what coordinates are divided by: one number, or one for each."""
         return 1.0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     @property
     def _n_features_out(self) -> int:

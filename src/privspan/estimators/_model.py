@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
+from privspan.rows.gaps import filled
 
 Array = NDArray[np.float64]
 
@@ -34,6 +36,7 @@ class PCAModel:
     components_: Array
     explained_variance_: Array
     explained_variance_ratio_: Array
+    singular_values_: Array
     noise_variance_: float
     mean_: Array
     scale_: Array
@@ -74,6 +77,47 @@ class PCAModel:
         if self._standardised:
             return np.asarray(np.linalg.pinv(self.get_covariance(), hermitian=True))
         return np.asarray(inside / np.outer(self.scale_, self.scale_))
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row by the released model. Not private: it is computed from the rows handed in.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like
+            In the units of the table; a missing cell counts as the mean.
+
+        Returns
+        -------
+        (n_samples,) array
+            NaN where the model has no likelihood: variances were not measured, or a direction has none at all.
+        """
+        check_is_fitted(self)
+        self._check_units()
+        rows: Any = self._validated(self._encoded(X, fitted=True), reset=False, dtype=np.float64)  # type: ignore[attr-defined]
+        measured = np.isfinite([*self.explained_variance_, self.noise_variance_]).all()
+        covariance = self.get_covariance() if measured else np.zeros((self.n_features_in_, self.n_features_in_))
+        sign, log_determinant = np.linalg.slogdet(covariance)
+        if sign <= 0.0:
+            return np.full(rows.shape[0], np.nan)
+        units = self.scale_ if self._standardised else np.ones(self.n_features_in_)
+        rows = (filled(rows.toarray() if issparse(rows) else rows, self.mean_) - self.mean_) / units
+        squares = np.einsum("ij,ij->i", rows, np.linalg.solve(covariance, rows.T).T)
+        constant = self.n_features_in_ * np.log(2.0 * np.pi) + log_determinant + 2.0 * np.log(units).sum()
+        return np.asarray(-0.5 * (squares + constant))
+
+    def score(self, X: Any, y: object = None) -> float:
+        """Mean log-likelihood of rows by the released model, as in scikit-learn. Not private, like `score_samples`.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array-like
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, rng: int | np.random.Generator | None = None) -> Array:
         """Draw synthetic rows: normal, with the released mean, variances and rest. Post-processing.
@@ -124,7 +168,7 @@ class PCAModel:
             "mean_": np.zeros_like(centre) if with_units else centre,
             "explained_variance_": np.array(variances),
             "explained_variance_ratio_": np.array(self.explained_variance_ratio_),
-            "singular_values_": np.sqrt((n - 1) * self.explained_variance_),
+            "singular_values_": self.singular_values_.copy(),
             "noise_variance_": self.noise_variance_,
             "n_components_": self.n_components_,
             "n_samples_": n,

@@ -68,6 +68,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     explained_variance_ratio_ : (n_components,) array
         The same over the total, which is private too.
     total_variance_, total_variance_std_ : float
+    singular_values_ : (n_components,) array
+        The square roots of ``(n_samples_ - 1) * explained_variance_``, as in scikit-learn.
     noise_variance_ : float
         What the components leave of the total, per direction off them.
     mean_, mean_std_ : (n_features,) array
@@ -87,7 +89,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
         scales are then those of the cells that are there. NaN where they were not counted, because types declare
         that there are none or the table is too small: means and variances are those of the filled table.
-    n_components_, n_features_in_ : int
+    n_components_, n_features_in_, n_samples_ : int
+        The last is the number of rows, or of persons with `groups`.
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
     plan_ : Plan
@@ -105,7 +108,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
 
     Notes
     -----
-    Every ``fit`` spends the budget again: cross-validation with f folds costs f + 1 budgets.
+    Every ``fit`` spends the budget again: cross-validation with five folds spends five budgets, and the final fit on
+    all rows a sixth.
 
     Guarantee
     ---------
@@ -186,6 +190,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
             self.mean_, self.scale_ = self.mean_.copy(), self.scale_.copy()
             self.mean_[without] = self.scale_[without] = np.nan
         left = self.total_variance_ - self.explained_variance_.sum()
+        self.n_samples_ = int(release.parameters["n"])  # type: ignore[call-overload]
+        self.singular_values_ = np.sqrt((self.n_samples_ - 1) * np.maximum(self.explained_variance_, 0.0))
         self.noise_variance_ = max(0.0, float(left)) / (d - k) if d > k else 0.0
         noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
         told: Any = release.extras.get("components_std", np.full((k, d), np.nan))

@@ -45,7 +45,7 @@ _VARIANCES = Method(
     "explained-variance",
     "variances along a subspace",
     "Noise is added to the squared lengths of records along the directions of a given subspace.",
-    "The more rows, the better; records that are much longer than most are shortened.",
+    "The more rows, the better; rows that are much longer than most are clipped.",
     "everyday-pca",
     call=None,
 )

@@ -159,10 +159,10 @@ def private_pca(
 EVERYDAY = Method(
     "auto",
     "principal components about a private centre",
-    "The centre of the records is found by rounds of ever less noise. Records are scaled to one length in one noisy "
-    "look at their second moments, and shortened only where they are very long in another; what captures most is "
-    "put together. Small tables are looked at through differences of pairs.",
-    "The more rows per column, the closer to ordinary PCA. Variance that a few extreme records carry is not seen.",
+    "A centre is estimated in a few noisy rounds. Then the covariance is measured with noise, once with all rows "
+    "scaled to length 1 and once with long rows clipped, and the two are combined. In small tables it is measured "
+    "from differences of pairs of rows.",
+    "The more rows per column, the closer to ordinary PCA. Variance that a few extreme rows carry is not measured.",
     "everyday-tables",
     sparse=True,
     partitions=True,
@@ -178,10 +178,10 @@ EVERYDAY = Method(
 STANDARD = replace(
     EVERYDAY,
     title="principal components of standardised columns",
-    how="Columns are made to weigh the same, whatever their units: by comparing pairs of records column by column, "
-    "or, where there are many, by private means and standard deviations. One noisy look gives their correlations.",
-    accuracy="The more rows per column, the closer to PCA of the correlations. Of a column that hardly varies little "
-    "is seen.",
+    how="Columns get the same weight, whatever their units: by comparing pairs of rows column by column or, where "
+    "there are many rows, by private means and standard deviations. Their correlations are measured with noise.",
+    accuracy="The more rows per column, the closer to PCA of the correlations. A column that hardly varies is "
+    "measured poorly.",
     page="standardised",
     labels=(STANDARDISED,),
 )

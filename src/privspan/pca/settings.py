@@ -84,15 +84,16 @@ class PCASettings:
         checks.budget(self.epsilon, self.delta)
         checks.one_of(PCA_METHODS, method=self.method)
         check_missing(self.missing)
-        if self.share is not None and not 0.0 < self.share < 1.0:  # also for NaN
-            what = "an integer, at least 1, or a share of the variance between 0 and 1"
-            raise ParameterError("{k} must be {what}; got {share:g}.", what=what, share=self.share)
+        self._check_k()
         if not isinstance(self.robust, bool | np.bool_):
             raise ParameterTypeError("{robust} must be True or False.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
-        if self._named_course is not None:
-            checks.one_of(("ranks", "deviations"), scale=self._named_course)
+        if self._named_course not in (None, "ranks", "deviations"):
+            known = 'True, False, "ranks", "deviations" or public units of the columns'
+            raise checks.refusal(ParameterError, "scale", known, self._named_course)
+        if isinstance(self.center, str):
+            raise checks.refusal(ParameterError, "center", "True, False or a public centre", self.center)
         if self.standardised and (self.method != "auto" or not self.centred):
             raise ParameterError(
                 '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are about the mean, '
@@ -100,6 +101,16 @@ class PCASettings:
             )
         if self._named_course == "deviations" and self.robust:
             raise ParameterError('{scale} must be True or "ranks" with {robust:True}.')
+
+    def _check_k(self) -> None:
+        """Refuse a number of components that is none: a count, a share of the variance or "auto"."""
+        known = 'an integer, at least 1, a share of the variance between 0 and 1, or "auto"'
+        if isinstance(self.k, str) and self.k == "auto":
+            return
+        if self.share is None and not checks.is_integer(self.k):
+            raise checks.refusal(ParameterTypeError, "k", known, self.k)
+        if not (self.k >= 1 if self.share is None else 0.0 < self.share < 1.0):  # also for NaN
+            raise checks.refusal(ParameterError, "k", known, self.k)
 
     @property
     def share(self) -> float | None:
@@ -248,6 +259,7 @@ class PCASettings:
         accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
         source = with_gaps(call.open(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
+        checks.distinct_names(names)
         units = None if self.standardised else self.scale
         given: Any = {"bounds": self.bounds, "scale": units, "center": self.center}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)

@@ -13,11 +13,11 @@ from privspan.standard.forecast import expected_captured, needed_rows
 from privspan.sums.everyday import expected_share
 
 _COURSES = {
-    "pairs": "Too few rows to find the middle of the records in private: one noisy look at differences of pairs.",
-    "public centre": "One noisy look at the records about the public centre, all made equally long.",
-    "one look": "The middle of the records is searched for; then one noisy look, all made equally long.",
-    "two looks": "The middle of the records is searched for; then noisy looks at records of which only the longest "
-    "are shortened and, unless that is clear enough, at records made equally long.",
+    "pairs": "Too few rows to estimate a centre: the covariance is measured once, from differences of pairs.",
+    "public centre": "The covariance about the public centre is measured once, with all rows scaled to length 1.",
+    "one look": "We estimate a centre, then the covariance once, with all rows scaled to length 1.",
+    "two looks": "We estimate a centre, then the covariance with long rows clipped and, unless that is clear enough, "
+    "with all rows scaled to length 1.",
 }
 
 
@@ -40,7 +40,7 @@ def choose(setting: Setting, methods: tuple[str, ...]) -> tuple[str, str, tuple[
 def everyday_reason(setting: Setting) -> str:
     """Say how the everyday course of a private PCA is expected to go."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
-    reason = f"{_COURSES[course]} About {share:.0%} of the budget is left for that."
+    reason = f"{_COURSES[course]} About {share:.0%} of the budget is left for the covariance."
     return _with_advice(reason, "everyday", setting)
 
 

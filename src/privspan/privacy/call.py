@@ -253,8 +253,8 @@ def weakness(n: int, epsilon: float, delta: float | None = None) -> str | None:
             "its place, which can give the row away"
         )
     if delta is not None and delta > min(_LARGE_DELTA, 1.0 / n):
-        row = f": it allows to publish one of the {n:,} rows, drawn at random" if delta > 1.0 / n else ""
-        reasons.append(f"delta = {delta:g} lets the promise fail altogether once in {1.0 / delta:,.3g} runs{row}")
+        row = "; publishing one random row would still count as private" if delta > 1.0 / n else ""
+        reasons.append(f"with delta = {delta:g} the promise may fail altogether once in {1.0 / delta:,.3g} runs{row}")
     if not reasons:
         return None
     usual = f"Usual are an epsilon of at most {_LARGE_EPSILON:g} and a delta well below one over the number of rows"

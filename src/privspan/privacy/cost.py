@@ -554,6 +554,8 @@ class Release:
         >>> sheet = Release(None, PrivacyCost(1.0, 1e-6), "exact", {"n": 100}).sheet()
         >>> sheet["claims"][0]
         {'relation': 'replace-one', 'kind': 'approximate-dp', 'epsilon': '1', 'delta': '0.000001'}
+        >>> sheet["unit"], sheet["public"]
+        ('row', {'n': 100})
         """
         return sheet(self, self.cost, self.cost.zero_out())
 

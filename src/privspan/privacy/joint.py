@@ -86,7 +86,7 @@ class JointAccount:
 
 @lru_cache(maxsize=256)  # of public numbers only
 def joint_delta(epsilon: float, shares: JointShares) -> float:
-    """Return an upper bound of the delta of all paths at this epsilon; infinite for a mu above 1 or an epsilon above 100.
+    """Return an upper bound of the delta of all paths at this epsilon; infinite for mu > 1 or epsilon > 100.
 
     It is that of E D(epsilon - L) + rotation, L normal with mean before² / 2 and standard deviation before.
 

@@ -260,17 +260,17 @@ def stands_out(found: int, k: int) -> str:
 
 
 _IN_PLAIN_WORDS = {
-    "clipped look": "look at records, the longest shortened",
-    "second look": "second look, the same or all made equally long",
-    "unit look": "look at records made equally long",
-    "clip": "limit for long records",
-    "centre": "search for the middle",
-    "first length": "first idea of their length",
-    "length": "typical length of records",
+    "clipped look": "covariance, long rows clipped",
+    "second look": "covariance, second measurement",
+    "unit look": "covariance of rows scaled to length 1",
+    "clip": "length to clip at",
+    "centre": "search for the centre",
+    "first length": "first estimate of row length",
+    "length": "typical row length",
     "mean square": "mean squared length",
-    "near a subspace?": "question: near a subspace?",
-    "signs of pairs": "comparison of pairs of records",
-    "winsorised look": "look at records, extreme cells cut off",
+    "near a subspace?": "test: near a subspace?",
+    "signs of pairs": "comparison of pairs of rows",
+    "winsorised look": "covariance, extreme cells clipped",
     **{f"range {stage}": "ranges of the columns" for stage in range(1, 9)},
 }  # what steps are called for those who read of them in a report or a picture
 

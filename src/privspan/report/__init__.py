@@ -18,7 +18,7 @@ from privspan._lib.version import __version__
 from privspan._lib.whole_file import whole_file
 from privspan.planner import Plan
 from privspan.privacy import Release
-from privspan.report import accuracy, appendix, circumstances, promise, released
+from privspan.report import accuracy, appendix, circumstances, promise, released, sheet
 from privspan.report.subject import Subject
 
 __all__ = ["Record", "report_html", "write_report"]
@@ -80,8 +80,7 @@ def report_html(
         released.section(subject),
         promise.cost(subject),
         accuracy.section(subject),
-        promise.assumptions(subject),
-        promise.limits(subject),
+        sheet.section(subject),
         appendix.reproduce(subject),
         appendix.numbers(subject),
         appendix.footer(),

@@ -17,9 +17,9 @@ _LIMITS = {
     "sampling": "Most of that is ordinary sampling error, which PCA without privacy has too.",
 }
 _OWN = (
-    "By its own account, from the noisy numbers of this very release, the components hold about {0} ({1}) of the "
-    "variance that the best ones would. 100 % is what ordinary PCA, without noise, reaches on the rows as they were "
-    "looked at; ± is one standard deviation."
+    "Estimated from the released numbers themselves: the components hold about {0} ({1}) of the variance that the "
+    "best ones would. 100 % is what ordinary PCA, without noise, reaches on the same rows, long ones clipped; ± is "
+    "one standard error."
 )
 _KIND = (
     "Ideal data: bell-shaped records, equal variances along the components and a flat tail. Unequal "
@@ -28,7 +28,7 @@ _KIND = (
 
 
 def section(subject: Subject) -> Html:
-    """Tell the accuracy by the release's own account and by the plan, or that nothing tells it."""
+    """Say how accurate it is, by the release itself and by the plan, or that nothing tells."""
     quality, own = subject.captured, subject.own_error
     pieces = [
         element("h2", "How accurate it is" if quality or own or subject.is_exact else "How accurate it should be")
@@ -40,9 +40,7 @@ def section(subject: Subject) -> Html:
     elif subject.plan is None and quality is None and own is None:
         pieces.append(element("p", _without_plan(subject)))
     if own is not None:
-        words = (
-            f"By the run's own account, noise turned the directions by about {angle(own)} (error {number(own, 2)})."
-        )
+        words = f"By this release, noise turned the directions by about {angle(own)} (error {number(own, 2)})."
         pieces.append(element("p", f"{words} What other people in the table would have changed is not counted."))
     if subject.plan is not None:
         pieces.append(_prediction(subject, subject.plan))

@@ -14,7 +14,7 @@ from privspan._lib.in_words import number, with_noise
 from privspan._lib.markup import Html, element, folded, join, note, row
 from privspan._lib.version import __version__
 from privspan.report.subject import Subject
-from privspan.report.words import program, to_give_again
+from privspan.report.words import program, to_give_again, without_numbers
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
@@ -68,7 +68,8 @@ def _again(subject: Subject) -> str:
 
 def numbers(subject: Subject) -> Html:
     """List everything that was released, in tables; loadings by name for those who cannot see the pictures."""
-    pieces = [element("h2", "Every number"), _values("Parameters and settings", subject.release.parameters)]
+    settings = {name: value for name, value in subject.release.parameters.items() if name != "declared"}
+    pieces = [element("h2", "Every number"), _values("Parameters and settings", settings)]
     others = {name: value for name, value in subject.release.extras.items() if name not in _BY_COLUMN}
     if others:
         pieces.append(_values("Released values", others, none="not measured"))
@@ -121,7 +122,7 @@ def by_column(subject: Subject) -> dict[str, list[str]]:
         shown["public centre" if subject.mean_is == "public" else measured] = _noisy(subject, "mean")
     if subject.released("scale") is not None:
         shown["standard deviation" if subject.estimates else "unit"] = _noisy(subject, "scale")
-    unknown = set(subject.without_units)
+    unknown = {*subject.without_units, *without_numbers(subject.release)}
     return {
         title: ["not known" if place in unknown else cell for place, cell in enumerate(cells)]
         for title, cells in shown.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privspan._lib.in_words import number
-from privspan._lib.markup import Html, element, join, listed, row
+from privspan._lib.markup import Html, element, join, listed, points
 from privspan.report.subject import Subject
 from privspan.report.words import declared, declared_units
 
@@ -28,8 +28,7 @@ def section(subject: Subject) -> Html:
         "Spent on this data set so far": " ".join(record.ledger)
         or "not recorded: no ledger was kept for this release",
     }
-    table = element("table", *(row(name, value) for name, value in told.items()), class_="record")
-    return join(element("h2", "About this release"), table)
+    return join(element("h2", "About this release"), points(told))
 
 
 def _columns(subject: Subject) -> str:

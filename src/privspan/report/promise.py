@@ -1,4 +1,4 @@
-"""The middle of the page: what the release cost, what that means, what it rests on, and where it ends."""
+"""What the release cost, and what that means for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from privspan.privacy import PrivacyCost
 from privspan.privacy.reading import budget_shares
 from privspan.report import pictures
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, chance_of_harm, chance_to_guess, strength
+from privspan.report.words import chance_of_harm, chance_to_guess, strength
 
 _HARM = 0.01  # the chance of a harm, before
 _MOST_STEPS = 6
@@ -85,58 +85,3 @@ def _parts(spent: PrivacyCost) -> Html:
     steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"
     composition = note("Where a step has a μ, the squares of the μ add up; the ε and δ of such steps do not.")
     return join(*pieces, folded(steps, table, composition))
-
-
-def assumptions(subject: Subject) -> Html:
-    """List what the promise rests on, and what only the accuracy does."""
-    about = about_method(subject.release.method)
-    rests = [
-        *_who_is_hidden(subject),
-        "Names, bounds, centres and units that were given for the columns were not chosen by looking at the values.",
-        "No seed was given, and the operating system's random numbers are good."
-        if subject.release.private
-        else "No seed: this does not hold here.",
-        f"The proof (docs/explanation/{about.page}.md of privspan) and that the program follows it.",
-    ]
-    data = (
-        "It does not rest on the data: outliers, copies and missing values may change the result, never the promise. "
-        f"Accuracy is another matter. {about.accuracy}"
-    )
-    return join(element("h2", "What the promise rests on"), listed(rests), element("p", data))
-
-
-def _who_is_hidden(subject: Subject) -> list[str]:
-    """Say what may be replaced, and what is public."""
-    others = "and so are the columns, their names and types, and every parameter below."
-    relation = f"hardly changes what may come out ({subject.release.cost.neighbours} neighbours)"
-    if subject.by_persons:
-        return [
-            "The ids say truly which rows are of one person.",
-            f"What is hidden is any one person: replacing them, with all of their rows, {relation}. The number of "
-            f"persons is public, {others} How many rows they have, alone or together, is not.",
-        ]
-    return [
-        "Each person is one row. Someone with several rows is protected for each of them only.",
-        f"What is hidden is any one record: replacing it by any other {relation}. The number of rows is public, "
-        f"{others}",
-    ]
-
-
-def limits(subject: Subject) -> Html:
-    """Say what is not promised."""
-    spent = subject.release.cost
-    twice = f"ε = {number(2 * spent.epsilon)}, δ = {number(2 * spent.delta)}"
-    ends = [
-        "The promise covers this page, not rows: projections, scores and reconstruction errors of people's rows "
-        "reveal those rows.",
-        f"Costs add up. Running this again on the same people makes it {twice}, and trying ten settings to keep the "
-        "best costs ten runs.",
-        "Facts about everyone are not hidden: this page would say nearly the same without you.",
-        "Running time, memory use and who may read the machine are not covered.",
-    ]
-    if subject.release.subspace is not None and not subject.is_exact:
-        ends.append(
-            "The numbers carry noise: a loading that is not several times its ±, and the order of similar "
-            "components, mean nothing."
-        )
-    return join(element("h2", "Limits"), listed(ends))

@@ -10,7 +10,7 @@ from privspan._lib.markup import Html, element, figure, join, listed, note
 from privspan.privacy.reading import stands_out
 from privspan.report import pictures
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, chance_to_guess, course, gaps, shortened_rows
+from privspan.report.words import about_method, chance_to_guess, course, gaps, one_column, shortened_rows
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -118,7 +118,7 @@ def facts(subject: Subject) -> Html:
     promised = promised if subject.release.private else "not promised: a seed was given"
     shown.append(("privacy", f"ε = {number(cost.epsilon)}", promised))
     if quality is None and subject.own_error is not None:
-        shown.append(("turned by noise", angle(subject.own_error), "about; by its own account"))
+        shown.append(("turned by noise", angle(subject.own_error), "about; estimated from this release"))
     entries = (
         element("div", element("dt", name), element("dd", value, element("small", small)))
         for name, value, small in shown
@@ -135,7 +135,9 @@ def section(subject: Subject) -> Html:
     about = about_method(subject.release.method)
     how = course(subject.release) or about.how
     if subject.is_pca and subject.release.parameters.get("robust") is True:
-        how += " Robust, as asked for: every record weighs alike, however long, and those far off the subspace less."
+        how += (
+            " Robust, as asked for: every row has the same weight, however long; rows far off the subspace have less."
+        )
     method = f"Method: {about.title} (in the code: {subject.release.method}). {how}"
     pieces = [element("h2", "What was released"), element("p", method)]
     subspace = subject.release.subspace
@@ -250,10 +252,12 @@ def _loadings(subject: Subject, subspace: Subspace) -> Html:
         words += " ± and thin lines: one standard error, due to the noise."
     if not subject.is_pca:
         words += " The components below are one basis of many for the same subspace: read them together."
+    one = one_column(subject)
     if count < subspace.dimension:
         words += f" The first {count} of {number(subspace.dimension)} are shown."
     title = element("h3", "Loadings: what each component is made of")
-    return join(title, note(words), element("div", *figures, class_="gallery"))
+    said = [] if one is None else [element("p", one, class_="banner")]
+    return join(title, *said, note(words), element("div", *figures, class_="gallery"))
 
 
 def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -> Html:
@@ -313,7 +317,7 @@ def _weights(subject: Subject, subspace: Subspace) -> Html:
 
 def _shortened(subject: Subject) -> Html:
     said = shortened_rows(subject.release)
-    return join() if said is None else join(element("h3", "Rows that were shortened"), element("p", said))
+    return join() if said is None else join(element("h3", "Rows that were clipped"), element("p", said))
 
 
 def _gaps(subject: Subject) -> Html:
@@ -349,7 +353,10 @@ def standardised(subject: Subject) -> list[str]:
     if isinstance(cut, float) and cut >= _CUT_TO_TELL:
         said.append(f"Long rows were clipped as well: about {cut:.0%} of the variance of these columns is gone.")
     if subject.not_seen:
-        said.append(f"Too rarely different to be told from noise, and so weighed down: {named(subject.not_seen)}.")
+        said.append(
+            "These columns were given little weight, because they vary too little to be seen at this budget: "
+            f"{named(subject.not_seen)}."
+        )
     if subject.mostly_one_value:
         said.append(
             "These columns hold one value in most rows; what counts of a cell is whether it lies above or below that "

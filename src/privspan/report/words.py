@@ -15,9 +15,12 @@ import numpy as np
 from privspan._lib.in_words import number
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PERSONS, PrivacyCost, Release
+from privspan.privacy.reading import Reading
 from privspan.private import Method
 
 _MOST_COLUMNS = 12  # whose missing cells are told one by one
+_NEARLY_ALL = 0.95  # of the first component, by squared loading: what one column has to carry to be named
+_MOST_OF_IT = 0.5  # of the variance: what that component has to hold
 
 _UNKNOWN = Method(
     "", "this method", "See the documentation of the method.", "See its documentation.", "index", call=None
@@ -55,19 +58,19 @@ def strength(epsilon: float) -> str:
 # ---- What a private PCA says of itself --------------------------------------------------------------------------
 
 _COURSES = {
-    "clipped look": "The records were then looked at with noise, at their own length up to a limit, as ordinary PCA "
-    "would. That was so clear that another look, at records all made equally long, had nothing to add.",
-    "two looks": "The records were then looked at twice, both times with noise: once all made equally long, so that "
-    "none counts more than another, and once at their own length up to a limit, as ordinary PCA would. Both are "
-    "mixed so that as much variance as possible is captured.",
-    "one look": "The records were then looked at once, with noise, all made equally long: for two looks, as larger "
-    "tables get, there were too few rows at this budget.",
-    "pairs": "There were too few rows at this budget to find the middle of the records. They were paired at random, "
-    "and the differences within pairs, which need no middle, were looked at once, with noise.",
-    "centre not found": "The middle of the records was searched for, with noise, and not found. So they were paired "
-    "at random, and the differences within pairs, which need no middle, were looked at once, with noise.",
-    "near a subspace": "A first noisy look showed that most records lie close to a few directions, so these were "
-    "looked for with noise in proportion to how close.",
+    "clipped look": "The covariance was then measured with noise, with long rows clipped. That was clear enough, so "
+    "no second measurement was needed.",
+    "two looks": "The covariance was then measured twice, with noise: once with all rows scaled to length 1, so that "
+    "row counts more than another, and once with long rows clipped. The two are combined so that they capture as "
+    "much variance as possible.",
+    "one look": "The covariance was then measured once, with noise, with all rows scaled to length 1. There were too "
+    "few rows at this budget for a second measurement with rows at their own length.",
+    "pairs": "There were too few rows at this budget to estimate a centre. So rows were paired at random, and the "
+    "covariance of their differences, which need no centre, was measured once, with noise.",
+    "centre not found": "The search for a centre, with noise, did not succeed. So rows were paired at random, and "
+    "the covariance of their differences, which need no centre, was measured once, with noise.",
+    "near a subspace": "A first noisy measurement showed that most rows lie close to a few directions. These were "
+    "then estimated with noise in proportion to how close the rows lie.",
 }
 
 
@@ -76,16 +79,15 @@ def course(release: Release) -> str | None:
     told, rounds = release.parameters.get("course"), release.parameters.get("rounds")
     if not isinstance(told, str) or told not in _COURSES:
         return None
-    middle = "The middle of the records was given as public knowledge. "
+    centre = "The centre was given as public knowledge. "
     if rounds:
-        middle = (
-            f"The middle of the records was found in {rounds} rounds of noisy averages, each closer than the last. "
-        )
-    return _COURSES[told] if told in ("pairs", "centre not found") else middle + _COURSES[told]
+        times = "1 round" if rounds == 1 else f"{rounds} rounds"
+        centre = f"The centre was estimated from noisy averages, in {times}. "
+    return _COURSES[told] if told in ("pairs", "centre not found") else centre + _COURSES[told]
 
 
 def shortened_rows(release: Release) -> str | None:
-    """Say how many rows were shortened, and what of them is not seen; None if none had to be."""
+    """Say how many rows were clipped, and what of them is not measured; None if none had to be."""
     clip, count, noise = (release.extras.get(name) for name in ("clip", "rows_shortened", "rows_shortened_std"))
     if not (_finite(clip) and _finite(count) and _finite(noise)):
         return None
@@ -94,8 +96,8 @@ def shortened_rows(release: Release) -> str | None:
     if release.cost.neighbours == PERSONS:
         about = f"As many rows as about {many} persons have (± {give_or_take})"
     return (
-        f"{about} lay farther than {number(float(clip))} from the middle and were shortened to that; "  # type: ignore[arg-type]
-        "variance that they carry beyond it is not seen."
+        f"{about} lay farther than {number(float(clip))} from the centre and were clipped to that distance. "  # type: ignore[arg-type]
+        "Variance beyond it is not measured."
     )
 
 
@@ -112,11 +114,41 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         about = f"about {listed}{more}" if seen else "no column has more of them than the noise"
         filled = f"Missing cells {_done_with_gaps(release)}, and were counted"
         said = f"{filled} (each count ± {number(round(noise))}): {about}."
-        return f"{said} Means and variances are those of the cells that are there, if cells are missing at random."
+        said += " Means and variances are those of the cells that are there, if cells are missing at random."
+        empty = [names[i] for i in without_numbers(release)]
+        return said if not empty else f"{said} {_EMPTY.format(', '.join(empty[:_MOST_COLUMNS]))}"
     if done == "not counted":
         said = f"Missing cells, if there are any, {_done_with_gaps(release)}, and were not counted"
         return f"{said}: variances are those with such cells in it, and so are means."
     return None
+
+
+_EMPTY = (
+    "Hardly any cell holds a number in: {0}. If these are columns of text, leave them out or declare their "
+    "categories; their means and loadings say nothing."
+)
+
+
+def without_numbers(release: Release) -> list[int]:
+    """Return the columns, by position, that hold hardly any number, by the released counts of missing cells."""
+    counts, std, n = release.extras.get("gaps"), release.extras.get("gaps_std"), release.parameters.get("n")
+    if not isinstance(counts, np.ndarray) or not _finite(std) or not isinstance(n, int):
+        return []
+    return np.flatnonzero(counts + 2.0 * float(std) > n).tolist() if n > 8.0 * float(std) else []  # type: ignore[arg-type]
+
+
+def one_column(subject: Reading) -> str | None:
+    """Say that the first component is nearly one column, as it is where columns have different units."""
+    found, ratios = subject.release.subspace, subject.released("explained_variance_ratio")
+    if found is None or ratios is None or subject.estimates or subject.is_noise(0) or found.ambient_dimension < 3:
+        return None
+    squares = found.basis[:, 0] ** 2
+    if squares.max() < _NEARLY_ALL or ratios[0] < _MOST_OF_IT:
+        return None
+    return (
+        f"The first component is nearly one column alone, {subject.names[int(squares.argmax())]}, which varies most "
+        "in its unit. If columns have different units, standardise them: scale=True (--scale on the command line)."
+    )
 
 
 def _done_with_gaps(release: Release) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.distinct import arrow_column, pandas_column, polars_column
 from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan._lib.frames import FrameColumn, as_frame, frame_columns, frame_package
+from privspan._lib.frames import FrameColumn, as_frame, frame_columns, frame_package, other_columns
 from privspan._lib.words import words_in
 from privspan.rows.arrays import HeldRows
 from privspan.rows.ids import split_ids
@@ -87,12 +87,9 @@ class EncodedRows(HeldRows):
     def __init__(self, columns: Sequence[FrameColumn], levels: Levels, read: Any, n: int) -> None:
         self.levels = levels
         names = [str(column.name) for column in columns]
-        for column in columns:
-            if column.kind.other is not None and str(column.name) not in levels:
-                told = f"column {column.name!r} holds {column.kind.other}"
-                raise ParameterTypeError(
-                    "{X} must hold numbers; {told}: leave it out, or list its words in {categories}.", told=told
-                )
+        others = [column for column in columns if column.kind.other is not None and str(column.name) not in levels]
+        if others:
+            raise other_columns(others, "X")
         found = {name: words_in(read(columns[names.index(name)].values)) for name in levels}
         words = {name: read for name, read in found.items() if read is not None}
         for name in levels:

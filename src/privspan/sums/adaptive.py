@@ -113,7 +113,7 @@ def empty_share(n: int, mu: float, options: Mapping[str, Any]) -> float:
     Typical lengths, asked for so often at most, are like counts; all else are second moments, and sums of residuals.
     """
     given = {**(options.get("options") or {}), **options}
-    questions = _MOST_LOOKS + int(given.get("most_rounds", planner.MOST_ROUNDS)) + 2
+    questions = _MOST_LOOKS + int(given.get("most_rounds") or planner.MOST_ROUNDS) + 2
     return most_share(questions * planner.probe_share(n, mu), MOMENTS)
 
 
@@ -152,7 +152,7 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         given = expert or {}
-        most_rounds = int(given.get("most_rounds", planner.MOST_ROUNDS))
+        most_rounds = int(given.get("most_rounds") or planner.MOST_ROUNDS)
         course = _Course(open_unit_rows(source), int(k), run, most_rounds, habits, constant=constant)
         outcome = course.adaptively(given.get("first_share")) if robust else course.plainly()
     parameters = {

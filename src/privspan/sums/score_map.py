@@ -76,6 +76,15 @@ class ScoreMap:
     cost: PrivacyCost
     private: bool
 
+    def __repr__(self) -> str:
+        cells = " × ".join(map(str, self.counts.shape))
+        first, second = (component + 1 for component in self.components)
+        promise = str(self.cost) if self.private else "not private: a seed was given"
+        return (
+            f"ScoreMap({cells} cells, components {first} and {second}, {self.n:,} records, "
+            f"each count ± {self.noise:.2g} (noise), {promise})"
+        )
+
     def smoothed(self, width: float | None = None) -> Array:
         """Return the counts smoothed by a Gaussian kernel, and then the nearest ones that people could have.
 
