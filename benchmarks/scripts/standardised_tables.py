@@ -4,6 +4,10 @@ Run ``python benchmarks/scripts/standardised_tables.py``: it prints a line per b
 budget in ``benchmarks/results/standardised_tables.csv`` (``--label before`` in another file, for another version of
 the package: only ``private_pca(scale=True)`` is called, and a refusal counts as 0).  ``--summary`` compares both.
 
+``--only-fits`` makes the fits anew and keeps what is stored of others, which takes a third of the time.
+``--against prototype.py tables.npz …`` compares with the prototype on tables that constants were chosen on, arrays
+named "name:k", and stores ``standardised_prototype.csv``.
+
 Tables: `_fresh_tables.py`, none of which any constant was fitted on.  The rival is Analyze Gauss on unit rows that
 were standardised with the true means and deviations for free; the envelope knows these too, and takes the best of six
 clips.
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import math
 import warnings
 from functools import partial
@@ -83,17 +88,21 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
     bases = np.array([release.subspace.basis.T for release in made])
     bases *= np.sign(np.einsum("rkd,kd->rk", bases, bases[0]))[:, :, None]
     loading_std = np.array([release.extras["components_std"] for release in made])
-    spread = np.sqrt((bases[:, :found].std(axis=0) ** 2).mean()) if found else np.nan
-    said = np.sqrt((loading_std[:, :found] ** 2).mean()) if found else np.nan
     return row | {
         "course": course,
         "told": told.mean(),
         "estimated": truth.mean(),
         "too_high": np.mean((high > 2.0 * error) & (high > 0.05)),
-        "share_errors": math.sqrt((ratio_std**2).mean() / max((ratios.std(axis=0) ** 2).mean(), 1e-18)),
-        "loading_errors": said / spread if found else np.nan,
+        "share_errors": over_spread(ratio_std, ratios),
+        "found_share_errors": over_spread(ratio_std[:, :found], ratios[:, :found]),
+        "loading_errors": over_spread(loading_std[:, :found], bases[:, :found]),
         "found": found,
     }
+
+
+def over_spread(errors: np.ndarray, told: np.ndarray) -> float:
+    """Return the root mean square of told errors over the spread from fit to fit; the first axis is that of fits."""
+    return math.sqrt((errors**2).mean() / max(told.var(axis=0).mean(), 1e-18)) if told.size else math.nan
 
 
 def forecast(n: int, d: int, k: int, epsilon: float) -> float:
@@ -120,13 +129,23 @@ def main() -> None:
     parser.add_argument("--label", default="", help="of another version of the package, for the name of the file")
     parser.add_argument("--quick", action="store_true", help="three tables, two runs, nothing stored")
     parser.add_argument("--summary", action="store_true", help="compare the stored files")
+    parser.add_argument("--only-fits", action="store_true", help="keep what is stored of others")
+    parser.add_argument("--against", nargs="+", help="the prototype and files of tables to compare with it on")
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
     if arguments.summary:
         summary()
-        return
-    warnings.simplefilter("ignore")
+    elif arguments.against:
+        against(*arguments.against)
+    else:
+        run(arguments)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fit every table with every budget, print a line per budget, store a row per table and budget."""
     runs, rows = 2 if arguments.quick else RUNS, []
     tables = list(fresh_tables())[: 3 if arguments.quick else None]
+    kept = stored(arguments.label) if arguments.only_fits else {}
     for table in tables:
         ranks = rank_correlations(table.values)
         for epsilon in EPSILONS:
@@ -134,21 +153,53 @@ def main() -> None:
             row = {"table": table.name, "n": len(table.values), "d": table.values.shape[1], "k": table.k}
             row |= {"epsilon": epsilon, **fits(table, epsilon, runs, ranks)}
             row["forecast"] = forecast(len(table.values), table.values.shape[1], table.k, epsilon)
-            row["known_units"] = known_units(table, epsilon, runs)
-            row["rival"], row["envelope"] = others(table, mu, runs)
+            if (before := kept.get((table.name, epsilon))) is not None:
+                row |= {name: float(before[name]) for name in ("known_units", "rival", "envelope")}
+            else:
+                row["known_units"] = known_units(table, epsilon, runs)
+                row["rival"], row["envelope"] = others(table, mu, runs)
             rows.append(row)
+        print(f"{table.name}, {len(table.values):,} rows", flush=True)
     for epsilon in EPSILONS:
         mine = [row for row in rows if row["epsilon"] == epsilon]
         means = {name: np.mean([float(row[name]) for row in mine]) for name in ("captured", "rival", "envelope")}
         told = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(f"epsilon {epsilon:g}: {told}, refused {np.mean([float(row['refused']) for row in mine]):.2f}")
     if not arguments.quick:
-        with path_of(arguments.label).open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, max(rows, key=len).keys(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(
-                {key: f"{v:.4f}" if isinstance(v, float) else v for key, v in row.items()} for row in rows
+        store(path_of(arguments.label), rows)
+
+
+def against(prototype: str, *files: str, epsilons: tuple[float, ...] = (0.3, 1.0, 3.0), runs: int = 8) -> None:
+    """Compare with the prototype: captured variance of the truly standardised table, mean over a file."""
+    spec = importlib.util.spec_from_file_location("prototype", prototype)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows = []
+    for file in files:
+        for key, values in np.load(file).items():
+            name, k = key.split(":")
+            table = FreshTable(name, values)
+            for epsilon in epsilons:
+                theirs = [module.fit(values, int(k), epsilon, DELTA, seed)[0] for seed in range(runs)]
+                budget = {"epsilon": epsilon, "delta": DELTA, "scale": True}
+                ours = [private_pca(values, int(k), **budget, rng=seed).subspace.basis for seed in range(runs)]
+                row = {"set": Path(file).stem, "table": name, "epsilon": epsilon}
+                row |= {"prototype": np.mean([table.captured(basis) for basis in theirs])}
+                rows.append(row | {"package": np.mean([table.captured(basis) for basis in ours])})
+        for epsilon in epsilons:
+            mine = [row for row in rows if row["set"] == Path(file).stem and row["epsilon"] == epsilon]
+            told = ", ".join(
+                f"{name} {np.mean([row[name] for row in mine]):.3f}" for name in ("prototype", "package")
             )
+            print(f"{Path(file).stem}, epsilon {epsilon:g}: {told}", flush=True)
+    store(RESULTS / "standardised_prototype.csv", rows)
+
+
+def store(path: Path, rows: list[dict[str, object]]) -> None:
+    with path.open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, max(rows, key=len).keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: f"{v:.4f}" if isinstance(v, float) else v for key, v in row.items()} for row in rows)
 
 
 def path_of(label: str) -> Path:
@@ -181,7 +232,7 @@ def summary() -> None:
             f"{closed:.0%}; told {np.nanmean(value(now, 'told')):.3f}, "
             f"too high in {value(now, 'too_high').mean():.1%}"
         )
-        for name in ("share_errors", "loading_errors"):
+        for name in ("share_errors", "found_share_errors", "loading_errors"):
             ratio = value(now, name)
             within = np.nanmean((ratio > 1 / 1.5) & (ratio < 1.5) | np.isnan(ratio))
             print(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, special
+from scipy.optimize import isotonic_regression
 
 from privspan.sums.judge import Captured
 
@@ -39,8 +40,8 @@ class ReadingTuning:
 
 
 _MANY_COLUMNS = 64  # from so many on there are few draws
+_MOST_OWN = 0.2  # variance of the logarithm of a weight, which taming keeps from going further
 _ALL_VECTORS = 40  # columns up to which all eigenvectors are as fast as some
-_EXCESS_TURN = 8.0  # times the noise, taken off the square of a gap: eigenvalues of noise repel one another
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class _Weights:
     diagonal : (d,) array
         Of the correlations less the identity: 0, and down to -1/2 for a column that may well be constant.
     own, common : (d,) array, float
-        Variances of log weights: of each column by itself, and of all together.
+        Variances of log weights, what taming took given back: of each column by itself, and of all together.
     jitter : (d,) array
         Variance of the logarithm of the square of each weight from fit to fit.
     """
@@ -163,24 +164,27 @@ def read_components(
     between = _noise_between(basis, vectors, entries)  # (k, d)
     # Weights are noisy too: a factor 1 + e_i of w_i adds sum_i e_i a_i b_i (value of a + value of b) to E_ab.
     between += (values[:k, None] + values) ** 2 / 4.0 * ((basis**2).T @ (weights.jitter[:, None] * vectors**2))
-    turns = between / np.maximum(np.maximum(gaps**2 - _EXCESS_TURN * between, 0.0) + 2.0 * between, 1e-300)
+    turns = _turned(gaps**2, between)
     turns[np.arange(k), np.arange(k)] = 0.0
     shortened = 1.0 - np.sqrt(1.0 - np.minimum(turns.sum(axis=1), 1.0))  # (k,)
     stands_out = values[:k] > _bar(released, w, public, tuning.few_bars if many else tuning.bars, tuning.level)
     found = int(np.argmin(np.append(stands_out, False)))  # the first ones only
     along = basis * untamed[:, None]
     variance = excess * np.diagonal(_noise_between(along, along, entries))
+    added = along * ((correlations - np.diag(weights.diagonal)) @ along)  # by each column, (d, k)
+    sums = np.maximum(added.sum(axis=0), 1e-300)
+    added *= np.clip(told - 1.0, 0.0, sums) / sums  # no more than was judged
+    by_weights = weights.own @ added**2 + (told - 1.0) ** 2 * weights.common
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
-    by_weights = (told - 1.0) ** 2 * (basis.T**4 @ weights.own + weights.common)
-    variance = np.where(np.arange(k) < found, tuning.second_order * (variance + by_weights), variance)
+    clear, weak = tuning.second_order * (variance + by_weights), _cut_at_zero(told, variance)
+    variance = np.where(np.arange(k) < found, clear, weak)
     captured = _captured(entries, weights, basis, best, judged, stands_out, excess, tuning.unseen)
-    order = np.argsort(-told, kind="stable")
     return Components(
-        basis[:, order],
-        np.maximum(told, 0.0)[order],
-        np.sqrt(variance)[order],
+        basis,
+        isotonic_regression(np.maximum(told, 0.0), increasing=False).x,
+        np.sqrt(variance),
         Captured(1.0, 0.0) if k == d else captured,
-        np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2)[order],
+        np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
         found,
         np.diagonal(released.moment) > 2.0 * math.sqrt(2.0) * sigma,
     )
@@ -197,9 +201,33 @@ def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTunin
     trust = spread / (spread + 2.0 * sigma**2)  # 0: the columns may well have equal diagonals
     left = 1.0 + trust * (w**2 * diagonal - 1.0)
     known = np.minimum(left - 1.0, 0.0) / 2.0  # a column that hardly varies is rare, or constant: half of either
-    noise = 2.0 * sigma**2 * trust * w**4, 2.0 * sigma**2 * (1.0 - trust) / (d * level**2)
+    own = 2.0 * sigma**2 * trust * w**4
+    own *= np.where(left > tuning.least_left, np.maximum(left, tuning.least_left) ** -2.0, 1.0)
+    own = np.minimum(own, _MOST_OWN)
+    noise = own, 2.0 * sigma**2 * (1.0 - trust) / (d * level**2)
     jitter = 2.0 * sigma**2 / (positive + ridge) ** 2
     return _Weights(w / np.sqrt(released.present), left, known, *noise, jitter)
+
+
+def _turned(squared_gaps: Array, between: Array) -> Array:
+    """Return by how much of its length, squared, a component is expected to be turned towards another.
+
+    Half of the gap and the noise between the two are a point of the plane with normal noise, and components turn by
+    half of the angle that the point turns by about zero.
+    """
+    squared = squared_gaps / np.maximum(4.0 * between, 1e-12 * squared_gaps + 1e-300)  # the point's, in noise
+    cosine = np.sqrt(math.pi / 8.0 * squared) * (special.ive(0, squared / 4.0) + special.ive(1, squared / 4.0))
+    far = 0.25 / np.maximum(squared, 1.0)  # the same, without the rounding of 1 - cosine
+    return np.asarray(np.where(squared > 1e6, far, (1.0 - np.minimum(cosine, 1.0)) / 2.0))
+
+
+def _cut_at_zero(told: Array, variance: Array) -> Array:
+    """Return the variances of normal numbers, with means of 1 at least, that are told as 0 where they are below."""
+    mean, std = np.maximum(told, 1.0), np.sqrt(variance)
+    ratio = np.minimum(mean / np.maximum(std, 1e-300), 40.0)
+    above, below = special.ndtr(ratio), special.ndtr(-ratio)
+    density = std * np.exp(-0.5 * ratio**2) / math.sqrt(2.0 * math.pi)
+    return np.asarray(variance * above + (mean * below - density) * (mean * above + density))
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
