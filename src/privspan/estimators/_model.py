@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
@@ -100,7 +99,8 @@ class PCAModel:
         if sign <= 0.0:
             return np.full(rows.shape[0], np.nan)
         units = self.scale_ if self._standardised else np.ones(self.n_features_in_)
-        rows = (filled(rows.toarray() if issparse(rows) else rows, self.mean_) - self.mean_) / units
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        rows = (filled(dense, self.mean_) - self.mean_) / units
         squares = np.einsum("ij,ij->i", rows, np.linalg.solve(covariance, rows.T).T)
         constant = self.n_features_in_ * np.log(2.0 * np.pi) + log_determinant + 2.0 * np.log(units).sum()
         return np.asarray(-0.5 * (squares + constant))

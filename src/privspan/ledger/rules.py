@@ -49,6 +49,7 @@ def begun(
 
 def new_pot(name: str, epsilon: Given | None, delta: Given, aside: Given, mu: float | None) -> Pot:
     """Return a pot that is opened now, or refuse numbers that make none."""
+    check_name(pot=name)
     whole, reserved = amount("delta", delta), amount("aside", aside)
     rest = down(Fraction(whole) - Fraction(reserved))
     if not 0.0 < rest < 1.0:

@@ -18,6 +18,7 @@ def sheet(release: Released, replaced: Cost, left_empty: Cost) -> dict[str, obje
         for relation, cost in (("replace-one", replaced), ("zero-out", left_empty))
         for claim in _claims(cost)
     ]
+    public = ("n", "d") if "n_components" in release.extras else ("n", "d", "k")  # that k was chosen privately
     parts = [{"name": part.name} | ({} if part.mu is None else {"mu": _up(part.mu)}) for part in release.cost.parts]
     return {
         "format": "privspan.sheet",
@@ -29,7 +30,7 @@ def sheet(release: Released, replaced: Cost, left_empty: Cost) -> dict[str, obje
         "method": release.method,
         "claims": claims if release.private else [],
         "parts": parts,
-        "public": {name: release.parameters[name] for name in ("n", "d", "k") if name in release.parameters},
+        "public": {name: release.parameters[name] for name in public if name in release.parameters},
     }
 
 

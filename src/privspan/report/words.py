@@ -172,7 +172,12 @@ def program(release: Release, k: int | None) -> str | None:
     asked = release.parameters.get("share", "auto" if "n_components" in release.extras else k)
     chosen = "k" if asked is None else _quoted(asked)
     options = {"method": method.name} if method.options is None else method.options
-    arguments = {"epsilon": release.cost.epsilon, "delta": release.cost.delta, **options, **_given(release, method)}
+    arguments: dict[str, object] = {
+        "epsilon": release.cost.epsilon,
+        "delta": release.cost.delta,
+        **options,
+        **_given(release, method),
+    }
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
     if release.parameters.get("gaps") == "rows of zeros":
