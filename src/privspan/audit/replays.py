@@ -151,6 +151,14 @@ _SCALES = (
 )
 _replay("stable_subspace", stable_subspace, _ROW, 1, reason=_SCALES, **_SHORT.options)
 _replay("stable_subspace (slope)", stable_subspace, _RAMP_ROW, 1, reason=_SCALES, **_SLOPE.options)
+_TOGETHER = Levels(1_000, 120, 60, 4)  # where the chances of the joint account rise most steeply
+_ROW_TOGETHER = {"short row, row off the axis": short_row_pair(_TOGETHER)}
+_ONE_PAIR = (
+    "the account is for the worst pair of margins after every outcome of the first steps, and this is one pair"
+)
+_replay(
+    "stable_subspace (accounted together)", stable_subspace, _ROW_TOGETHER, 1, reason=_ONE_PAIR, **_TOGETHER.options
+)
 _replay("stable_subspace (budget on the test)", stable_subspace, _ROW_TEST, 1, split=ON_TEST, **_SHORT_TEST.options)
 _replay("stable_subspace (budget on the scales)", stable_subspace, _ROW_TEST, 1, **_ON_SCALES, **_SHORT_TEST.options)
 _BASIS = (

@@ -86,9 +86,10 @@ class JointAccount:
 
 @lru_cache(maxsize=256)  # of public numbers only
 def joint_delta(epsilon: float, shares: JointShares) -> float:
-    """Return an upper bound of the delta of all paths at this epsilon; infinite for mu > 1 or epsilon > 100.
+    """Return an upper bound of the delta of all paths at this epsilon; infinite for a mu above 1.
 
-    It is that of E D(epsilon - L) + rotation, L normal with mean before² / 2 and standard deviation before.
+    So it is for an epsilon above 100.  It bounds E D(epsilon - L) + rotation, L normal with mean before² / 2 and
+    standard deviation before.
 
     With r the likelihood ratio of the first steps, that is the mean of phi(r) = r D(epsilon - ln r), a convex
     function with phi(0) = 0 and slope at most 1: below the polygon through upper bounds at knots, whose mean is a sum

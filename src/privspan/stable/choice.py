@@ -34,7 +34,7 @@ _MOST_PROBE = 0.02
 _TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
 _TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
 _NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
-_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.14  # so that the strength is known within a few per cent of n / k
+_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.08  # so that the strength is known within a few per cent of n / k
 _FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce,
 _THRIFT = 0.7  # and scales get this part of what they get elsewhere
 _TAIL_READ = 0.95  # a released tail over the typical one
@@ -49,7 +49,7 @@ _FEWEST_COLUMNS = 50  # with fewer, noise that does not grow with their number g
 _ROUNDS = 3  # of the rounds that follow, for predictions
 _BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
 _WHOLE = 0.97  # of mu, for a course without a test: nearly nothing is lost by the others
-_AFTER_NO = 0.5  # of what is left, after *no*
+_AFTER_NO, _LITTLE_AFTER_NO = 0.5, 0.2  # of what is left, after *no*, and where that is of no use anyway
 _BEFORE_STEP, _MOST_BEFORE = 1.02, 0.6
 _SHORT_TAIL = 1e-3  # for which chances are planned
 _BETTER = 0.97  # of the error when the test is a Gaussian step, or that is done
@@ -79,34 +79,36 @@ def public_numbers(n: int, d: int, k: int, mu: float, delta_test: float, *, copi
 def accounted_together(public: Public, epsilon: float, delta: float, gamma: float | None) -> Public | None:
     """Return the same course with test, look and what follows accounted together; None where that does not pay.
 
-    Its mu is a little smaller, and what follows *no* has about half of the error's budget: the price of a look with
-    less noise. The coin is planned for the tail of that `gamma` or, if none is given, for a short one.
+    Its mu is a little smaller, and what follows *no* has half of what is left or less: the price of a look with less
+    noise. The coin is planned for the tail of that `gamma` or, if none is given, for a short one.
     """
     if not _can_look(public):
         return None
-    whole = stable_plan.mu_of(epsilon, delta)
-    alone = replace(public, mu=_WHOLE * whole, joint=None)
+    tail = _SHORT_TAIL if gamma is None else gamma * math.sqrt(public.d - public.k)
+    no = _AFTER_NO if adaptive_error(public, tail) < _USEFUL else _LITTLE_AFTER_NO
+    whole = _WHOLE * stable_plan.mu_of(epsilon, delta)
+    alone = replace(public, mu=whole, joint=None)
     scales = scales_for(alone)
     # A grid, so that tables of chances are made once for many numbers of rows.
     share = math.pow(_BEFORE_STEP, math.ceil(math.log(_before_coin(alone, gamma), _BEFORE_STEP)))
     if share > _MOST_BEFORE:
         return None
-    before, otherwise = _WHOLE * whole * math.sqrt(share), _WHOLE * whole * math.sqrt(1.0 - share)
-    tail = _SHORT_TAIL if gamma is None else gamma * math.sqrt(public.d - public.k)
+    before, otherwise = whole * math.sqrt(share), whole * math.sqrt(1.0 - share)
     length, strength = _expected_scales(alone, scales, tail)
     released = min(1.0, _TAIL_READ * tail / length)
     room = stable_plan.allowance_for("auto")
     levels = partial(stable_plan.plan_levels, public.rows, public.d, strength, released, allowance=room)
     rotation = delta * TEST_SHARE * 1e-3
-    shares = stable_plan.steepest_of(epsilon, delta, before, _AFTER_NO, otherwise, rotation, levels)
+    shares = stable_plan.steepest_of(epsilon, delta, before, no, otherwise, rotation, levels)
     if shares is None:
         return None
     together = replace(alone, mu=shares.whole, joint=shares)
     if not (pays(together, tail) and may_pay(together, gamma)) or _before_coin(together, gamma) > share:
         return None
     now, then = forecast(public, tail) if pays(public, tail) else None, forecast(together, tail)
-    worth_it = then is not None and (now is None or then.error < _BETTER * now.error)
-    return together if worth_it else None
+    if then is None or then.rounds:  # rounds have measured to gain more from what a Gaussian test leaves
+        return None
+    return together if now is None or then.error < _BETTER * now.error else None
 
 
 def _before_coin(public: Public, gamma: float | None) -> float:

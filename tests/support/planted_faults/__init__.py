@@ -20,6 +20,7 @@ for family in (
     "stable",
     "baselines",
     "course",
+    "joint",
     "ledger",
     "files",
     "everyday",
