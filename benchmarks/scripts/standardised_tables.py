@@ -234,10 +234,11 @@ def summary() -> None:
         )
         for name in ("share_errors", "found_share_errors", "loading_errors"):
             ratio = value(now, name)
-            within = np.nanmean((ratio > 1 / 1.5) & (ratio < 1.5) | np.isnan(ratio))
+            ratio = ratio[np.isfinite(ratio)]  # none where no component stands out in all fits
+            within = np.mean((ratio > 1 / 1.5) & (ratio < 1.5))
             print(
-                f"  {name}: told over spread, median {np.nanmedian(ratio):.2f}, least {np.nanmin(ratio):.2f}, "
-                f"largest {np.nanmax(ratio):.2f}; within a factor 1.5 on {within:.0%} of tables"
+                f"  {name}: told over spread, median {np.median(ratio):.2f}, least {ratio.min():.2f}, largest "
+                f"{ratio.max():.2f}; within a factor 1.5 on {within:.0%} of {len(ratio)} tables"
             )
         off = value(now, "forecast") - new
         print(f"  forecast less captured: mean {off.mean():+.3f}, root mean square {math.sqrt((off**2).mean()):.3f}")

@@ -147,7 +147,15 @@ def test_a_correlation_circle_shows_correlations_and_their_errors(scaled):
     assert all(ellipse.width >= size for ellipse, size in zip(ellipses, least, strict=True))
 
 
-def test_a_correlation_circle_needs_measured_units(model):
+def test_a_correlation_circle_needs_no_unit():
+    """Rank correlations of a small table, for which no unit was measured."""
+    X = np.random.default_rng(0).standard_normal((300, 4)) * [1.0, 1e3, 1e-3, 1.0]
+    release = ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, scale=True, rng=0)
+    assert "scale" not in release.extras
+    assert ps.plot.correlation_circle(release).patches
+
+
+def test_a_correlation_circle_needs_standardised_columns(model):
     with pytest.raises(ValueError, match="scale=True"):
         ps.plot.correlation_circle(model)
     with pytest.raises(ValueError, match="two different"):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from privspan.standard.correlations import NoisyMoment, read_components
+from privspan import private_pca
+from privspan.standard.correlations import NoisyMoment, _cut_at_zero, _turned, read_components
 from privspan.standard.signs import pairing_variance, pairings, sampling_variance
 from privspan.sums.pairs import signs
 
@@ -188,3 +189,55 @@ def test_the_draw_of_pairs_varies_as_it_is_told_to():
     one_pairing = 14.0 / 9.0 / n  # `pairing_variance` divides by the number of pairings
     assert np.mean(np.var(made, axis=0)) == pytest.approx(one_pairing, rel=0.15)
     assert pairing_variance(n) == pytest.approx(one_pairing / pairings(n))
+
+
+def test_two_components_turn_as_a_noisy_point_of_the_plane_does():
+    generator = rng()
+    for gap in (0.0, 1.0, 3.0, 10.0):
+        noise = generator.standard_normal((2, 200_000))  # half of the difference on the diagonal, and what is off it
+        turned = np.abs(np.arctan2(noise[1], gap / 2.0 + noise[0])) / 2.0
+        told = _turned(np.array([[gap**2]]), np.ones((1, 1)))[0, 0]
+        assert told == pytest.approx(float((np.sin(turned) ** 2).mean()), rel=0.02)
+    assert _turned(np.array([[1e8]]), np.ones((1, 1)))[0, 0] == pytest.approx(1e-8)
+
+
+@pytest.mark.parametrize(("mean", "std"), [(1.0, 0.0), (1.0, 0.1), (1.0, 5.0), (4.0, 3.0)])
+def test_numbers_that_are_cut_off_at_zero_vary_less(mean, std):
+    drawn = np.maximum(mean + std * rng().standard_normal(400_000), 0.0)
+    assert _cut_at_zero(np.array([mean]), np.array([std**2]))[0] == pytest.approx(drawn.var(), rel=0.01, abs=1e-12)
+
+
+def test_columns_that_cannot_be_seen_do_not_hide_a_component():
+    """Three columns go together; with five constant ones beside them they still do, and noise is rarely found."""
+    generator, found = rng(), []
+    for seed in range(20):
+        X = np.zeros((1_500, 9))
+        X[:, :4] = generator.standard_normal((1_500, 4))
+        noise = private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["found"]
+        X[:, 1:3] = X[:, :1] + 0.8 * X[:, 1:3]
+        found.append((noise, private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["found"]))
+    by_chance, real = np.array(found).T
+    assert (by_chance > 0).sum() <= 4
+    assert (real == 1).sum() >= 16
+
+
+def test_variances_fall_and_components_stay_in_the_order_they_were_chosen_in():
+    """The second one is of rare columns, whose taming is made up for: more may be told of it than of the first."""
+    moment = np.diag([400.0] * 4 + [12.0] * 4)
+    moment[:4, :4] += 320.0 * (1.0 - np.eye(4))
+    moment[4:, 4:] += 11.5 * (1.0 - np.eye(4))
+    firsts = []
+    for seed in range(10):
+        made = read_components(released(moment, 3.0, seed=seed), 3, rng(seed))
+        assert (np.diff(made.variances) <= 0.0).all()
+        firsts.append(np.linalg.norm(made.basis[:4, 0]))
+    assert min(firsts) > 0.9
+
+
+def test_a_share_of_the_variance_tells_what_its_components_capture():
+    X = rng().standard_normal((2_000, 6))
+    X[:, 1:3] += 2.0 * X[:, :1]
+    release = private_pca(X, 0.5, epsilon=2.0, delta=1e-6, scale=True, rng=0)
+    named = private_pca(X, release.subspace.dimension, epsilon=2.0, delta=1e-6, scale=True, rng=0)
+    assert release.extras["captured_variance"] == pytest.approx(named.extras["captured_variance"], abs=0.03)
+    assert "captures" in release.headline

@@ -184,8 +184,13 @@ class PCASettings:
         learnt = standardised_pca(table.source, most, run, table.public, course=course, gaps=gaps)
         if self.k == "auto":
             learnt = learnt.leading(max(1, learnt.components.found), run.streams.public)
-        made = Standardised(learnt, run.account.cost(), run.private)
-        return self._told(call, made.release(table), table, gaps, learnt.components.basis.shape[1]), plan
+        made = Standardised(learnt, run.account.cost(), run.private).release(table)
+        release = self._told(call, made, table, gaps, learnt.components.basis.shape[1])
+        if self.share is not None and learnt.released is not None:  # what the components that were kept capture
+            kept = learnt.leading(int(release.parameters["k"]), run.streams.public).components.captured
+            told = {"captured_variance": kept.value, "captured_variance_std": kept.std}
+            release = replace(release, extras={**release.extras, **told})
+        return release, plan
 
     def _standard_course(self, table: Table) -> Standard:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""

@@ -38,8 +38,7 @@ def correlation_circle(
     Parameters
     ----------
     source : fitted model or Release
-        Of a private PCA with ``scale=True``: a correlation needs the standard deviation of the column, and that has
-        to be released.
+        Of a private PCA with ``scale=True``, where every column has variance 1.
     components : pair of int, default=(0, 1)
         Which ones, from 0.
     most : int, default=20
@@ -58,7 +57,7 @@ def correlation_circle(
     biplot : the same in the units of the table, for every private PCA.
     """
     reading = reading_of(source, columns)
-    if not reading.has_measured_units:
+    if not reading.is_standardised:
         raise ParameterError(
             "correlations need {scale:True} when fitting; `biplot` draws columns in their own units."
         )

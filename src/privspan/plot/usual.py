@@ -39,7 +39,7 @@ def overview(source: object, *, columns: Sequence[str] | None = None) -> Any:
         budget(release, ax=panels[0])
     loadings(release, most=_MOST_BARS, columns=names, ax=panels[1])
     if (reading.k or 0) > 1:
-        plane = correlation_circle if reading.has_measured_units else biplot
+        plane = correlation_circle if reading.is_standardised else biplot
         plane(release, most=_MOST_ARROWS, columns=names, ax=panels[2])
     else:
         budget(release, ax=panels[2])

@@ -197,9 +197,9 @@ class Reading:
         return told if isinstance(told, str) else ""
 
     @property
-    def has_measured_units(self) -> bool:
-        """Whether the columns were divided by private standard deviations."""
-        return self.release.parameters.get("scale") is True and self.released("scale") is not None
+    def is_standardised(self) -> bool:
+        """Whether all columns have variance 1 in what was released."""
+        return self.release.parameters.get("scale") is True
 
     @property
     def is_exact(self) -> bool:

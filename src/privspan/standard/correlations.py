@@ -167,7 +167,8 @@ def read_components(
     turns = _turned(gaps**2, between)
     turns[np.arange(k), np.arange(k)] = 0.0
     shortened = 1.0 - np.sqrt(1.0 - np.minimum(turns.sum(axis=1), 1.0))  # (k,)
-    stands_out = values[:k] > _bar(released, w, public, tuning.few_bars if many else tuning.bars, tuning.level)
+    seen = np.diagonal(released.moment) > 2.0 * math.sqrt(2.0) * sigma
+    stands_out = _stands_out(released, correlations, w, basis, seen, public, tuning)
     found = int(np.argmin(np.append(stands_out, False)))  # the first ones only
     along = basis * untamed[:, None]
     variance = excess * np.diagonal(_noise_between(along, along, entries))
@@ -186,7 +187,7 @@ def read_components(
         Captured(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
         found,
-        np.diagonal(released.moment) > 2.0 * math.sqrt(2.0) * sigma,
+        seen,
     )
 
 
@@ -291,13 +292,33 @@ def _noise_between(first: Array, second: Array, entries: Array) -> Array:
     return np.asarray(np.maximum((first**2).T @ entries @ second**2 + both, 0.0))  # it may round to less
 
 
-def _bar(released: NoisyMoment, w: Array, public: np.random.Generator, draws: int, level: float) -> float:
-    """Return what the largest eigenvalue of noise alone stays below, sampling of unrelated columns included."""
-    d = len(w)
-    deviations = np.sqrt(released.noise**2 * np.outer(w, w) ** 2 + released.sampling)
+def _stands_out(
+    released: NoisyMoment,
+    correlations: Array,
+    w: Array,
+    basis: Array,
+    seen: NDArray[np.bool_],
+    public: np.random.Generator,
+    tuning: ReadingTuning,
+) -> NDArray[np.bool_]:
+    """Tell which components rise above the largest eigenvalue of noise, sampling of unrelated columns included; (k,).
+
+    Columns that cannot be seen have much noise, which must not hide a component of the others: one that lies in these
+    for the most part may rise above the noise of these alone, and both bars are higher for there being two.
+    """
+    d, deviations = len(w), np.sqrt(released.noise**2 * np.outer(w, w) ** 2 + released.sampling)
     np.fill_diagonal(deviations, 0.0)
-    tops = [linalg.eigvalsh(_symmetric(d, public) * deviations, check_finite=False)[-1] for _ in range(draws)]
-    return float(np.quantile(tops, level)) + d * released.sampling
+    draws = tuning.few_bars if d > _MANY_COLUMNS else tuning.bars
+    noises = [_symmetric(d, public) * deviations for _ in range(draws)]
+    groups = [np.ones(d, dtype=bool)] if seen.all() or not seen.any() else [np.ones(d, dtype=bool), seen]
+    out = np.zeros(basis.shape[1], dtype=bool)
+    for columns in groups:
+        block, part = np.ix_(columns, columns), basis[columns]
+        tops = [linalg.eigvalsh(noise[block], check_finite=False)[-1] for noise in noises]
+        bar = float(np.quantile(tops, 1.0 - (1.0 - tuning.level) / len(groups))) + len(part) * released.sampling
+        inside = (part**2).sum(axis=0)
+        out |= (inside > 0.5) & (np.einsum("ij,ij->j", part, correlations[block] @ part) > bar * inside)
+    return out
 
 
 def _captured(

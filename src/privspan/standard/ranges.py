@@ -156,10 +156,7 @@ def find_ranges(
             pad = 0.0
             if not first:
                 pad = edges[1] - edges[0]  # the width of a bin
-                mass, middle = np.maximum(h[a : b + 1], 0.0), (edges[a : b + 1] + edges[a + 1 : b + 2]) / 2.0
-                centre[j] = mass @ middle / mass.sum()
-                spread[j] = math.sqrt(mass @ (middle - centre[j]) ** 2 / mass.sum() + pad**2 / 12.0)
-                spike[j] = mass.max() > _MOSTLY * mass.sum()
+                centre[j], spread[j], spike[j] = _bulk(np.maximum(h[a : b + 1], 0.0), edges[a : b + 2])
             coarse = first or b - a + 1 < tuning.filled
             if coarse and not (public.whole[j] and 0.0 < pad <= 1.0):  # whole numbers have nothing between them
                 low[j], high[j] = edges[a] - pad, edges[b + 1] + pad
@@ -167,6 +164,14 @@ def find_ranges(
                     again.append(j)
         active = np.array(again, dtype=np.intp)
     return Ranges(centre, spread, spike)
+
+
+def _bulk(mass: Array, edges: Array) -> tuple[float, float, bool]:
+    """Return centre and spread of what lies in even bins, and whether most of it is in one of them."""
+    middle, total = (edges[:-1] + edges[1:]) / 2.0, mass.sum()
+    centre = float(mass @ middle / total)
+    spread = math.sqrt(mass @ (middle - centre) ** 2 / total + (edges[1] - edges[0]) ** 2 / 12.0)
+    return centre, spread, bool(mass.max() > _MOSTLY * total)
 
 
 def _sure(bins: int, false: float) -> float:
