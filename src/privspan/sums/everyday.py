@@ -45,10 +45,10 @@ from privspan.sums.centre import (
     unmeasured,
 )
 from privspan.sums.early_gram import ClippedGram, fits_early
-from privspan.sums.everyday_look import EverydayLook
+from privspan.sums.everyday_look import EverydayLook, share_errors
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import MANY_COLUMNS, enough_alone, judged_mixture
+from privspan.sums.judge import MANY_COLUMNS, Verdict, enough_alone, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -342,7 +342,7 @@ class _Course:
             look = next(looks)
         elif len(mus) == 2:
             unit = next(whole_looks(rows, None, mus[1:], self._run, **numbers))
-        verdict = judged_mixture(look, unit, self._k, self._run.streams.public, shortened=shortened)
+        verdict = judged_mixture(look, unit, self._k, self._run.streams.public)
         passes, both = (1, False) if unit is None else (2, True)
         return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
@@ -393,6 +393,7 @@ class _Course:
         verdict = seen.verdict
         total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
         lengths_of_pairs = "scale" in dict(self._run.account.shares)
+        at_least, counted_to = (None, None) if clip is None else self._at_least(verdict, scale, clip)
         return EverydayLook(
             basis=verdict.basis,
             mean=mean,
@@ -402,6 +403,9 @@ class _Course:
             total=total * scale,
             total_std=verdict.total_std * scale,
             ratios=verdict.variances / total,
+            ratios_std=share_errors(
+                verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
+            ),
             captured=verdict.captured,
             found=verdict.found,
             clip=None if clip is None else clip.radius,
@@ -413,10 +417,19 @@ class _Course:
             weight=verdict.weight,
             shares=self._run.account.shares,
             passes=math.ceil(centre.passes + seen.passes + int(lengths_of_pairs)),
-            moment=seen.moment,
+            moment=seen.moment if seen.moment is None or math.isnan(scale) else seen.moment * scale,
+            at_least=at_least,
+            counted_to=counted_to,
             filled=filled,
             basis_std=verdict.loadings_std,
         )
+
+    def _at_least(self, verdict: Verdict, scale: float, clip: Radius) -> tuple[float, float]:
+        """Bound what is captured of the rows as they are: all that lies beyond the clip may lead elsewhere."""
+        beyond, furthest = clip.most_beyond()
+        seen = max(verdict.captured.value - 2.0 * verdict.captured.std, 0.0)
+        best = float(verdict.variances.sum()) * scale / max(verdict.captured.value, 1e-9)
+        return (seen * best / (best + beyond / self._n) if best > 0.0 else 0.0), furthest
 
 
 def _sum_of_squares(factors: Array) -> Array:

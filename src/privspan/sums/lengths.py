@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,8 @@ class Radius:
         Standard deviation of the noise of one count.
     lowest : bool
         Whether it is the first of the list, so that a shorter one might have been found in a longer list.
+    counts : tuple of (float, float)
+        All radii that were asked about, rising from 0, and how many rows exceed each, with noise.
     """
 
     radius: float
@@ -48,6 +51,22 @@ class Radius:
     longer: float
     longer_std: float
     lowest: bool
+    counts: tuple[tuple[float, float], ...]
+
+    def most_beyond(self) -> tuple[float, float]:
+        """Return what rows can have beyond the radius, from the counts and two deviations up, and up to which length.
+
+        The first is the sum of squared lengths less squared radii of the rows that are longer; infinite where rows
+        are seen beyond the last radius that was asked about, which is the second.  The number of rows longer than r
+        falls with r, so between two radii it is no more than the count at the lower one.
+        """
+        furthest, slack, most, beyond = self.counts[-1][0], 2.0 * self.longer_std, math.inf, 0.0
+        if self.counts[-1][1] > slack:
+            return math.inf, furthest
+        for (radius, count), (further, _) in pairwise(self.counts):
+            most = min(most, max(count, 0.0) + slack)
+            beyond += most * max(further**2 - max(radius, self.radius) ** 2, 0.0)
+        return beyond, furthest
 
 
 def lengths_of(rows: AnyRows) -> PerRow:
@@ -107,7 +126,8 @@ def bisected_radius(
         first, last = (middle, last) if noisy[0] >= bar else (first, middle - 1)
     longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
     radius, below = (low * 2.0 ** (j / per_octave) for j in (first + 0.5, first))
-    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)
+    asked = ((0.0, float(len(lengths))), *((low * 2.0 ** (j / per_octave), seen[j]) for j in sorted(seen)))
+    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0, asked)
 
 
 def _count_longer(lengths: Array, radius: float) -> Array:
