@@ -98,7 +98,7 @@ class Looked:
             extras |= {"rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
         if look.at_least is not None and look.found:
             extras |= {"captured_variance_at_least": look.at_least, "longest_counted": look.counted_to}
-        if look.filled is not None:
+        if look.filled is not None and look.length is not None:
             extras["centre"] = look.filled
         if look.gaps is not None:
             extras |= {"gaps": look.gaps.counts, "gaps_std": look.gaps.std}

@@ -185,7 +185,7 @@ class NearCourse:
             ratios_std=share_errors(
                 cut.variances, seen.noise, max(total, 1e-300), seen.noise * math.sqrt(k + 1.0), within=True
             ),
-            captured=Captured(value, min(1.0, unsure + seen.noise / max(total, 1e-300))),
+            captured=Captured(value, min(1.0, unsure)),
             found=found,
             clip=_CLIP * centre.length,
             shortened=None,

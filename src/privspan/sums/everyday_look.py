@@ -61,11 +61,9 @@ class EverydayLook:
         The released second moment that the variances are of, up to a factor; None where there was no whole one.
     filled : (d,) array or None
         What gaps were filled with where the mean was measured.
-    at_least : float or None
-        What the basis captures at least of the variance of the table, its rows as they are, but for two deviations of
-        noise; None where rows were not clipped or nothing was found, 0 where the counts of long rows allow no bound.
-    counted_to : float or None
-        If no row is further than this from the centre.
+    at_least, counted_to : float or None
+        What the basis captures at least, but for two deviations of noise, of the variance of rows clipped at the
+        second instead of at `clip`; None where rows were not clipped, or not counted further out.
     gaps : Gaps or None
         Where given, mean and variances are those of the present cells; else of the filled table.
     """

@@ -34,7 +34,7 @@ _FOUND = 0.5  # a direction counts as found when its expected error is below thi
 _NOT_NOISE = 4.0  # standard deviations that the total must be above zero for anything to be found
 _SMALLEST_TRACE = 1e-9
 _UNSEEN = 0.4  # of what clipped rows show: what they may have off the basis besides
-_OF_LOSS = 0.35  # error of what noise is estimated to lose, as a part of it; fitted on half A of the calibration
+_OF_LOSS = 0.45  # error of what noise is estimated to lose, as a part of it; fitted on half A of the calibration
 
 
 @dataclass(frozen=True)

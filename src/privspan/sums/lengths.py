@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 LONGEST = 2.0**64
 """Lengths beyond this are taken for this."""
 
+_FURTHER = 2.0  # times a radius: from there on a count tells what may lie beyond it
+
 
 @dataclass(frozen=True)
 class Radius:
@@ -53,19 +55,21 @@ class Radius:
     lowest: bool
     counts: tuple[tuple[float, float], ...]
 
-    def most_beyond(self) -> tuple[float, float]:
-        """Return what rows can have beyond the radius, from the counts and two deviations up, and up to which length.
+    def most_beyond(self) -> tuple[float, float] | None:
+        """Return what rows can have between the radius and a further one, and that one; None if none was asked about.
 
-        The first is the sum of squared lengths less squared radii of the rows that are longer; infinite where rows
-        are seen beyond the last radius that was asked about, which is the second.  The number of rows longer than r
-        falls with r, so between two radii it is no more than the count at the lower one.
+        The first is the sum of squared lengths, up to the second, less squared radii: no more, but for two deviations
+        of the counts.  The number of rows longer than r falls with r, so between two radii it is no more than the
+        count at the lower one.
         """
-        furthest, slack, most, beyond = self.counts[-1][0], 2.0 * self.longer_std, math.inf, 0.0
-        if self.counts[-1][1] > slack:
-            return math.inf, furthest
+        furthest = min((radius for radius, _ in self.counts if radius >= _FURTHER * self.radius), default=None)
+        if furthest is None:
+            return None
+        most, beyond = math.inf, 0.0
         for (radius, count), (further, _) in pairwise(self.counts):
-            most = min(most, max(count, 0.0) + slack)
-            beyond += most * max(further**2 - max(radius, self.radius) ** 2, 0.0)
+            most = min(most, max(count, 0.0) + 2.0 * self.longer_std)
+            low, high = max(radius, self.radius), min(further, furthest)
+            beyond += most * max(high**2 - low**2, 0.0)
         return beyond, furthest
 
 
