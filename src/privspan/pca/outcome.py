@@ -84,7 +84,10 @@ class Looked:
         """Return what is released, leaving out what there was too little data to measure."""
         look = self.look
         k, d = look.basis.shape[1], look.basis.shape[0]
-        extras: dict[str, Any] = {"explained_variance_ratio": look.ratios, "explained_variance_ratio_std": look.ratios_std}
+        extras: dict[str, Any] = {
+            "explained_variance_ratio": look.ratios,
+            "explained_variance_ratio_std": look.ratios_std,
+        }
         if not math.isnan(look.total):
             extras |= {"explained_variance": look.variances, "explained_variance_std": _each(look.variances_std, k)}
             extras |= {"total_variance": look.total, "total_variance_std": look.total_std}

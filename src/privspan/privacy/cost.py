@@ -524,7 +524,9 @@ class Release:
         if reading.k == reading.d:
             return "holds all of the variance: there are as many components as columns"
         said = "captures about {} ({})".format(*reading.captured).replace("\u00a0%", "%")
-        said += f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
+        said += (
+            f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
+        )
         if reading.found == reading.k:
             return said
         return f"{said}; {reading.found} of {reading.k} components stand out of the noise, the rest is noise"

@@ -190,12 +190,14 @@ class Reading:
     def whole_rows(self) -> str:
         """What is known of what was clipped off; an empty string where nothing was clipped or counted."""
         bound, furthest = self.released("captured_variance_at_least"), self.released("longest_counted")
-        if bound is None or furthest is None or self.k == self.d:
+        if self.captured is None or self.k == self.d or self.released("rows_shortened") is None:
             return ""
-        if bound[0] < _WORTH_TELLING:
+        if bound is None or furthest is None or bound[0] < _WORTH_TELLING:
             return "How much variance lies beyond that length cannot be bounded from what is released."
         held, longest = f"{math.floor(100.0 * bound[0])}\u00a0%", number(float(furthest[0]))
-        return f"With rows clipped at length {longest} only it would be at least {held}; what lies beyond is not seen."
+        return (
+            f"With rows clipped at length {longest} only it would be at least {held}; what lies beyond is not seen."
+        )
 
     @property
     def own_error(self) -> float | None:
