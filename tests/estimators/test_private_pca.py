@@ -209,7 +209,9 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
     assert np.isnan(model.explained_variance_).all()
     assert np.isinf(model.mean_std_).all()
     assert "explained_variance" not in model.release_.extras
-    assert 0.0 <= model.captured_variance_ <= 1.0
+    assert model.found_ == 0
+    assert np.isnan(model.captured_variance_)
+    assert "finds nothing that stands out" in repr(model)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +236,9 @@ def test_what_cannot_be_standardised_is_refused_before_anything_is_released(X, o
 
 def test_the_headline_is_what_was_captured(table):
     model = fitted(table[0])
-    assert "captures about 100%" in repr(model)
-    assert "captures about 100%" in repr(model.release_)
-    assert str(model.release_).startswith("captures about 100%")
+    assert "captures about 100.0%" in repr(model)
+    assert "captures about 100.0%" in repr(model.release_)
+    assert str(model.release_).startswith("captures about 100.0%")
     assert repr(PrivatePCA(2, **BUDGET)).endswith(")")
     assert np.isnan(fitted(table[0], robust=True).captured_variance_)
 

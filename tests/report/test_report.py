@@ -134,7 +134,7 @@ def test_how_columns_were_standardised_is_said(course: str, estimates: str, said
     text = Reader(report_html(release, columns=columns)).text
     assert said in text
     assert f"by {estimates}" in text
-    assert f"(of {estimates})" in release.headline
+    assert f", by {estimates}" in release.headline
     assert "No mean and no unit are known for visits." in text
     assert "given little weight, because they vary too little to be seen at this budget: bmi." in text
     assert "above or below that value: income." in text

@@ -77,7 +77,8 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     quality, shortened = subject.captured, shortened_rows(release)
     if quality is not None:
         best = f"of the variance that the best {subject.k} would"
-        best += f" (of {subject.estimates})" if subject.estimates else ""
+        best += f", {subject.rows_meant}" if subject.rows_meant else ""
+        best += f". {subject.whole_rows}" if subject.whole_rows else ""
         facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
     if subject.found is not None and subject.k is not None:
         facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))

@@ -53,8 +53,10 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     ----------
     captured_variance_, captured_variance_std_ : float
         Which share of the variance of the best components these hold, as estimated from this very fit, and the
-        standard error of that. It speaks of the rows as they were looked at, `rows_shortened_` of them shortened. NaN
-        by a named or robust method, and where a share of the variance left components out.
+        standard error of that. Of the rows as they were looked at: clipped at ``release_.extras["clip"]``, about
+        `rows_shortened_` of them, or scaled to one length in small tables. What a few very long rows have beyond the
+        clip is not in it. NaN where no component stands out of the noise, by a named or robust method, and where a
+        share of the variance left components out.
     found_ : int
         How many components stand out of the noise; those after are guesses.
     components_ : (n_components, n_features) array
@@ -63,18 +65,21 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
         counted. Infinite for components that cannot be told from noise, NaN where the method does not tell.
     explained_variance_, explained_variance_std_ : (n_components,) array
-        Private variances along the components and the standard deviation of their noise; NaN where the table is too
-        small to measure them.
+        Private variances along the components, of the clipped rows (of rows scaled to one length in small tables),
+        and their standard errors. The variances of the table itself are larger, by what long rows have beyond the
+        clip, and the errors do not count that. NaN where the table is too small to measure them.
     explained_variance_ratio_ : (n_components,) array
         The same over the total, which is private too.
     total_variance_, total_variance_std_ : float
+        In all directions, of the same rows.
     singular_values_ : (n_components,) array
         The square roots of ``(n_samples_ - 1) * explained_variance_``, as in scikit-learn.
     noise_variance_ : float
         What the components leave of the total, per direction off them.
     mean_, mean_std_ : (n_features,) array
-        Private mean and the standard deviation of its noise, in the units of the table; the public centre or zeros,
-        and infinite, where the table is too small to measure it. Zeros when ``center=False``.
+        Private mean of the clipped rows and its standard error, in the units of the table. Skewed columns have a
+        mean of their own, which the clip moves and the error does not count. The public centre or zeros, and
+        infinite, where the table is too small to measure it. Zeros when ``center=False``.
     scale_, scale_std_ : (n_features,) array
         What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise. With
         ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and `mean_` are the means
@@ -84,7 +89,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     estimates_ : str
         What the components are of: "covariances", "rank correlations" or "correlations of winsorised columns".
     rows_shortened_ : float
-        About how many rows were shortened, with noise; NaN if none had to be.
+        About how many rows were clipped, with noise; NaN if none was, or they were not counted.
     gaps_, gaps_std_ : (n_features,) array, float
         About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
         scales are then those of the cells that are there. NaN where they were not counted, because types declare

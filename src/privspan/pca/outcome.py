@@ -19,6 +19,7 @@ from privspan.rows.columns import PublicColumns
 from privspan.standard.course import StandardisedPCA
 from privspan.subspace import Subspace
 from privspan.sums.everyday_look import EverydayLook
+from privspan.sums.judge import Captured
 from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.mean import PrivateMean
 
@@ -83,17 +84,25 @@ class Looked:
         """Return what is released, leaving out what there was too little data to measure."""
         look = self.look
         k, d = look.basis.shape[1], look.basis.shape[0]
-        extras: dict[str, Any] = {"explained_variance_ratio": look.ratios}
+        extras: dict[str, Any] = {
+            "explained_variance_ratio": look.ratios,
+            "explained_variance_ratio_std": look.ratios_std,
+        }
         if not math.isnan(look.total):
-            extras |= {"explained_variance": look.variances, "explained_variance_std": np.full(k, look.variances_std)}
+            extras |= {"explained_variance": look.variances, "explained_variance_std": _each(look.variances_std, k)}
             extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
-        if math.isfinite(look.mean_std):
-            extras["mean_std"] = np.full(d, look.mean_std)
+        if np.isfinite(look.mean_std).all():
+            extras["mean_std"] = _each(look.mean_std, d)
         extras["components_std"] = look.basis_std
-        extras |= {"captured_variance": look.captured.value, "captured_variance_std": look.captured.std}
-        extras["found"] = look.found
+        extras |= told_of_captured(look.captured, look.found)
         if look.clip is not None:
-            extras |= {"clip": look.clip, "rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
+            extras["clip"] = look.clip
+        if look.shortened is not None:
+            extras |= {"rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
+        if look.at_least is not None and look.found:
+            extras |= {"captured_variance_at_least": look.at_least, "longest_counted": look.counted_to}
+        if look.filled is not None and look.length is not None:
+            extras["centre"] = look.filled
         if look.gaps is not None:
             extras |= {"gaps": look.gaps.counts, "gaps_std": look.gaps.std}
         by_pairs = look.course in ("pairs", "centre not found")
@@ -127,7 +136,7 @@ class Found:
         """Return what is released: components by variance."""
         turned = self.variances.subspace
         assert turned is not None
-        extras: dict[str, Any] = dict(self.variances.extras)
+        extras: dict[str, Any] = {**self.variances.extras, "clip": self.variances.parameters["norm_bound"]}
         mean = self.centre
         if self.mean is not None:
             mean, extras["mean_std"] = self.mean.mean, np.full(len(self.mean.mean), self.mean.noise)
@@ -164,6 +173,8 @@ class Numbers:
         mean = np.zeros(d) if self.mean is None else self.mean * scale
         if units is not None:
             extras |= {"scale": scale, "scale_std": np.zeros(d)}
+        if "centre" in extras:
+            extras["centre"] = extras["centre"] * scale
         if self.mean is not None and "mean_std" in extras:
             extras["mean_std"] = extras["mean_std"] * scale
         elif self.mean is not None:
@@ -173,6 +184,16 @@ class Numbers:
         found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)
         parameters = {**self.parameters, "n": int(n), "d": int(d)}
         return Release(found, cost, self.method, parameters, self.private, extras)
+
+
+def told_of_captured(captured: Captured, found: int) -> dict[str, float | int]:
+    """Return what is said of the components' quality; where none stands out there is no number worth telling."""
+    quality = {"captured_variance": captured.value, "captured_variance_std": captured.std} if found else {}
+    return {**quality, "found": found}
+
+
+def _each(std: float | Array, size: int) -> Array:
+    return np.array(np.broadcast_to(std, size))
 
 
 def _signed(basis: Array) -> Array:
@@ -200,9 +221,7 @@ class Standardised:
             "total_variance": float(d),
             "total_variance_std": 0.0,  # known: every column has variance 1
             "components_std": made.loadings_std,
-            "captured_variance": made.captured.value,
-            "captured_variance_std": made.captured.std,
-            "found": made.found,
+            **told_of_captured(made.captured, made.found),
         }
         if learnt.gaps is not None:
             extras |= {"gaps": learnt.gaps.counts, "gaps_std": learnt.gaps.std}

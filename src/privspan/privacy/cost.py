@@ -32,7 +32,7 @@ from privspan._lib.record import Record
 from privspan._lib.rounding import down, sqrt_up, up
 from privspan.privacy import exports
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
-from privspan.privacy.reading import PERSONS
+from privspan.privacy.reading import PERSONS, Reading
 from privspan.privacy.release_card import release_pieces
 from privspan.privacy.sheet import sheet
 from privspan.subspace import Subspace
@@ -520,14 +520,20 @@ class Release:
     @property
     def headline(self) -> str:
         """What the release says of its own quality, in a few words; empty where it does not."""
-        captured, error = (self.extras.get(f"captured_variance{end}") for end in ("", "_std"))
-        if not (isinstance(captured, float) and isinstance(error, float)):
+        reading = Reading(self)
+        if reading.nothing_stands_out:
+            return "finds nothing that stands out of the noise"
+        if reading.captured is None or reading.found is None:
             return ""
-        digits = 0 if error >= 0.01 else 1
-        said = f"captures about {captured:.{digits}%} (± {error:.{digits}%})"
-        said += f" of the variance that the best components would{_of_what(self.parameters)}"
-        found, k = self.extras.get("found"), 0 if self.subspace is None else self.subspace.dimension
-        return said if found == k else f"{said}; {found} of {k} components stand out of the noise, the rest is noise"
+        if reading.k == reading.d:
+            return "holds all of the variance: there are as many components as columns"
+        said = "captures about {} ({})".format(*reading.captured).replace("\u00a0%", "%")
+        said += (
+            f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
+        )
+        if reading.found == reading.k:
+            return said
+        return f"{said}; {reading.found} of {reading.k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.
@@ -624,12 +630,6 @@ class Release:
         lines = [self.headline] if self.headline else []
         lines += [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
         return "\n".join([*lines, "parameters:", *details] if details else lines)
-
-
-def _of_what(parameters: Mapping[str, object]) -> str:
-    """Say what the variance is of where columns are standardised."""
-    told = parameters.get("estimates")
-    return f" (of {told})" if isinstance(told, str) else ""
 
 
 def _files() -> Any:

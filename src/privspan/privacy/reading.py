@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan._lib.in_words import share_with_noise
+from privspan._lib.in_words import number, share_with_noise
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
+
+_WORTH_TELLING = 0.5  # of the best variance: a lower bound below this says next to nothing
 
 PERSONS = "replace-one-person"
 """Neighbours of which one person, with all of their rows, is another."""
@@ -153,6 +155,49 @@ class Reading:
         """Which share of the variance of the best components these hold, and its noise: 98 % and ± 4 %."""
         value, error = self.released("captured_variance"), self.released("captured_variance_std")
         return None if value is None or error is None else share_with_noise(float(value[0]), float(error[0]))
+
+    @property
+    def nothing_stands_out(self) -> bool:
+        """Whether no component of a PCA can be told from noise: then there is no number for what they capture."""
+        return self.found == 0
+
+    @property
+    def rows_meant(self) -> str:
+        """In which rows, as they were looked at, variances were measured; an empty string where that is not told."""
+        if self.estimates:
+            return f"by {self.estimates}"
+        course, clip = self.release.parameters.get("course"), self.released("clip")
+        if course in ("pairs", "centre not found"):
+            return "in differences of rows, scaled to one length"
+        if course == "one look":
+            return "in rows scaled to one length"
+        if clip is None or course is None:
+            return ""
+        counted = self._clipped_rows()
+        return f"in rows clipped at length {number(float(clip[0]))}{counted and f' ({counted})'}"
+
+    def _clipped_rows(self) -> str:
+        """Say how many rows were clipped, as far as noise allows."""
+        count, std = self.released("rows_shortened"), self.released("rows_shortened_std")
+        if count is None or std is None or self.n is None:
+            return ""
+        seen = count[0] > 2.0 * std[0]
+        about = "about" if seen else "at most about"
+        rows = float(f"{count[0] if seen else count[0] + 2.0 * std[0]:.2g}")
+        return f"{about} {number(rows)} of {number(self.n)} {self.unit}"
+
+    @property
+    def whole_rows(self) -> str:
+        """What is known of what was clipped off; an empty string where nothing was clipped or counted."""
+        bound, furthest = self.released("captured_variance_at_least"), self.released("longest_counted")
+        if self.captured is None or self.k == self.d or self.released("rows_shortened") is None:
+            return ""
+        if bound is None or furthest is None or bound[0] < _WORTH_TELLING:
+            return "How much variance lies beyond that length cannot be bounded from what is released."
+        held, longest = f"{math.floor(100.0 * bound[0])}\u00a0%", number(float(furthest[0]))
+        return (
+            f"With rows clipped at length {longest} only it would be at least {held}; what lies beyond is not seen."
+        )
 
     @property
     def own_error(self) -> float | None:

@@ -67,9 +67,11 @@ def _sentence(reading: Reading) -> Html:
         return card.alarm("Abstained: nothing was released. The budget is spent all the same.")
     k = reading.k or 0
     said = []
-    if reading.captured is not None:
+    if reading.captured is not None and k < (reading.d or 0):
         about, error = reading.captured
-        said.append(f"Captures about {about} ({error}) of the variance that the best {k} would.")
+        meant = reading.rows_meant and f", {reading.rows_meant}"
+        said.append(f"Captures about {about} ({error}) of the variance that the best {k} would{meant}.")
+        said += [reading.whole_rows] if reading.whole_rows else []
     if reading.found is not None:
         said.append(stands_out(reading.found, k))
     elif reading.told is not None and reading.told < k:

@@ -18,8 +18,8 @@ _LIMITS = {
 }
 _OWN = (
     "Estimated from the released numbers themselves: the components hold about {0} ({1}) of the variance that the "
-    "best ones would. 100 % is what ordinary PCA, without noise, reaches on the same rows, long ones clipped; ± is "
-    "one standard error."
+    "best ones would{2}. 100 % is what ordinary PCA, without noise, reaches on these rows; ± is one standard "
+    "error.{3}"
 )
 _KIND = (
     "Ideal data: bell-shaped records, equal variances along the components and a flat tail. Unequal "
@@ -34,7 +34,9 @@ def section(subject: Subject) -> Html:
         element("h2", "How accurate it is" if quality or own or subject.is_exact else "How accurate it should be")
     ]
     if quality is not None:
-        pieces.append(element("p", _OWN.format(*quality)))
+        meant = subject.rows_meant and f", {subject.rows_meant}"
+        whole = subject.whole_rows and f" {subject.whole_rows}"
+        pieces.append(element("p", _OWN.format(*quality, meant, whole)))
     if subject.is_exact:
         pieces.append(element("p", "The subspace is exact: it carries no noise. It is released whole or not at all."))
     elif subject.plan is None and quality is None and own is None:

@@ -72,10 +72,15 @@ def _finding(subject: Subject) -> str:
     missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
     ratios, quality = subject.released("explained_variance_ratio"), subject.captured
+    if subject.nothing_stands_out:
+        return f"{directions} out of {d} columns. {stands_out(0, subspace.dimension)}"
+    if quality is not None and missing == 0:
+        return f"{directions} out of {d} columns, so they hold all of the variance."
     if quality is not None:
         share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
-        share_held += f", by {subject.estimates}" if subject.estimates else ""
+        share_held += f", {subject.rows_meant}" if subject.rows_meant else ""
         lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
+        lead += f" {subject.whole_rows}" if subject.whole_rows else ""
         return lead if subject.found is None else f"{lead} {stands_out(subject.found, subspace.dimension)}"
     if ratios is not None:
         return (
@@ -210,10 +215,12 @@ def _spectrum(subject: Subject) -> Html:
 
 def _share_noise(subject: Subject, ratios: NDArray[np.float64], count: int) -> list[float]:
     """Return the noise of the bars; that of the rest, and of several components together, is not told."""
+    told = subject.released("explained_variance_ratio_std")
     noise, total = subject.released("explained_variance_std"), subject.released("total_variance")
-    if noise is None or total is None or total[0] <= 0.0:
+    if told is None and (noise is None or total is None or total[0] <= 0.0):
         return [0.0] * count
-    each = (noise / total[0])[: min(len(ratios), _MOST_COMPONENTS)].tolist()
+    errors = noise / total[0] if told is None else told  # type: ignore[operator, index]
+    each = errors[: min(len(ratios), _MOST_COMPONENTS)].tolist()
     return [*each, *[0.0] * (count - len(each))]
 
 
@@ -379,7 +386,7 @@ def _unmeasured(subject: Subject) -> Html:
 
 def unmeasured(subject: Subject) -> list[str]:
     """List what a private PCA had too few rows to measure."""
-    if subject.captured is None or subject.estimates:
+    if subject.found is None or subject.estimates:
         return []
     missing = []
     if subject.mean_is == "public":

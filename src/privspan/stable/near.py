@@ -31,7 +31,7 @@ from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
-from privspan.sums.everyday_look import EverydayLook
+from privspan.sums.everyday_look import EverydayLook, share_errors
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import MANY_COLUMNS, Captured
 from privspan.sums.lengths import LONGEST
@@ -182,9 +182,12 @@ class NearCourse:
             total=total,
             total_std=seen.noise * math.sqrt(k + 1.0),
             ratios=cut.variances / max(total, 1e-300),
-            captured=Captured(value, min(1.0, unsure + seen.noise / max(total, 1e-300))),
+            ratios_std=share_errors(
+                cut.variances, seen.noise, max(total, 1e-300), seen.noise * math.sqrt(k + 1.0), within=True
+            ),
+            captured=Captured(value, min(1.0, unsure)),
             found=found,
-            clip=None,
+            clip=_CLIP * centre.length,
             shortened=None,
             shortened_std=None,
             length=centre.length,

@@ -45,17 +45,17 @@ from privspan.sums.centre import (
     unmeasured,
 )
 from privspan.sums.early_gram import ClippedGram, fits_early
-from privspan.sums.everyday_look import EverydayLook
+from privspan.sums.everyday_look import EverydayLook, share_errors
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import MANY_COLUMNS, enough_alone, judged_mixture
+from privspan.sums.judge import MANY_COLUMNS, Verdict, enough_alone, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
 from privspan.sums.pairs import pair_differences
-from privspan.sums.variance import typical_length
+from privspan.sums.variance import size_noise, typical_length
 
 Array = NDArray[np.float64]
 
@@ -188,12 +188,21 @@ def balancing_clip(centre: Centre, n: int, d: int, run: Run) -> Radius:
 
 
 @dataclass(frozen=True)
+class _Scale:
+    """What turns sums of scaled rows into variances, and its relative error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
 class _LiftedRows:
     """Unit rows, the lift of persons where there is one, and what stands for the number of rows in a look."""
 
     rows: AnyRows
     lift: Lift | None
     count: float
+    count_std: float = 0.0
 
 
 class _Course:
@@ -262,26 +271,26 @@ class _Course:
         mus += [self._run.account.spend("second look", self._run.account.left, self._gain)]
         seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
         mean = centre.vector(self._d) + seen.mean * clip.radius
-        std, scale = seen.mean_noise * clip.radius, clip.radius**2 / rows.count
+        std, scale = seen.mean_noise * clip.radius, _Scale(clip.radius**2 / rows.count, rows.count_std / rows.count)
         course = "two looks" if seen.unit else "clipped look"
         return self._outcome(course, seen, scale, mean, std, centre, clip, filled=centre.vector(self._d))
 
     def _one_look(self, centre: Centre) -> EverydayLook:
         """Look at unit rows, and measure how long they are."""
-        mean_square = self._mean_square(centre) if centre.measured else math.nan
+        mean_square, error = self._mean_square(centre) if centre.measured else (math.nan, 0.0)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
         mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
         seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
-        mean, scale = centre.vector(self._d) + seen.mean * length, mean_square / seen.verdict.total
+        mean, scale = centre.vector(self._d) + seen.mean * length, _Scale(mean_square / seen.verdict.total, error)
         return self._outcome("one look", seen, scale, mean, std, centre, filled=centre.vector(self._d))
 
-    def _mean_square(self, centre: Centre) -> float:
-        """Release the mean squared length of the rows, those beyond twice the typical length shortened."""
+    def _mean_square(self, centre: Centre) -> tuple[float, float]:
+        """Release the mean squared length of the rows, clipped at twice the typical one, and its relative noise."""
         radius = _TOTAL_CLIP * centre.length
-        total, _ = self._sum_of_squares(per_row(lambda lengths: np.minimum(lengths / radius, 1.0), centre.lengths))
-        return total * radius**2 / self._n
+        total, std = self._sum_of_squares(per_row(lambda lengths: np.minimum(lengths / radius, 1.0), centre.lengths))
+        return total * radius**2 / self._n, std / total
 
     def _lifted(self, rows: AnyRows, constant: float) -> _LiftedRows:
         """Find the lift of persons with several rows, and release what stands for the number of rows then."""
@@ -291,7 +300,7 @@ class _Course:
         if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
             return _LiftedRows(rows, lift, float(rows.shape[0]))
         mu = self._run.account.spend("weight of persons", _WEIGHT)
-        return _LiftedRows(rows, lift, released_weight(lift, rows.shape[0], mu, self._run)[0])
+        return _LiftedRows(rows, lift, *released_weight(lift, rows.shape[0], mu, self._run))
 
     def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None, typical: float = 1.0) -> tuple[float, float]:
         """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that.
@@ -342,7 +351,7 @@ class _Course:
             look = next(looks)
         elif len(mus) == 2:
             unit = next(whole_looks(rows, None, mus[1:], self._run, **numbers))
-        verdict = judged_mixture(look, unit, self._k, self._run.streams.public, shortened=shortened)
+        verdict = judged_mixture(look, unit, self._k, self._run.streams.public)
         passes, both = (1, False) if unit is None else (2, True)
         return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
@@ -352,11 +361,11 @@ class _Course:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
         pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
-        total = self._scale(pairs) if failed is None else max(failed.spread_square, failed.length**2 / 4.0)
+        total, error = self._scale(pairs) if failed is None else (math.nan, 0.0)
         rows = self._lifted(open_unit_rows(pairs, keep=self._wide), 0.0)
         mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
         seen = self._looked(rows, [mu], constant=0.0)
-        course, scale = "pairs" if failed is None else "centre not found", total / seen.verdict.total
+        course, scale = "pairs" if failed is None else "centre not found", _Scale(total / seen.verdict.total, error)
         filled = np.zeros(self._d) if failed is None else None  # after a search, by the centres on the way
         return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre, filled=filled)
 
@@ -368,12 +377,12 @@ class _Course:
         mean, std = mean_step(self._source, about_zero, self._run.account.spend("mean", _MEAN, SUMS), self._run)
         return replace(unmeasured(None), centre=mean, passes=2), std
 
-    def _scale(self, pairs: Any) -> float:
-        """Release the typical squared length of differences, halved: about the total variance of the rows."""
+    def _scale(self, pairs: Any) -> tuple[float, float]:
+        """Release the typical squared length of differences, halved, and its relative noise."""
         if self._data < _LEAST_SCALE:
-            return math.nan
+            return math.nan, 0.0
         mu = self._run.account.spend("scale", (_SCALE / self._data) ** 2)
-        return typical_length(pairs, mu, self._run) ** 2 / 2.0
+        return typical_length(pairs, mu, self._run) ** 2 / 2.0, 2.0 * size_noise(int(pairs.shape[0]), mu)
 
     # ---- All courses ----------------------------------------------------------------------------------------
 
@@ -381,7 +390,7 @@ class _Course:
         self,
         course: str,
         seen: LookedAt,
-        scale: float,
+        scale: _Scale,
         mean: Array,
         mean_std: float,
         centre: Centre,
@@ -389,19 +398,24 @@ class _Course:
         *,
         filled: Array | None = None,
     ) -> EverydayLook:
-        """Put together what was released; `scale` turns sums of scaled rows into variances of the table."""
+        """Put together what was released; `scale` turns sums of scaled rows into variances in the table's units."""
         verdict = seen.verdict
         total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
         lengths_of_pairs = "scale" in dict(self._run.account.shares)
+        at_least, counted_to = (None, None) if clip is None else self._at_least(verdict, scale.value, clip)
+        by_count = clip is not None  # otherwise the total itself was measured
         return EverydayLook(
             basis=verdict.basis,
             mean=mean,
             mean_std=mean_std,
-            variances=verdict.variances * scale,
-            variances_std=verdict.variances_std * scale,
-            total=total * scale,
-            total_std=verdict.total_std * scale,
+            variances=verdict.variances * scale.value,
+            variances_std=np.hypot(verdict.variances_std, verdict.variances * scale.error) * scale.value,
+            total=total * scale.value,
+            total_std=math.hypot(verdict.total_std if by_count else 0.0, total * scale.error) * scale.value,
             ratios=verdict.variances / total,
+            ratios_std=share_errors(
+                verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
+            ),
             captured=verdict.captured,
             found=verdict.found,
             clip=None if clip is None else clip.radius,
@@ -413,10 +427,22 @@ class _Course:
             weight=verdict.weight,
             shares=self._run.account.shares,
             passes=math.ceil(centre.passes + seen.passes + int(lengths_of_pairs)),
-            moment=seen.moment,
+            moment=seen.moment if seen.moment is None or math.isnan(scale.value) else seen.moment * scale.value,
+            at_least=at_least,
+            counted_to=counted_to,
             filled=filled,
             basis_std=verdict.loadings_std,
         )
+
+    def _at_least(self, verdict: Verdict, scale: float, clip: Radius) -> tuple[float, float] | tuple[None, None]:
+        """Bound what is captured of rows clipped further out: all that lies between may lead elsewhere."""
+        between = clip.most_beyond()
+        if between is None:
+            return None, None
+        beyond, furthest = between
+        seen = max(verdict.captured.value - 2.0 * verdict.captured.std, 0.0)
+        best = float(verdict.variances.sum()) * scale / max(verdict.captured.value, 1e-9)
+        return (seen * best / (best + beyond / self._n) if best > 0.0 else 0.0), furthest
 
 
 def _sum_of_squares(factors: Array) -> Array:

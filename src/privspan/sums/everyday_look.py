@@ -31,8 +31,8 @@ class EverydayLook:
         the next three, where there is too little data to tell the scale.
     variances_std, total, total_std : float
         The total is that of all d directions.
-    ratios : (k,) array
-        Variances over the total, which need no scale.
+    ratios, ratios_std : (k,) array
+        Variances over the total, which need no scale, and their errors.
     captured : Captured
         Variance along the basis over that of the best basis: estimate and standard error.  It speaks of the rows as
         they were looked at; where the two looks tell that long rows lead elsewhere, it allows for that.
@@ -61,18 +61,22 @@ class EverydayLook:
         The released second moment that the variances are of, up to a factor; None where there was no whole one.
     filled : (d,) array or None
         What gaps were filled with where the mean was measured.
+    at_least, counted_to : float or None
+        What the basis captures at least, but for two deviations of noise, of the variance of rows clipped at the
+        second instead of at `clip`; None where rows were not clipped, or not counted further out.
     gaps : Gaps or None
         Where given, mean and variances are those of the present cells; else of the filled table.
     """
 
     basis: Array
     mean: Array
-    mean_std: float
+    mean_std: float | Array
     variances: Array
-    variances_std: float
+    variances_std: float | Array
     total: float
     total_std: float
     ratios: Array
+    ratios_std: Array
     captured: Captured
     found: int
     clip: float | None
@@ -87,26 +91,42 @@ class EverydayLook:
     basis_std: Array
     moment: Array | None = None
     filled: Array | None = None
+    at_least: float | None = None
+    counted_to: float | None = None
     gaps: Gaps | None = None
 
     def of_present_cells(self, gaps: Gaps) -> EverydayLook:
         """Return the same for the cells that are there, as far as the released counts tell: post-processing."""
-        mean = self.mean if self.filled is None else gaps.mean(self.mean, self.filled)
-        pairs = self.course in ("pairs", "centre not found")
-        if self.moment is None:  # shares need no scale
-            along, whole = gaps.variances_of_few(self.ratios, 1.0, self.basis, pairs=pairs)
+        pairs, away = self.course in ("pairs", "centre not found"), None
+        mean, mean_std = self.mean, self.mean_std
+        if self.filled is not None:
+            mean, mean_std = gaps.mean(self.mean, self.filled, self.mean_std)
+        if self.filled is not None and not (pairs or math.isnan(self.total)) and np.isfinite(mean_std).all():
+            away = np.maximum((mean - self.filled) ** 2 - np.square(mean_std), 0.0)
+        if self.moment is not None:
+            grown = gaps.variances(self.moment, self.basis, pairs=pairs, away=away)
+        elif math.isnan(self.total):  # shares need no scale
+            grown = gaps.variances_of_few(self.ratios, 1.0, self.basis, pairs=pairs)
         else:
-            along, whole = gaps.variances(self.moment, self.basis, pairs=pairs)
-        variances, total = self.variances * along, self.total * whole
+            grown = gaps.variances_of_few(self.variances, self.total, self.basis, pairs=pairs, away=away)
+        variances, total = self.variances * grown.along, self.total * grown.total
         total = max(total, float(variances.sum())) if not math.isnan(total) else total
-        ratios = np.minimum(self.ratios * along / whole, 1.0)
         return replace(
             self,
             gaps=gaps,
             mean=mean,
+            mean_std=mean_std,
             variances=variances,
-            variances_std=self.variances_std * float(along.max()),
+            variances_std=np.hypot(self.variances_std * grown.along_noise, self.variances * grown.along_std),
             total=total,
-            total_std=self.total_std * whole,
-            ratios=ratios,
+            total_std=math.hypot(self.total_std * grown.total_noise, self.total * grown.total_std),
+            ratios=np.minimum(self.ratios * grown.along / grown.total, 1.0),
+            ratios_std=np.hypot(self.ratios_std * grown.along_noise, self.ratios * grown.along_std) / grown.total,
         )
+
+
+def share_errors(variances: Array, std: float, total: float, total_std: float, *, within: bool) -> Array:
+    """Return the errors of variances over their total, (k,), whose noise has that of the variances in it, or not."""
+    shares = variances / total
+    common = 2.0 * shares * std**2 if within else 0.0
+    return np.asarray(np.sqrt(np.maximum(std**2 + (shares * total_std) ** 2 - common, 0.0)) / total)

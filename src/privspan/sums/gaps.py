@@ -29,8 +29,28 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 _WANTED, _WORST = 0.005, 0.02  # noise of a share of gaps: what is aimed at, and the most that is worth a release
 _LEAST, _MOST = 0.002, 0.02  # shares of mu²
-_SEEN = 2.0  # standard deviations: fewer gaps may be none
+_SEEN = 3.0  # standard deviations: fewer gaps may be none
 _MOST_GAPS = 0.8  # of the cells of a column, for numbers of the others to be said
+
+
+@dataclass(frozen=True)
+class Growth:
+    """By what variances of the filled table are multiplied to be those of the present cells.
+
+    Attributes
+    ----------
+    along, along_std, along_noise : (k,) array
+        For variances along a basis; the noise of that factor, due to the counts; and what multiplies their own noise.
+    total, total_std, total_noise : float
+        The same for the total.
+    """
+
+    along: Array
+    along_std: Array
+    along_noise: Array
+    total: float
+    total_std: float
+    total_noise: float
 
 
 @dataclass(frozen=True)
@@ -60,15 +80,31 @@ class Gaps:
         share = np.where(seen, 1.0 - self.counts / self.rows, 1.0)
         return np.where(share >= 1.0 - _MOST_GAPS, share, 1.0)
 
-    def mean(self, filled: Array, centre: Array) -> Array:
-        """Return the mean of the present cells, given that of the filled table and what it was filled with; (d,)."""
-        return np.asarray(centre + (filled - centre) / self.present)
+    @property
+    def present_std(self) -> Array:
+        """Standard deviation of the noise of that share; 0 where no gap was seen; (d,)."""
+        return np.where(self.present < 1.0, self.std / self.rows, 0.0)
+
+    def mean(self, filled: Array, centre: Array, std: float | Array) -> tuple[Array, Array]:
+        """Return the mean of the present cells and its error, given those of the filled table; (d,) each.
+
+        Parameters
+        ----------
+        filled : (d,) array
+            Mean of the filled table.
+        centre : (d,) array
+            What it was filled with.
+        std : float or (d,) array
+            Noise of `filled`.
+        """
+        away = (filled - centre) / self.present
+        return centre + away, np.hypot(std, away * self.present_std) / self.present
 
     def scale(self, filled: Array) -> Array:
         """Return standard deviations of the present cells, given those from differences of pairs; (d,)."""
         return np.asarray(filled / self.present)  # a difference is there if both cells are
 
-    def variances(self, moment: Array, basis: Array, *, pairs: bool) -> tuple[Array, float]:
+    def variances(self, moment: Array, basis: Array, *, pairs: bool, away: Array | None = None) -> Growth:
         """Return by how much variances along a basis, and the total, grow from the filled table to present cells.
 
         For gaps that come independently of one another and of what the cells would hold.
@@ -76,19 +112,17 @@ class Gaps:
         Parameters
         ----------
         moment : (d, d) array
-            Released second moment of the filled rows, or of the differences of `pairs`.
+            Released second moment of the filled rows about their mean, or of the differences of `pairs`.
         basis : (d, k) array
-
-        Returns
-        -------
-        (k,) array, float
-            Not below 1, and no more than what the column with most gaps tells.
+        away : (d,) array, optional
+            Squared distance of the mean of the present cells from what gaps were filled with, in units of `moment`.
         """
-        there = self.present**2 if pairs else self.present
-        turned = basis / there[:, None]  # (d, k)
-        return self._grown(there, basis, moment @ basis, moment @ turned, np.diagonal(moment))
+        turned = basis / self._there(pairs)[:, None]  # (d, k)
+        return self._grown(pairs, basis, moment @ basis, moment @ turned, np.diagonal(moment), away)
 
-    def variances_of_few(self, along: Array, total: float, basis: Array, *, pairs: bool) -> tuple[Array, float]:
+    def variances_of_few(
+        self, along: Array, total: float, basis: Array, *, pairs: bool, away: Array | None = None
+    ) -> Growth:
         """Return the same where no whole moment was released: what is off the basis is taken to be spread evenly.
 
         Parameters
@@ -98,23 +132,45 @@ class Gaps:
         total : float
             In all directions.
         basis : (d, k) array
+        away
+            As for `variances`.
         """
-        (d, k), there = basis.shape, self.present**2 if pairs else self.present
+        d, k = basis.shape
         rest = max(total - float(along.sum()), 0.0) / max(d - k, 1)
-        turned = basis / there[:, None]  # (d, k)
+        turned = basis / self._there(pairs)[:, None]  # (d, k)
         within = (along - rest)[:, None]
         image, turned = (basis @ (within * (basis.T @ columns)) + rest * columns for columns in (basis, turned))
-        return self._grown(there, basis, image, turned, basis**2 @ within[:, 0] + rest)
+        return self._grown(pairs, basis, image, turned, basis**2 @ within[:, 0] + rest, away)
 
-    def _grown(self, there: Array, basis: Array, image: Array, turned: Array, diagonal: Array) -> tuple[Array, float]:
+    def _there(self, pairs: bool) -> Array:
+        """Return the share of differences, or of cells, that are there; (d,)."""
+        return self.present**2 if pairs else self.present
+
+    def _grown(
+        self, pairs: bool, basis: Array, image: Array, turned: Array, diagonal: Array, away: Array | None
+    ) -> Growth:
         """Return the ratios for a moment of which images of the basis, and of that over `there`, are known."""
+        there, squares = self._there(pairs), basis**2
         most = float((1.0 / there).max()) ** 2
-        excess = (1.0 / there**2 - 1.0 / there) * diagonal  # a cell and itself are there, or not, together
-        grown = np.einsum("ij,ij->j", basis / there[:, None], turned) - excess @ basis**2
+        off = np.zeros(len(there)) if away is None else np.minimum((1.0 - there) * away, diagonal / there)
+        excess = (1.0 / there**2 - 1.0 / there) * diagonal + off  # a cell and itself are there, or not, together
+        grown = np.einsum("ij,ij->j", basis / there[:, None], turned) - excess @ squares
         along = np.einsum("ij,ij->j", basis, image)  # (k,)
-        total, filled = float((diagonal / there).sum()), float(diagonal.sum())
-        ratios = np.where(along > 0.0, grown / np.where(along > 0.0, along, 1.0), 1.0)
-        return np.clip(ratios, 1.0, most), float(np.clip(total / filled if filled > 0.0 else 1.0, 1.0, most))
+        total, filled = float((diagonal / there - off).sum()), float(diagonal.sum())
+        usable, scale = along > 0.0, np.where(along > 0.0, along, 1.0)
+        # By how much they change with each share: of the sum over pairs of columns, and of that over columns.
+        std = self.present_std * (2.0 * self.present if pairs else 1.0)
+        steep = 2.0 * basis * turned - squares * (diagonal * (2.0 / there - 1.0))[:, None]  # (d, k)
+        errors = np.linalg.norm(steep * (std / there**2)[:, None], axis=0)
+        total_error = float(np.linalg.norm(diagonal * std / there**2))
+        return Growth(
+            np.where(usable, np.clip(grown / scale, 1.0 / most, most), 1.0),
+            np.where(usable, np.minimum(errors / scale, most), 0.0),
+            (squares / there[:, None] ** 2).sum(axis=0),
+            float(np.clip(total / filled, 1.0 / most, most)) if filled > 0.0 else 1.0,
+            total_error / filled if filled > 0.0 else 0.0,
+            math.sqrt(float((there**-2.0).mean())),
+        )
 
 
 def gap_share(n: int, columns: int, mu: float) -> float:

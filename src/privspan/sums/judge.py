@@ -9,7 +9,7 @@ matrices, so N may come from the public stream.  docs/explanation/everyday-table
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,27 +31,34 @@ _STEEP = 4.0  # first variance over the k-th: with few columns, weak directions 
 _CLEAR = 10.0  # times the noise's sqrt(d), the k-th variance of a clipped look that needs no other beside it
 _NEGLIGIBLE = 0.03  # of the variance along the k directions
 _FOUND = 0.5  # a direction counts as found when its expected error is below this
+_NOT_NOISE = 4.0  # standard deviations that the total must be above zero for anything to be found
 _SMALLEST_TRACE = 1e-9
-_SURELY_ELSEWHERE = 0.02  # by how much clipped rows have less of their variance in the first k directions
-_UNSEEN = 0.4  # of what shortened rows show: what they have off the basis besides, where they lead elsewhere
+_UNSEEN = 0.4  # of what clipped rows show: what they may have off the basis besides
+_OF_LOSS = 0.45  # error of what noise is estimated to lose, as a part of it; fitted on half A of the calibration
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """How noise is split: t², and the number of draws."""
+    """How noise is split: t², the number of draws, and whether every N comes with its opposite."""
 
     square: float
     draws: int
+    paired: bool = False
+
+    @property
+    def added(self) -> float:
+        """Standard deviation that the draws add to what is measured, over that of the look; none, if paired."""
+        return 0.0 if self.paired else 1.0 / math.sqrt(self.square * self.draws)
 
     @property
     def excess(self) -> float:
         """Standard deviation of what is measured, over that of the look itself."""
-        return math.sqrt(1.0 + 1.0 / (self.square * self.draws))
+        return math.hypot(1.0, self.added)
 
 
 _CHOOSING = Splitting(0.5, 8)
-_ESTIMATING = Splitting(0.1, 60)
-_ESTIMATING_WIDE = Splitting(0.1, 20)  # where eigenvectors take longer
+_ESTIMATING = Splitting(0.1, 60, paired=True)
+_ESTIMATING_WIDE = Splitting(0.1, 20, paired=True)  # where eigenvectors take longer
 _WIDE = 64
 _SMALL = 40  # columns up to which all eigenvectors are as fast as some
 
@@ -103,16 +110,13 @@ def enough_alone(clipped: Look, k: int, shortened: float) -> bool:
 def is_clear(values: Array, noise: float, d: int, shortened: float) -> bool:
     """Tell whether unit rows could add anything to the k largest eigenvalues of a clipped look, falling, (k,).
 
-    Nothing to the directions if the last stands far out of the noise; and nothing to the estimate, by what they tell
-    of long rows that lead elsewhere, if the shortened rows carry next to nothing.
+    Nothing to the directions if the last stands far out of the noise, and the clipped rows carry next to nothing.
     """
     unseen = _UNSEEN * shortened
     return bool(values[-1] >= _CLEAR * noise * math.sqrt(d) and unseen <= _NEGLIGIBLE * float(values.sum()))
 
 
-def judged_mixture(
-    first: Look, unit: Look | None, k: int, public: np.random.Generator, *, shortened: float = 0.0
-) -> Verdict:
+def judged_mixture(first: Look, unit: Look | None, k: int, public: np.random.Generator) -> Verdict:
     """Choose the mixture of both looks that has the largest judged variance, and estimate what it captures.
 
     Parameters
@@ -124,15 +128,12 @@ def judged_mixture(
     k : int
         At most d.
     public : numpy.random.Generator
-    shortened : float
-        About how many rows the clipped look shortened.
     """
-    weight, unseen = 0.0, 0.0
+    weight = 0.0
     if unit is not None:
         weights = _candidates(first, k)
         sums = [variances.sum() for variances in _judged(unit, first, weights, k, _CHOOSING, public)]
         weight = weights[int(np.argmax(sums))]
-        unseen = unseen_variance(_top_share(unit, k), _top_share(first, k), shortened)
     other = first if unit is None else unit
     d = len(first.moment)
     splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
@@ -142,17 +143,17 @@ def judged_mixture(
     basis, turn, along = _turned(vectors[:, :k], first.moment)
     total = _trace(first.moment)
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * other.noise / _trace(other.moment))
-    best = float(_leading(first.moment, k)[0][:k].sum())
-    deviation = math.sqrt(2.0 * k) * first.noise * splitting.excess
-    told = captured(float(chosen.sum()), float(own.sum()), best, deviation, unseen)
+    best, vectors_of_best = _leading(first.moment, k)
+    apart = math.sqrt(max(2.0 * (k - float(((basis.T @ vectors_of_best[:, :k]) ** 2).sum())), 0.0))
+    deviation = math.sqrt(2.0) * first.noise * math.hypot(apart, math.sqrt(k) * splitting.added / 2.0)
     return Verdict(
         basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
         math.sqrt(2.0 * d) * first.noise,
-        told if unit is not None else doubted(told, best, shortened),
-        steady(values, noise, d),
+        captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation),
+        steady(values, noise, d) if total > _NOT_NOISE * math.sqrt(2.0 * d) * first.noise else 0,
         weight,
         loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
     )
@@ -165,30 +166,7 @@ def _candidates(clipped: Look, k: int) -> tuple[float, ...]:
     return WEIGHTS if worth_it else WEIGHTS[:1]
 
 
-def unseen_variance(unit: tuple[float, float], clipped: tuple[float, float], shortened: float) -> float:
-    """Return what shortened rows may have off the basis, beyond what was seen of them, in squares of the clip.
-
-    In most tables long rows lie along the leading directions more than short ones do, so clipped rows have more of
-    their variance there than unit rows.  Where they have less, by more than noise, long rows lead elsewhere.
-
-    Parameters
-    ----------
-    unit, clipped : (float, float)
-        Share of the variance of either look that its first k directions have, and its noise.
-    shortened : float
-        How many rows show the square of the clip instead of their own.
-    """
-    less = unit[0] - clipped[0] - math.hypot(unit[1], clipped[1])
-    return _UNSEEN * min(1.0, max(0.0, less) / _SURELY_ELSEWHERE) * shortened
-
-
-def _top_share(look: Look, k: int) -> tuple[float, float]:
-    trace, d = _trace(look.moment), len(look.moment)
-    share = float(_leading(look.moment, k)[0][:k].sum()) / trace
-    return share, math.sqrt(2.0 * (k + share * share * d)) * look.noise / trace
-
-
-def captured(got: float, own: float, best: float, noise: float, unseen: float = 0.0) -> Captured:
+def captured(got: float, own: float, best: float, noise: float) -> Captured:
     """Estimate which share of the best variance a basis has.
 
     Parameters
@@ -198,21 +176,11 @@ def captured(got: float, own: float, best: float, noise: float, unseen: float = 
     best : float
         Sum of the k largest eigenvalues of the noisy matrix, which is too large by what `own` is too small.
     noise : float
-        Standard deviation of `got`.
-    unseen : float
-        Variance that the best basis may have besides; half of what it lowers the estimate by counts as an error.
+        Standard deviation of `got` less the mean of the other two.
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
-    seen, value = (min(1.0, max(got, 0.0) / truth) * factor for factor in (1.0, truth / (truth + unseen)))
-    return Captured(value, math.hypot(noise / (truth + unseen), (seen - value) / 2.0))
-
-
-def doubted(told: Captured, best: float, shortened: float) -> Captured:
-    """Count as an error what a look at unit rows might have told of long rows that lead elsewhere.
-
-    `best` is the sum of the k largest eigenvalues.
-    """
-    return replace(told, std=math.hypot(told.std, 0.5 * _UNSEEN * shortened / max(best, _SMALLEST_TRACE)))
+    value = min(1.0, max(got, 0.0) / truth)
+    return Captured(value, math.hypot(noise / truth, _OF_LOSS * (1.0 - value)))
 
 
 def steady(values: Array, noise: float, d: int) -> int:
@@ -260,7 +228,8 @@ def _judged(
 ) -> list[Array]:
     """Return the variances of the rows behind `first` along the basis of every mixture; (k,) each."""
     t, d = math.sqrt(splitting.square), len(first.moment)
-    noises = [_symmetric(d, public) * first.noise for _ in range(splitting.draws)]
+    noises = [_symmetric(d, public) * first.noise for _ in range(splitting.draws // (1 + splitting.paired))]
+    noises += [-noise for noise in noises] if splitting.paired else []
     makers, measures = ([first.moment + part * noise for noise in noises] for part in (t, -1.0 / t))
     judged = []
     for weight in weights:

@@ -22,15 +22,12 @@ from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.judge import (
     WEIGHTS,
-    Captured,
     Splitting,
     Verdict,
     captured,
-    doubted,
     is_clear,
     loadings_std,
     steady,
-    unseen_variance,
 )
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import within_memory
@@ -167,7 +164,7 @@ def lazy_looks(
     total, total_std : float
         Sum of the squared lengths of the rows with factors, public or released, and its noise.
     shortened : float
-        As for `judged_mixture`.
+        About how many rows were clipped; as for `is_clear`.
     constant, lift, count
         As for `whole_looks`.
 
@@ -199,7 +196,9 @@ def lazy_looks(
     judged = _judged(looks, traces, split, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
     noise = math.sqrt(2.0) * looks.noises[0] * _SPLITTING.excess
-    seen = _captured(looks, traces, judged[chosen], judged[0], noise, shortened)
+    best = float(_top(_inner(looks.directions, looks.image(0)), k).sum())
+    deviation = math.sqrt(2.0 * k) * looks.noises[0] * _SPLITTING.added / 2.0
+    seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation)
     if len(mus) == 2 and not both:  # what noise turns away falls with its square
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
     final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
@@ -214,21 +213,6 @@ def lazy_looks(
 def _block_size(k: int) -> int:
     """Return how many directions a pass asks for."""
     return -(-max(k + _OVERSAMPLING, _LEAST_BLOCK) // _TOGETHER) * _TOGETHER
-
-
-def _captured(
-    looks: CentredGauss, traces: Sequence[float], kept: Array, own: Array, noise: float, shortened: float
-) -> Captured:
-    """Estimate what a basis with the judged variances `kept` captures; that of the first look has `own`; (k,)."""
-    k = len(kept)
-    tops = [float(_top(_inner(looks.directions, looks.image(i)), k).sum()) for i in range(len(traces))]
-    shares = [
-        (top / trace, math.sqrt(2.0 * k) * sigma / trace)
-        for top, trace, sigma in zip(tops, traces, looks.noises, strict=True)
-    ]
-    unseen = unseen_variance(shares[1], shares[0], shortened) if len(shares) == 2 else 0.0
-    told = captured(float(kept.sum()), float(own.sum()), tops[0], math.sqrt(k) * noise, unseen)
-    return told if len(shares) == 2 else doubted(told, tops[0], shortened)
 
 
 def _shares(weight: float, traces: Sequence[float]) -> list[float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 LONGEST = 2.0**64
 """Lengths beyond this are taken for this."""
+
+_FURTHER = 2.0  # times a radius: from there on a count tells what may lie beyond it
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Radius:
         Standard deviation of the noise of one count.
     lowest : bool
         Whether it is the first of the list, so that a shorter one might have been found in a longer list.
+    counts : tuple of (float, float)
+        All radii that were asked about, rising from 0, and how many rows exceed each, with noise.
     """
 
     radius: float
@@ -48,6 +53,24 @@ class Radius:
     longer: float
     longer_std: float
     lowest: bool
+    counts: tuple[tuple[float, float], ...]
+
+    def most_beyond(self) -> tuple[float, float] | None:
+        """Return what rows can have between the radius and a further one, and that one; None if none was asked about.
+
+        The first is the sum of squared lengths, up to the second, less squared radii: no more, but for two deviations
+        of the counts.  The number of rows longer than r falls with r, so between two radii it is no more than the
+        count at the lower one.
+        """
+        furthest = min((radius for radius, _ in self.counts if radius >= _FURTHER * self.radius), default=None)
+        if furthest is None:
+            return None
+        most, beyond = math.inf, 0.0
+        for (radius, count), (further, _) in pairwise(self.counts):
+            most = min(most, max(count, 0.0) + 2.0 * self.longer_std)
+            low, high = max(radius, self.radius), min(further, furthest)
+            beyond += most * max(high**2 - low**2, 0.0)
+        return beyond, furthest
 
 
 def lengths_of(rows: AnyRows) -> PerRow:
@@ -107,7 +130,8 @@ def bisected_radius(
         first, last = (middle, last) if noisy[0] >= bar else (first, middle - 1)
     longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
     radius, below = (low * 2.0 ** (j / per_octave) for j in (first + 0.5, first))
-    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0)
+    asked = ((0.0, float(len(lengths))), *((low * 2.0 ** (j / per_octave), seen[j]) for j in sorted(seen)))
+    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0, asked)
 
 
 def _count_longer(lengths: Array, radius: float) -> Array:

@@ -9,6 +9,7 @@ Proofs: docs/explanation/everyday-tables.md, lemma 3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -224,7 +225,7 @@ def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
 
 
 def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[Array, float, Array]:
-    """Return the shrunk mean of the rows, its noise, and the vector b whose b bᵀ the mean adds to the sum.
+    """Return the shrunk mean of the rows, its error, and the vector b whose b bᵀ the mean adds to the sum.
 
     Parameters
     ----------
@@ -243,7 +244,8 @@ def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[A
     total, sigma = column / constant, noise / constant
     square = float(total @ total)
     shrink = max(0.0, 1.0 - d * sigma**2 / square) if square > 0.0 else 0.0  # James and Stein
-    return shrink * total / n, sigma / n, np.sqrt(shrink / n) * total
+    error = sigma / n * math.sqrt(max(shrink, min(2.0 / d, 1.0)))  # what is shrunk has less
+    return shrink * total / n, error, np.sqrt(shrink / n) * total
 
 
 def _about_mean(augmented: Array, noise: float, n: float, constant: float) -> Look:

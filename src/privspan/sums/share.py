@@ -10,8 +10,13 @@ import numpy as np
 from privspan.privacy import Release
 from privspan.subspace import Subspace
 
-_ALONG = ("explained_variance", "explained_variance_std", "explained_variance_ratio", "components_std")
-_OF_ALL = ("captured_variance", "captured_variance_std")  # speak of all components that were looked for
+_ALONG = (
+    *("explained_variance", "explained_variance_std", "explained_variance_ratio", "explained_variance_ratio_std"),
+    "components_std",
+)
+_OF_ALL = (  # speak of all components that were looked for
+    *("captured_variance", "captured_variance_std", "captured_variance_at_least", "longest_counted"),
+)
 
 
 def cut_to_share(release: Release, share: float) -> tuple[Release, bool]:

@@ -46,6 +46,8 @@ Array = NDArray[np.float64]
 
 _LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
 _CLIP = 3.0  # times the geometric mean of the lengths
+_OCTAVE_AND_MEAN = (1.0, 1.0)  # shares of mu² of the octave of a typical size, and of the mean of the logarithms
+_AROUND = (-2, 3)  # octaves about it in which lengths count
 _OCTAVES = (-40, 40)  # of the lengths that are told apart
 
 
@@ -187,14 +189,21 @@ def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, run: Run)
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
     """
-    mu_octave, mu_mean = share_mu(mu, 1.0, 1.0)
+    mu_octave, mu_mean = share_mu(mu, *_OCTAVE_AND_MEAN)
     size = octaves[1] - octaves[0] + 1
     # One bin loses, one gains; the float is above the root.
     bounds = SumBounds(math.sqrt(2.0), count_error(lengths), size, 1.1 * len(lengths))
     counts = known_chunks(partial(_octave_counts, octaves=octaves), lengths)
     noisy, _ = gaussian_sum(counts, (size,), bounds, mu_octave, run)
     middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + octaves[0]
-    return geometric_mean(lengths, 2.0 ** (middle - 2), 2.0 ** (middle + 3), mu_mean, run)
+    low, high = _AROUND
+    return geometric_mean(lengths, 2.0 ** (middle + low), 2.0 ** (middle + high), mu_mean, run)
+
+
+def size_noise(n: int, mu: float) -> float:
+    """Return the noise of the logarithm of a `typical_size` of n records that was released with mu."""
+    low, high = _AROUND
+    return (high - low) * math.log(2.0) / (n * share_mu(mu, *_OCTAVE_AND_MEAN)[1])
 
 
 def _octave_counts(lengths: Array, octaves: tuple[int, int] = _OCTAVES) -> Array:
