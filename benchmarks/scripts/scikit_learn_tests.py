@@ -1,7 +1,7 @@
 """Which of scikit-learn's own tests of PCA hold for PrivatePCA at the largest epsilon, and which cannot?
 
 The tests come with scikit-learn; here they run with PrivatePCA in the place of PCA. Solvers and their options are
-dropped, as there is one way to fit; None for all components becomes their number. The page is written with ``--page``.
+dropped, as there is one way to fit. ``--page`` writes the page of the site.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ FUNCTION = "about a helper of scikit-learn; PCA does not enter"
 SEEDED = "compares two fits, and each draws noise of its own"
 WHY = {
     "test_pca": NOISE,
-    "test_no_empty_slice_warning": "asks that nothing warns; here an epsilon this large warns, on purpose",
-    "test_whitening": "needs unit variance to the last digit and components of a table with fewer rows than asked for",
+    "test_no_empty_slice_warning": "asks that nothing warns; an epsilon this large warns, on purpose",
+    "test_whitening": "asks for unit variances to many digits",
     "test_pca_solver_equivalence": SOLVER,
     "test_pca_explained_variance_empirical": NOISE,
     "test_pca_singular_values_consistency": SOLVER,
@@ -39,7 +39,7 @@ WHY = {
     "test_pca_check_projection_list": "a table of two rows: variances of so few cannot be measured privately",
     "test_pca_inverse": NOISE,
     "test_pca_validation": "asks for the words of scikit-learn's refusals; ours say what is allowed here",
-    "test_n_components_none": "None is refused: the number of components is part of the budget's plan, so it is named",
+    "test_n_components_none": "None is refused: a private fit has to know what it is to find",
     "test_n_components_mle": MLE,
     "test_n_components_mle_error": MLE,
     "test_pca_dim": MLE,
@@ -128,9 +128,9 @@ def page(counts: dict[str, Counter[str]]) -> str:
         [
             "# scikit-learn's own tests of PCA",
             "",
-            f"The tests that scikit-learn {sklearn.__version__} has for its `PCA`, run with {{class}}`privspan.PrivatePCA`",
-            f"in its place at the largest epsilon, {EPSILONS[1]:g}: {passed} hold, {failed} do not. What differs, differs",
-            "for the reason beside it. Tests of sparse tables (slow) and of arrays of other packages are left out.",
+            f"The tests of `PCA` in scikit-learn {sklearn.__version__}, with {{class}}`privspan.PrivatePCA` in its",
+            f"place at the largest epsilon, {EPSILONS[1]:g}: {passed} hold, {failed} do not, for",
+            "the reason beside it. Tests of sparse tables (slow) and of arrays of other packages are left out.",
             "Written by `python benchmarks/scripts/scikit_learn_tests.py --page`.",
             "",
             "| test | holds | what is different on purpose |",

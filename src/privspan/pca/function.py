@@ -59,8 +59,8 @@ def private_pca(
         Whether to subtract a private mean.  A public centre, as in ``{"age": 40}`` or one number per column, is where
         the search for the mean starts, and is used as it is where the table is too small for a search.
     scale : bool, "ranks", "deviations", mapping or (d,) array, default=False
-        True standardises the columns, so that all have the same weight whatever their units: PCA of correlations.  "ranks"
-        compares pairs of rows (rank correlations, from a few dozen rows on, whatever the skewness or outliers);
+        True standardises the columns, so that all have the same weight whatever their units: PCA of correlations.
+        "ranks" compares pairs of rows (rank correlations, from a few dozen rows on, for any skewness or outliers);
         "deviations" divides columns by private standard deviations, extreme cells cut off (correlations of winsorised
         columns), and becomes PCA of the standardised table as data grow.  True takes the latter where there are data
         enough, n mu / sqrt(d) >= 700.  Numbers are public units, as in ``{"income": 20_000}``, which cost nothing;
@@ -132,7 +132,8 @@ def private_pca(
 
     Notes
     -----
-    The budget first pays for the centre and the clipping length; the rest goes to the covariance. ``release.cost`` lists the steps.
+    The budget first pays for the centre and the clipping length; the rest goes to the covariance.
+    ``release.cost`` lists the steps.
     By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
     methods that are not Gaussian throughout get the same shares of epsilon and delta.
 
