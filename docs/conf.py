@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "thumbnail_size": (640, 448),
     "write_computation_times": False,
 }
 

@@ -2,7 +2,7 @@
 Where did the budget go?
 ========================
 
-One ε pays for several steps: the middle of the records, a limit for long ones, noisy looks. Every release lists what
+One ε pays for several steps: the centre, the length to clip at, the noisy covariance. Every release lists what
 each of them cost.
 """
 

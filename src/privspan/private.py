@@ -246,7 +246,7 @@ def private_subspace(
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
+        With `groups`: how many rows of a person are used, at most.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": whether a private test and the noise that follows are accounted together, which takes
         a fifth to a third off the error of records near a subspace, or each by its mu, which composes better with

@@ -2,11 +2,13 @@
 
 import csv
 import errno
+import html
 import io
 import json
 import math
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -1104,3 +1106,43 @@ def test_transform_fills_gaps_with_the_centre_as_the_library_does(folder: Path, 
     assert main(["transform", "centred.npz", "gappy.npy", "-o", "scores.npy"]) == 0
     np.testing.assert_allclose(np.load("scores.npy"), model.transform(rows), atol=1e-9)
     assert np.isfinite(np.load("scores.npy")).all()
+
+
+def test_a_plan_takes_the_bounds_that_it_asks_for(capsys) -> None:
+    plan = ["plan", "-n", "60", "-d", "4", "-k", "1", *BUDGET, "--scale"]
+    assert main(plan) == 0
+    assert "will need public `bounds=`" in " ".join(capsys.readouterr().out.split())
+    assert main([*plan, "--bounds", "age=0:120"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "will use the public bounds" in said
+    assert "will need" not in said
+
+
+def test_a_report_says_who_what_for_and_what_is_spent_and_its_command_runs_again(folder: Path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    write_csv(folder / "visits.csv", ["a", "b", "c", "name"], rng.standard_normal((900, 4)))
+    (folder / "s.toml").write_text('[columns]\na = "number"\nb = "number"\nc = "number"\nname = "text"\n')
+    about = ["--by", "Office", "--purpose", "year book", "--reviewed-by", "A. Reader"]
+    command = ["fit", "visits.csv", "--k", "1", *BUDGET, "--schema", "s.toml", "--bounds", "a=-9:9", *about]
+    command += ["--ledger", "budget.json", "--dataset", "visits"]
+    assert main([*command, "-o", "one.npz", "--report", "one.html"]) == 0
+    page = html.unescape(Path("one.html").read_text("utf-8"))
+    for said in ("Office", "year book", "A. Reader", "name (", "a -9 to 9", 'name = "text"', "visits"):
+        assert said in page, said
+    assert "not recorded: no ledger" not in page
+    again = shlex.split(re.search(r"privspan fit [^<]+", page).group())[1:]
+    for old, new in (("one.npz", "two.npz"), ("one.html", "two.html")):
+        again[again.index(old)] = new
+    assert main(again) == 0
+    assert Path("two.npz").exists()
+    capsys.readouterr()
+
+
+def test_a_column_of_text_in_a_csv_has_no_mean(folder: Path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{age:.2f},{bmi:.2f},aspirin" for age, bmi in rng.standard_normal((4_000, 2))]
+    (folder / "people.csv").write_text("\n".join(["age,bmi,rx", *lines]))
+    assert main(["fit", "people.csv", "--k", "1", *BUDGET, "--columns", "age,bmi,rx", "-o", "out.npz"]) == 0
+    said = capsys.readouterr().out
+    assert "Hardly any cell holds a number in: rx." in " ".join(said.split())
+    assert re.search(r"^rx +not known", said, re.MULTILINE)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from privspan.privacy import Release
 
 
+_GOOD_ENOUGH = 0.25  # the error for which an abstention says how many rows would do
+
+
 @dataclass
 class Delivery:
     """Where the result goes, and where it is."""
@@ -70,9 +73,12 @@ class Delivery:
 
                 record = plain(asdict(self.record))
                 _console.print_json({"output": None, "release": release.to_dict(), "record": record})
+            need = None if plan is None else plan.needed_n(_GOOD_ENOUGH)
+            rows = "`privspan plan` says how many rows would help."
             _console.fail(
                 "the private step abstained: it found nothing that it could release safely. "
-                f"{release.cost} is spent all the same. `privspan plan` tells how many rows would do."
+                f"{release.cost} is spent all the same. "
+                f"{rows if need is None else f'About {need:,} rows are predicted to do, for an error of 0.25.'}"
             )
             return ExitCode.ABSTAINED
         saved = SavedRelease(release.subspace, release, plan, self.record)

@@ -45,7 +45,7 @@ def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
 def _facts(saved: SavedRelease) -> list[tuple[str, str]]:
     release, plan = saved.release, saved.plan
     if release is None:
-        return [("made", "not told by this file: it holds a subspace only")]
+        return [("made", "not recorded: this file holds a subspace only")]
     promise = str(release.cost) if release.private else "NONE: a seed was given, so the noise can be repeated"
     centring = release.parameters.get("centring")
     centred = {"none": "", "standardised columns": "", "public centre": ", about a public centre"}.get(

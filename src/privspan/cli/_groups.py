@@ -20,10 +20,10 @@ PeopleFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
 ]
 Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
-Center = Annotated[bool, option("--center/--no-center", "Take a private mean away.", panel=_WHAT)]
+Center = Annotated[bool, option("--center/--no-center", "Subtract a private mean.", panel=_WHAT)]
 Scale = Annotated[
     bool,
-    option("--scale", "Standardise columns, so that all weigh the same whatever their units.", panel=_WHAT),
+    option("--scale", "Standardise columns: all get the same weight, whatever their units.", panel=_WHAT),
 ]
 LimitEpsilon = Annotated[
     Decimal | None,
@@ -144,11 +144,9 @@ class Learning:
         ),
     ] = "fill"
     max_rows: Annotated[
-        int, whole("--max-rows", "8", "With --person: rows of a person that are looked at.", panel=_WHAT)
+        int, whole("--max-rows", "8", "With --person: rows of a person that are used, at most.", panel=_WHAT)
     ] = 8
-    robust: Annotated[
-        bool, option("--robust", "Weigh all rows alike: the directions that most people lie near.", panel=_WHAT)
-    ] = False
+    robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
     gamma: Gamma = None
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False

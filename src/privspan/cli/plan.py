@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from privspan.cli import _console
+from privspan.cli import _console, _public
 from privspan.cli._options import Delta, Epsilon, Gamma, Json, Overwrite, check_target, fraction, option, whole
 from privspan.cli._progress import activity
 from privspan.cli.exits import Complaint
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _STARTING_ROWS = 1_000_000  # where the search for a number of rows begins
 _DEFAULT_ERROR = 0.1
+_NEEDS_BOUNDS = "`transform` will need public `bounds=`."
+_HAS_BOUNDS = "`transform` will use the public bounds, for the columns that have them."
 _ROWS = (0.03, 0.1, 0.3, 1, 3, 10, 30)  # times as many: how the picture goes from left to right
 _VERY_GOOD, _GOOD = 0.05, 0.2  # errors up to 3° and 12°: `privspan compare` calls them nearly the same, and close
 
@@ -32,6 +34,10 @@ def plan(
     gamma: Gamma = None,
     center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
     scale: Annotated[bool, option("--scale", "As in `fit`: columns are standardised.")] = False,
+    bounds: Annotated[
+        Any,  # a Declared
+        _public.bounds("--bounds", "As in `fit`: public bounds of columns, which `transform` may need with --scale."),
+    ] = None,
     error: Annotated[
         float | None,
         fraction("--error", "0.1", "How many rows does this error take? Answers without --n too.", make=float),
@@ -92,6 +98,8 @@ def plan(
             shown.now("Drawing")
             words = [found.reason] if found.scale else _sentences(found, wanted, needed)
             _plan_picture.save(found, wanted, plot, html, words, overwrite=overwrite)
+    if bounds is not None:
+        found = replace(found, reason=found.reason.replace(_NEEDS_BOUNDS, _HAS_BOUNDS))
     if json:
         _console.print_json({**asdict(found), "wanted_error": wanted, "needed_n": needed, "ledger": spent})
     else:

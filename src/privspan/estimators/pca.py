@@ -27,9 +27,9 @@ from privspan.standard.course import Standard
 class PrivatePCA(PCAModel, SubspaceEstimator):
     """Principal component analysis under differential privacy.
 
-    For any table of numbers with one row per person: no bound on the values is asked for. As there are more rows, or
-    epsilon grows, the result becomes that of ordinary PCA. What ``fit`` stores is private. ``transform`` is not: it
-    shows a row per person.
+    For any table of numbers with one row per person; no bounds on the values are needed. With more rows, or a larger
+    epsilon, the result approaches that of ordinary PCA. What ``fit`` stores is private. ``transform`` is not: it
+    shows one row per person.
 
     Parameters
     ----------
@@ -52,18 +52,18 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     Attributes
     ----------
     captured_variance_, captured_variance_std_ : float
-        Which share of the variance of the best components these hold, as estimated from this very fit, and the
-        standard error of that. Of the rows as they were looked at: clipped at ``release_.extras["clip"]``, about
-        `rows_shortened_` of them, or scaled to one length in small tables. What a few very long rows have beyond the
-        clip is not in it. NaN where no component stands out of the noise, by a named or robust method, and where a
-        share of the variance left components out.
+        Share of the variance of the best components that these hold, as estimated from the released numbers, and its
+        standard error. It is the variance of the rows after clipping at ``release_.extras["clip"]`` (about
+        `rows_shortened_` rows were clipped) or, in small tables, after scaling them to one length. NaN where no
+        component stands out of the noise, by a named or robust method, and where a share of the variance left
+        components out.
     found_ : int
-        How many components stand out of the noise; those after are guesses.
+        How many components stand out of the noise; those after them cannot be distinguished from it.
     components_ : (n_components, n_features) array
         Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
     components_std_ : (n_components, n_features) array
         Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
-        counted. Infinite for components that cannot be told from noise, NaN where the method does not tell.
+        counted. Infinite for components that cannot be distinguished from noise, NaN where the method gives none.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components, of the clipped rows (of rows scaled to one length in small tables),
         and their standard errors. The variances of the table itself are larger, by what long rows have beyond the
@@ -89,7 +89,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     estimates_ : str
         What the components are of: "covariances", "rank correlations" or "correlations of winsorised columns".
     rows_shortened_ : float
-        About how many rows were clipped, with noise; NaN if none was, or they were not counted.
+        Noisy number of rows that were clipped; NaN if none was, or they were not counted.
     gaps_, gaps_std_ : (n_features,) array, float
         About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
         scales are then those of the cells that are there. NaN where they were not counted, because types declare

@@ -42,7 +42,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     missing : {"fill", "zero-row"}, default="fill"
         What a gap does, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
-        How many rows of a person are looked at, at most, where ``fit`` is told `groups`.
+        How many rows of a person are used, at most, where ``fit`` gets `groups`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None

@@ -40,8 +40,8 @@ def private_pca(
 ) -> Release:
     """Learn the principal components of a table, their variances and the mean, under differential privacy.
 
-    For any table of numbers with one row per person: no bound on the values is asked for.  As there are more rows, or
-    epsilon grows, the result becomes that of ordinary PCA.
+    For any table of numbers with one row per person; no bounds on the values are needed.  With more rows, or a larger
+    epsilon, the result approaches that of ordinary PCA.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def private_pca(
     epsilon, delta : float
         The guarantee for everything that is released, together.
     center : bool, mapping or (d,) array, default=True
-        Whether to take the mean away.  A public centre, as in ``{"age": 40}`` or one number per column, is where the
-        search for the mean starts, and all there is where the table is too small for a search.
+        Whether to subtract a private mean.  A public centre, as in ``{"age": 40}`` or one number per column, is where
+        the search for the mean starts, and is used as it is where the table is too small for a search.
     scale : bool, "ranks", "deviations", mapping or (d,) array, default=False
-        True standardises the columns, so that all weigh the same whatever their units: PCA of correlations.  "ranks"
-        compares pairs of rows (rank correlations, from a few dozen rows on, whatever the skewness or outliers);
+        True standardises the columns, so that all have the same weight whatever their units: PCA of correlations.
+        "ranks" compares pairs of rows (rank correlations, from a few dozen rows on, for any skewness or outliers);
         "deviations" divides columns by private standard deviations, extreme cells cut off (correlations of winsorised
         columns), and becomes PCA of the standardised table as data grow.  True takes the latter where there are data
         enough, n mu / sqrt(d) >= 700.  Numbers are public units, as in ``{"income": 20_000}``, which cost nothing;
@@ -70,8 +70,8 @@ def private_pca(
         of a column that has no other, and the search for the centre starts in the middle.  With ``scale=True`` they
         tell where to look for means and units, and stand for them where there are too few rows to measure these.
     robust : bool, default=False
-        Whether to weigh every row alike, however long, and those far off the subspace less: the subspace that most
-        people lie near instead of the one of the largest variance.
+        Whether to give every row the same weight, however long, and rows far off the subspace less: the subspace that
+        most people lie near, instead of the one of the largest variance.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
         A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
         follows :func:`privspan.plan`.
@@ -92,7 +92,7 @@ def private_pca(
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
+        With `groups`: how many rows of a person are used, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -106,8 +106,8 @@ def private_pca(
         "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with its standard error (``..._std``) where that is known;
         NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d) are the
-        standard errors of the loadings, due to noise alone.  All of them speak of the rows as they were looked at:
-        clipped at the length ``clip`` about ``centre``, or, in small tables, scaled to one length.  With the everyday
+        standard errors of the loadings, due to noise alone.  All of them are of the rows after clipping
+        at the length ``clip`` about ``centre`` or, in small tables, after scaling them to one length.  With the everyday
         course also ``found`` (how many components stand out of the noise) and, if any does, ``captured_variance`` and
         ``captured_variance_std`` (which share of the variance of the best components these hold, as estimated from
         this very release).  Where clipped rows were counted there are ``rows_shortened`` and ``rows_shortened_std``,
@@ -135,7 +135,8 @@ def private_pca(
 
     Notes
     -----
-    The everyday course spends what its steps need and gives the rest to the looks; ``release.cost`` lists the steps.
+    The budget first pays for the centre and the clipping length; the rest goes to the covariance.
+    ``release.cost`` lists the steps.
     By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
     methods that are not Gaussian throughout get the same shares of epsilon and delta.
 

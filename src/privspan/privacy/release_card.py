@@ -75,7 +75,7 @@ def _sentence(reading: Reading) -> Html:
     if reading.found is not None:
         said.append(stands_out(reading.found, k))
     elif reading.told is not None and reading.told < k:
-        said.append(f"Only {reading.told} of the {k} could be told from noise.")
+        said.append(f"Only {reading.told} of the {k} stand out of the noise.")
     return card.sentence(" ".join(said)) if said else join()
 
 

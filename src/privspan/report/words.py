@@ -61,7 +61,7 @@ _COURSES = {
     "clipped look": "The covariance was then measured with noise, with long rows clipped. That was clear enough, so "
     "no second measurement was needed.",
     "two looks": "The covariance was then measured twice, with noise: once with all rows scaled to length 1, so that "
-    "row counts more than another, and once with long rows clipped. The two are combined so that they capture as "
+    "no row counts more than another, and once with long rows clipped. The two are combined so that they capture as "
     "much variance as possible.",
     "one look": "The covariance was then measured once, with noise, with all rows scaled to length 1. There were too "
     "few rows at this budget for a second measurement with rows at their own length.",
