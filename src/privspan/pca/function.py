@@ -105,14 +105,14 @@ def private_pca(
         centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
         "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with its standard error (``..._std``) where that is known;
-        NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d) are the
-        standard errors of the loadings, due to noise alone.  All of them are of the rows after clipping
-        at the length ``clip`` about ``centre`` or, in small tables, after scaling them to one length.  With the everyday
-        course also ``found`` (how many components stand out of the noise) and, if any does, ``captured_variance`` and
-        ``captured_variance_std`` (which share of the variance of the best components these hold, as estimated from
-        this very release).  Where clipped rows were counted there are ``rows_shortened`` and ``rows_shortened_std``,
-        and ``captured_variance_at_least``: the same share, two standard errors down, for rows clipped at the length
-        ``longest_counted`` instead.
+        NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d)
+        are the standard errors of the loadings, due to noise alone.  All of them are of the rows after
+        clipping at the length ``clip`` about ``centre`` or, in small tables, after scaling them to one
+        length.  With the everyday course also ``found`` (how many components stand out of the noise) and, if
+        any does, ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the best
+        components these hold, as estimated from this very release).  Where clipped rows were counted there
+        are ``rows_shortened`` and ``rows_shortened_std``, and ``captured_variance_at_least``: the same share,
+        two standard errors down, for rows clipped at the length ``longest_counted`` instead.
         With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
         ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  With
         ``scale=True`` variances are those of the correlations that ``parameters["estimates"]`` names, and sum to d;
