@@ -249,8 +249,9 @@ def private_subspace(
         With `groups`: how many rows of a person are used, at most.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": whether a private test and the noise that follows are accounted together, which takes
-        a fifth to a third off the error of records near a subspace, or each by its mu, which composes better with
-        other releases.  "auto" is "joint" where that pays, unless a ledger composes in mu.
+        a seventh to a third off the error of records near a subspace where rows are few, or each by its mu, which
+        composes better with other releases.  "joint" is done where it is predicted to pay, and then the release has no
+        mu; "auto" is "joint" unless a ledger composes in mu.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
