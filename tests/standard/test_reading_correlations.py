@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import stats
+from scipy import optimize, stats
 
 from privspan import private_pca
-from privspan.standard.correlations import NoisyMoment, _cut_at_zero, _turned, read_components
+from privspan.standard.correlations import NoisyMoment, _cut_at_zero, _falling, _turned, read_components
 from privspan.standard.signs import pairing_variance, pairings, sampling_variance
 from privspan.sums.pairs import signs
 
@@ -241,3 +241,9 @@ def test_a_share_of_the_variance_tells_what_its_components_capture():
     named = private_pca(X, release.subspace.dimension, epsilon=2.0, delta=1e-6, scale=True, rng=0)
     assert release.extras["captured_variance"] == pytest.approx(named.extras["captured_variance"], abs=0.03)
     assert "captures" in release.headline
+
+
+@given(hnp.arrays(float, st.integers(1, 8), elements=st.floats(0.0, 10.0, width=32)))
+def test_numbers_that_rise_are_pooled_as_scipy_does(numbers):
+    expected = optimize.isotonic_regression(numbers, increasing=False).x
+    np.testing.assert_allclose(_falling(numbers), expected, atol=1e-9)

@@ -187,8 +187,8 @@ class PCASettings:
         made = Standardised(learnt, run.account.cost(), run.private).release(table)
         release = self._told(call, made, table, gaps, learnt.components.basis.shape[1])
         if self.share is not None and learnt.released is not None:  # what the components that were kept capture
-            dimension = 0 if release.subspace is None else release.subspace.dimension
-            kept = learnt.leading(dimension, run.streams.public).components.captured
+            assert release.subspace is not None
+            kept = learnt.leading(release.subspace.dimension, run.streams.public).components.captured
             told = {"captured_variance": kept.value, "captured_variance_std": kept.std}
             release = replace(release, extras={**release.extras, **told})
         return release, plan

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
-from scipy.optimize import isotonic_regression
 
 from privspan.sums.judge import Captured
 
@@ -182,7 +181,7 @@ def read_components(
     captured = _captured(entries, weights, basis, best, judged, stands_out, excess, tuning.unseen)
     return Components(
         basis,
-        isotonic_regression(np.maximum(told, 0.0), increasing=False).x,
+        _falling(np.maximum(told, 0.0)),
         np.sqrt(variance),
         Captured(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
@@ -229,6 +228,17 @@ def _cut_at_zero(told: Array, variance: Array) -> Array:
     above, below = special.ndtr(ratio), special.ndtr(-ratio)
     density = std * np.exp(-0.5 * ratio**2) / math.sqrt(2.0 * math.pi)
     return np.asarray(variance * above + (mean * below - density) * (mean * above + density))
+
+
+def _falling(numbers: Array) -> Array:
+    """Return the closest numbers that do not rise: neighbours that do are told as their mean."""
+    pools: list[tuple[float, int]] = []  # sums and counts
+    for number in numbers.tolist():
+        pools.append((number, 1))
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] < pools[-1][0] * pools[-2][1]:
+            total, count = pools.pop()
+            pools[-1] = pools[-1][0] + total, pools[-1][1] + count
+    return np.repeat([total / count for total, count in pools], [count for _, count in pools])
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
