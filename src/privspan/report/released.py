@@ -217,7 +217,7 @@ def _share_noise(subject: Subject, ratios: NDArray[np.float64], count: int) -> l
     noise, total = subject.released("explained_variance_std"), subject.released("total_variance")
     if told is None and (noise is None or total is None or total[0] <= 0.0):
         return [0.0] * count
-    errors = noise / total[0] if told is None else told  # type: ignore[operator, index]
+    errors = noise / total[0] if told is None else told  # type: ignore[index]
     each = errors[: min(len(ratios), _MOST_COMPONENTS)].tolist()
     return [*each, *[0.0] * (count - len(each))]
 
