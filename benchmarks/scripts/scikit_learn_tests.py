@@ -22,49 +22,38 @@ from privspan._lib.checks import EPSILONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scikit-learn-tests.md"
 LEFT_OUT = "not sparse and not array_api"  # the former take half an hour, the latter need other packages
-NOISE = "asks for more digits than the noise leaves, on a table of some dozen rows"
-SOLVER = "about a solver of scikit-learn, or two of them that agree; there is one way to fit here"
+NOISE = "asks for more digits than noise and clipped rows leave, also at this epsilon"
+PAIRS = "asks for more components than there are pairs of rows, which is refused"
+NONE = "None for all components is refused: a private fit has to be told what to find"
 MLE = 'about `n_components="mle"`, which is not offered; `"auto"` chooses privately'
-FUNCTION = "about a helper of scikit-learn; PCA does not enter"
-SEEDED = "compares two fits, and each draws noise of its own"
+FITS = "compares two fits to many digits, and each draws noise of its own"
 WHY = {
-    "test_pca": NOISE,
-    "test_no_empty_slice_warning": "asks that nothing warns; an epsilon this large warns, on purpose",
-    "test_whitening": "asks for unit variances to many digits",
-    "test_pca_solver_equivalence": SOLVER,
+    "test_no_empty_slice_warning": PAIRS,
+    "test_whitening": NOISE,
+    "test_pca_solver_equivalence": FITS,
     "test_pca_explained_variance_empirical": NOISE,
-    "test_pca_singular_values_consistency": SOLVER,
+    "test_pca_singular_values_consistency": FITS,
     "test_pca_singular_values": NOISE,
-    "test_pca_check_projection": NOISE,
-    "test_pca_check_projection_list": "a table of two rows: variances of so few cannot be measured privately",
+    "test_pca_check_projection_list": NOISE,
     "test_pca_inverse": NOISE,
     "test_pca_validation": "asks for the words of scikit-learn's refusals; ours say what is allowed here",
-    "test_n_components_none": "None is refused: a private fit has to know what it is to find",
+    "test_n_components_none": NONE,
     "test_n_components_mle": MLE,
     "test_n_components_mle_error": MLE,
     "test_pca_dim": MLE,
-    "test_infer_dim_1": MLE,
-    "test_infer_dim_2": MLE,
-    "test_infer_dim_3": MLE,
-    "test_infer_dim_by_explained_variance": "a share keeps components of those looked for, at most ten by default",
-    "test_pca_score": NOISE,
-    "test_pca_score3": SEEDED,
-    "test_pca_sanity_noise_variance": NOISE,
-    "test_pca_score_consistency_solvers": SOLVER,
-    "test_pca_zero_noise_variance_edge_cases": "more components than pairs of rows are refused",
-    "test_pca_svd_solver_auto": SOLVER,
-    "test_pca_deterministic_output": "asks for equal results of equal seeds drawn from a generator that goes on",
+    "test_infer_dim_1": NOISE,
+    "test_pca_score": "asks that `whiten` changes the likelihood of rows; here it changes `transform` only",
+    "test_pca_score3": "asks for no components, which is refused",
+    "test_pca_zero_noise_variance_edge_cases": PAIRS,
+    "test_pca_svd_solver_auto": "about the solver that scikit-learn chose; there is one way to fit here",
+    "test_pca_deterministic_output": FITS,
     "test_pca_dtype_preservation": "scores of float32 rows are float32; components and variances stay float64",
-    "test_pca_n_components_mostly_explained_variance_ratio": "asks for None components",
-    "test_assess_dimension_bad_rank": FUNCTION,
-    "test_small_eigenvalues_mle": MLE,
+    "test_pca_n_components_mostly_explained_variance_ratio": NONE,
     "test_mle_redundant_data": MLE,
     "test_fit_mle_too_few_samples": MLE,
     "test_mle_simple_case": MLE,
-    "test_assess_dimension_rank_one": FUNCTION,
-    "test_pca_randomized_svd_n_oversamples": SOLVER,
-    "test_feature_names_out": "names of the columns that come out end in the class's own name",
-    "test_variance_correctness": "asks for None components",
+    "test_feature_names_out": "names of scores begin with the name of the class, which is another",
+    "test_variance_correctness": NONE,
 }
 
 

@@ -14,20 +14,26 @@ from privspan._lib.markup import Html, element, join, shortened
 _STYLE = Html(
     ".privspan-card{max-width:44rem;border:1px solid color-mix(in srgb,currentColor 22%,transparent);"
     "border-left:4px solid #4a86cf;border-radius:8px;padding:.6rem .9rem;margin:.3rem 0;line-height:1.45;"
+    "box-sizing:border-box;"
     'font-family:system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;font-size:.92rem;'
     "background:color-mix(in srgb,currentColor 3%,transparent);overflow-wrap:anywhere}"
     ".privspan-card p{margin:.25rem 0}"
     ".privspan-card .name{font-weight:650}"
     ".privspan-card .soft{opacity:.72;font-weight:400}"
     ".privspan-card .alarm{border-left:4px solid #d9734f;padding-left:.6rem;font-weight:600}"
-    ".privspan-card .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.5rem 0;padding:0}"
+    ".privspan-card .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.5rem 0!important;padding:0}"
     ".privspan-card .facts div{margin:0}"
     ".privspan-card dt{font-size:.78rem;opacity:.72;font-weight:400}"
-    ".privspan-card dd{margin:0;font-weight:650;font-variant-numeric:tabular-nums}"
+    ".privspan-card .facts dd{margin:0!important;font-weight:650;font-variant-numeric:tabular-nums}"
     ".privspan-card table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums;margin:.4rem 0}"
     ".privspan-card th,.privspan-card td{text-align:left;padding:.12rem 1rem .12rem 0;background:none;"
     "border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}"
     ".privspan-card .number{text-align:right;white-space:nowrap}"
+    ".privspan-card td:first-child{overflow-wrap:normal}"
+    "@media(max-width:34rem){.privspan-card .words tr{display:flex;flex-wrap:wrap;gap:0 .9rem}"
+    ".privspan-card .words :is(th,td){border:0;padding-right:0}.privspan-card .words :last-child{flex-basis:100%}"
+    ".privspan-card .words tr{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}"
+    ".privspan-card :is(th,td){padding-right:.6rem;white-space:normal}}"
     ".privspan-card tr{background:none}.privspan-card th{white-space:nowrap}.privspan-card .scroll{overflow-x:auto}"
 )
 _LONGEST_NAME = 40
@@ -67,7 +73,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = 
         _line(heads, "th", words),
         *(_line([shortened(row[0], _LONGEST_NAME), *row[1:]], "td", words) for row in rows),
     ]
-    return element("div", element("table", *lines), class_="scroll")
+    return element("div", element("table", *lines), class_="scroll words" if words else "scroll")
 
 
 def _line(cells: Sequence[str], kind: str, words: bool) -> Html:

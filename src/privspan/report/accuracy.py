@@ -18,8 +18,8 @@ _LIMITS = {
 }
 _OWN = (
     "Estimated from the released numbers themselves: the components hold about {0} ({1}) of the variance that the "
-    "best ones would{2}. 100 % is what ordinary PCA, without noise, reaches on these rows; ± is one standard "
-    "error.{3}"
+    "best ones would{2}. 100 % is what ordinary PCA, without noise, reaches on the same rows, centred, clipped or "
+    "standardised as above; ± is one standard error.{3}"
 )
 _KIND = (
     "Ideal data: bell-shaped records, equal variances along the components and a flat tail. Unequal "

@@ -23,6 +23,7 @@ def section(subject: Subject) -> Html:
         "Purpose": record.purpose or _NOT_RECORDED,
         "Columns used": _columns(subject),
         "Columns not used": _not_used(subject),
+        **_little_weight(subject),
         "Several rows per person?": _rows_per_person(subject),
         "Taken as public": join(*(element("div", line) for line in _public(subject))),
         "Spent on this data set so far": " ".join(record.ledger)
@@ -40,16 +41,22 @@ def _columns(subject: Subject) -> str:
 
 
 def _not_used(subject: Subject) -> Html | str:
-    """List columns that took no part: of the table, and those in which nothing could be measured."""
+    """List columns of the table that took no part."""
     reasons: dict[str, list[str]] = {}
     for name, why in subject.record.left_out:
         reasons.setdefault(why, []).append(name)
-    if subject.not_seen:
-        why = "used with little weight, because they vary too little to be seen at this budget"
-        reasons[why] = [subject.names[place] for place in subject.not_seen]
     if not reasons:
         return "none" if subject.record.command else "none recorded"
     return listed([f"{', '.join(names)} ({why})" for why, names in reasons.items()])
+
+
+def _little_weight(subject: Subject) -> dict[str, str]:
+    """List columns that were used, and of which hardly anything was measured."""
+    if not subject.not_seen:
+        return {}
+    names = ", ".join(subject.names[place] for place in subject.not_seen[:_MOST_NAMED])
+    more = f" and {number(len(subject.not_seen) - _MOST_NAMED)} more" if len(subject.not_seen) > _MOST_NAMED else ""
+    return {"Columns with little weight": f"{names}{more} (they vary too little to be seen at this budget)"}
 
 
 def _rows_per_person(subject: Subject) -> str:

@@ -118,8 +118,8 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         empty = [names[i] for i in without_numbers(release)]
         return said if not empty else f"{said} {_EMPTY.format(', '.join(empty[:_MOST_COLUMNS]))}"
     if done == "not counted":
-        said = f"Missing cells, if there are any, {_done_with_gaps(release)}, and were not counted"
-        return f"{said}: variances are those with such cells in it, and so are means."
+        said = f"Missing cells, if there are any, {_done_with_gaps(release)} and not counted"
+        return f"{said}: means and variances include them."
     return None
 
 
