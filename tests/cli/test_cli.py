@@ -870,7 +870,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert "2 of 4 dimensions" in said
     assert "NONE: a seed was given" in said
     assert "private PCA, centred by localised rounds" in said
-    assert "captured   about 100 %" in said
+    assert "captured   about 100.0 % (± less than 0.1 %)" in said
     assert "of the variance (private estimate)" in said
     (first,) = [line for line in said.splitlines() if line.startswith("1 ")]
     assert first.count("±") == 3  # of the variance, and of two loadings
@@ -887,7 +887,7 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
 def test_show_of_a_bare_subspace(folder: Path, capsys) -> None:
     Subspace(np.eye(3, 2)).save("plain.npz")
     assert main(["show", "plain.npz"]) == 0
-    assert "it holds a subspace only" in capsys.readouterr().out
+    assert "this file holds a subspace only" in capsys.readouterr().out
     assert main(["show", "plain.npz", "--report", "r.html"]) == ExitCode.USAGE
     assert main(["report", "plain.npz", "-o", "r.html"]) == ExitCode.USAGE
     assert "no report on it" in capsys.readouterr().err
