@@ -29,7 +29,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN) ## plan, fit and report on real and generated tables
-	$(BIN)/python -m privspan.demo --overwrite
+	$(BIN)/privspan demo --overwrite
 
 test: $(DEV) ## the quick suite, documentation examples included
 	$(TEST)
@@ -48,7 +48,7 @@ test-oldest: ## fit, save, load, report and every file format with the oldest ve
 	$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -p no:cacheprovider -W "ignore::DeprecationWarning" tests/together/test_oldest.py
 
 audit: $(RUN) ## check every privacy claim on small tables; results in build/audit.json
-	$(ONE_THREAD) $(BIN)/python -m privspan.audit --workers $(WORKERS) --output build/audit.json --overwrite
+	$(ONE_THREAD) $(BIN)/privspan audit --workers $(WORKERS) --output build/audit.json --overwrite
 
 lint: $(DEV) ## style, formatting and import boundaries
 	$(BIN)/ruff check .
@@ -78,7 +78,7 @@ bench-scripts: $(DEV) ## every script in benchmarks/scripts/, in its quick form
 	done
 
 audit-page: $(RUN) ## the passage of docs/howto/audit.md that quotes build/audit.json
-	$(BIN)/python -m privspan.audit --page build/audit.json
+	$(BIN)/privspan audit --page build/audit.json
 
 results-page: $(DEV) ## docs/explanation/results.md from benchmarks/results
 	$(BIN)/python -m benchmarks page --output benchmarks/results --docs docs

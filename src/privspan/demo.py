@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,6 @@ HABITS = (  # columns that a household's taste for travel, for its home and for 
     ("rent", "heating", "water", "furniture", "repairs", "garden", "insurance", "internet"),
     ("bread", "vegetables", "fruit", "milk", "fish", "meat", "coffee", "sweets"),
 )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command ``privspan demo``, which lives with the other commands; return its exit code."""
-    # By name: the room of the commands is above this one.
-    return int(import_module("privspan.cli").main(["demo", *(sys.argv[1:] if arguments is None else arguments)]))
 
 
 def tell(folder: Path) -> list[Path]:
@@ -296,7 +290,3 @@ def best_voice() -> Voice:
         return RichVoice() if sys.stdout.isatty() else Voice()
     except ImportError:
         return Voice()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

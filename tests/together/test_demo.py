@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from privspan import demo
+from privspan.cli import main
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.filterwarnings("ignore::privspan.UselessPlanWarning")
 def test_it_finds_the_relations_and_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--output", str(tmp_path / "new")]) == 0
+    assert main(["demo", "--output", str(tmp_path / "new")]) == 0
     told = capsys.readouterr().out
     assert "  * dep_time = 100 hour + minute" in told
     files = sorted((tmp_path / "new").iterdir())
@@ -36,7 +37,7 @@ def test_an_interrupt_is_answered_with_130(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(demo, "flights_release", interrupted)
-    assert demo.main(["--output", str(tmp_path)]) == 130
+    assert main(["demo", "--output", str(tmp_path)]) == 130
     assert "stopped" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -46,9 +47,9 @@ def test_it_opens_the_files_only_when_asked(tmp_path: Path, monkeypatch: pytest.
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     monkeypatch.setattr(demo, "tell", lambda folder: [folder / "a.html"])
-    demo.main(["--output", str(tmp_path)])
+    main(["demo", "--output", str(tmp_path)])
     assert opened == []
-    demo.main(["--output", str(tmp_path), "--open"])
+    main(["demo", "--output", str(tmp_path), "--open"])
     assert opened == [(tmp_path / "a.html").as_uri()]
 
 

@@ -12,7 +12,6 @@ pages of the documentation.
 worst pairs of neighbours known, at an epsilon and delta large enough to see what is spent.
 """
 
-from privspan.audit.command import main
 from privspan.audit.exact import Distribution, ExactAudit, exact_delta, tightest_delta
 from privspan.audit.registry import Case, register, registered
 from privspan.audit.releases import released_numbers
@@ -38,7 +37,6 @@ __all__ = [
     "Transcript",
     "chi_square",
     "exact_delta",
-    "main",
     "register",
     "registered",
     "released_numbers",
