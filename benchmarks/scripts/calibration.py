@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import textwrap
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -368,6 +369,8 @@ def _standard(course: str) -> Callable[..., tuple[str, list[Told]]]:
             of, truth = "rank correlations", _rank_correlations(table)
         else:
             of = "correlations of winsorised columns"
+            if "low" not in told:  # no column had a scale that could be seen: nothing is claimed
+                return f"standardised, {course}", numbers
             cut = np.clip(np.where(np.isfinite(X), X, np.nan), told["low"], told["high"])
             deviations = np.sqrt(np.diag(_covariance(cut)))
             truth = _covariance(cut) / np.maximum(np.outer(deviations, deviations), 1e-12)
@@ -607,9 +610,13 @@ def page(lines: list[dict[str, str]]) -> str:
     missed = [one for one in missed if not one.met]
     return PAGE.format(
         a=len(tables_of["A"]), b=len(tables_of["B"]), fits=fits, table="\n".join(table), high=f"{high:.1%}",
-        held=f"{held:.1%}", names_a=", ".join(tables_of["A"]), names_b=", ".join(tables_of["B"]),
+        held=f"{held:.1%}", names_a=_names("A", tables_of["A"]), names_b=_names("B", tables_of["B"]),
         missed="\n".join(_missed(one) for one in missed) or "None.",
     )  # fmt: skip
+
+
+def _names(half: str, names: list[str]) -> str:
+    return textwrap.fill(f"Half {half}: {'; '.join(names)}.", 118)
 
 
 def _missed(one: Pooled) -> str:
@@ -626,7 +633,11 @@ Made by `benchmarks/scripts/calibration.py` from `benchmarks/results/calibration
 Every number that is told with an error, in every course, over {fits} fits of each of {a} + {b} tables. *Of* says what
 the number is of. It is compared with the same thing computed without privacy: for "clipped rows" the rows clipped at
 the released length about the released centre, gaps filled with the centre (variances and means: made up for).
-Constants were fitted on half A ({names_a}); the table below is of half B ({names_b}).
+Constants were fitted on half A; the table below is of half B.
+
+{names_a}
+
+{names_b}
 
 * *spread*: root mean square over fits of the number less its mean distance, in told errors. At most 1.5.
 * *distance*: the same for the whole distance from the truth, bias included. At least 1/1.5: an error must not be told
