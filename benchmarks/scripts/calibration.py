@@ -14,9 +14,11 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import textwrap
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import privspan as ps
+from privspan.standard import course as standard_course
 from privspan.sums.looks import CONSTANT
 from privspan.sums.variance import explained_variance
 
@@ -361,40 +364,86 @@ def _axes(mixed: Array, moment: Array, k: int) -> Array:
 
 def _standard(course: str) -> Callable[..., tuple[str, list[Told]]]:
     def fit(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
-        release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, scale=course, rng=seed)
+        look = _WinsorisedLook()
+        with look.watched():
+            release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, scale=course, rng=seed)
         told, basis = release.extras, release.subspace.basis
-        numbers: list[Told] = []
+        found, numbers = int(told["found"]), _gaps(told, X)
+        share = np.isfinite(X).mean(axis=0) if "gaps" in told else np.ones(X.shape[1])
         if course == "ranks":
-            of, truth = "rank correlations", _rank_correlations(table)
+            of, moment, present = "rank correlations", _sign_moment(table), share**2
         else:
-            of = "correlations of winsorised columns"
-            cut = np.clip(np.where(np.isfinite(X), X, np.nan), told["low"], told["high"])
-            deviations = np.sqrt(np.diag(_covariance(cut)))
-            truth = _covariance(cut) / np.maximum(np.outer(deviations, deviations), 1e-12)
-            numbers.append(Told("scales", "winsorised columns", told["scale"], told["scale_std"], deviations))
-            numbers.append(
-                Told("mean", "winsorised columns", told["mean"], told["mean_std"], np.nanmean(cut, axis=0))
-            )
-        variances = np.einsum("ij,ij->j", basis, truth @ basis)
-        numbers += _captured(told, basis, truth, truth, of)
-        numbers.append(Told("variances", of, told["explained_variance"], told["explained_variance_std"], variances))
+            of, moment, present = "clipped rows of winsorised columns", look.moment(X), share
+        truth = _correlations(moment, present)
+        if "scale_std" in told:
+            known = told["scale_std"] > 0.0
+            cut = np.clip(np.where(np.isfinite(X), X, np.nan), told["low"], told["high"])[:, known]
+            deviations, means = np.sqrt(np.diag(_covariance(cut))), np.nanmean(cut, axis=0)
+            columns = "winsorised columns"
+            numbers.append(Told("scales", columns, told["scale"][known], told["scale_std"][known], deviations))
+            numbers.append(Told("mean", columns, told["mean"][known], told["mean_std"][known], means))
+        numbers += _captured(told, basis, truth, _table_correlations(table), of)
+        value, std = told["explained_variance"][:found], told["explained_variance_std"][:found]
+        numbers.append(Told("variances", of, value, std, _along(basis, truth)[:found]))
         numbers += _loadings(told, basis, _axes(truth, truth, table.k), of)
-        numbers += _gaps(told, X)
         return f"standardised, {course}", numbers
 
     return fit
 
 
+class _WinsorisedLook:
+    """Remembers how cells and rows were cut before the look at standardised columns."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.clip = math.nan
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        winsor, unit_rows = standard_course.winsor, standard_course.open_unit_rows
+
+        def remembered(*arguments: Any) -> Any:
+            self.made.append(winsor(*arguments))
+            return self.made[-1]
+
+        def opened(rows: Any, **options: Any) -> Any:
+            self.clip = options.get("clip", math.nan)
+            return unit_rows(rows, **options)
+
+        standard_course.winsor, standard_course.open_unit_rows = remembered, opened
+        try:
+            yield
+        finally:
+            standard_course.winsor, standard_course.open_unit_rows = winsor, unit_rows
+
+    def moment(self, X: Array) -> Array:
+        """Return the second moment, about their mean, of the rows that were looked at."""
+        rows = np.asarray(self.made[-1](X))
+        return _moments(rows * _factors(rows, self.clip), np.ones(len(X)))[1]
+
+
+def _correlations(moment: Array, present: Array) -> Array:
+    """Return what a moment divided by its diagonal tells, made up for gaps; columns that are zero stand alone."""
+    roots = np.sqrt(np.diag(moment))
+    shown = roots > 1e-12 * max(roots.max(), 1e-300)
+    made = moment / np.where(np.outer(shown, shown), np.outer(roots, roots), np.inf) / np.sqrt(np.outer(present, present))
+    np.fill_diagonal(made, 1.0)
+    return np.asarray(made)
+
+
 @cache
-def _rank_correlations(table: Table) -> Array:
-    """Return correlations of the signs of differences, over the pairs of rows in which both cells are there."""
+def _table_correlations(table: Table) -> Array:
+    return _correlations(_covariance(table.values()), np.ones(table.values().shape[1]))
+
+
+@cache
+def _sign_moment(table: Table) -> Array:
+    """Return the second moment of signs of differences, each pair of unit length: over many pairs."""
     X = table.values()
     order = np.random.default_rng(1).permutation(len(X))
-    signs = np.concatenate([np.sign(X[order] - X[np.roll(order, shift)]) for shift in range(1, 9)])
-    there = np.isfinite(signs).astype(float)
-    moment = np.nan_to_num(signs).T @ np.nan_to_num(signs) / np.maximum(there.T @ there, 1.0)
-    roots = np.sqrt(np.maximum(np.diag(moment), 1e-12))
-    return np.asarray(moment / np.outer(roots, roots))
+    signs = np.concatenate([np.nan_to_num(np.sign(X[order] - X[np.roll(order, shift)])) for shift in range(1, 65)])
+    signs /= np.sqrt(np.maximum(np.abs(signs).sum(axis=1, keepdims=True), 1.0))
+    return np.asarray(signs.T @ signs / len(signs))
 
 
 def _captured(told: Any, basis: Array, seen: Array, whole: Array, of: str) -> list[Told]:
@@ -505,6 +554,9 @@ def measured(table: Table, fits: int, ways: Sequence[Way]) -> Iterator[dict[str,
 
 def line(number: str, of: str, told: list[Told]) -> dict[str, Any]:
     """Return what many fits come to: told error, spread of what is told about what it should be, bias, coverage."""
+    told = [one for one in told if len(one.value)]
+    if not told:
+        return {"number": number, "of": of, "fits": 0}
     away = [one.value - one.truth for one in told]
     errors = [np.maximum(np.broadcast_to(one.error, one.value.shape), 1e-300) for one in told]
     same = len({len(one) for one in away}) == 1
@@ -607,9 +659,13 @@ def page(lines: list[dict[str, str]]) -> str:
     missed = [one for one in missed if not one.met]
     return PAGE.format(
         a=len(tables_of["A"]), b=len(tables_of["B"]), fits=fits, table="\n".join(table), high=f"{high:.1%}",
-        held=f"{held:.1%}", names_a=", ".join(tables_of["A"]), names_b=", ".join(tables_of["B"]),
+        held=f"{held:.1%}", names_a=_names("A", tables_of["A"]), names_b=_names("B", tables_of["B"]),
         missed="\n".join(_missed(one) for one in missed) or "None.",
     )  # fmt: skip
+
+
+def _names(half: str, names: list[str]) -> str:
+    return textwrap.fill(f"Half {half}: {'; '.join(names)}.", 118)
 
 
 def _missed(one: Pooled) -> str:
@@ -626,7 +682,11 @@ Made by `benchmarks/scripts/calibration.py` from `benchmarks/results/calibration
 Every number that is told with an error, in every course, over {fits} fits of each of {a} + {b} tables. *Of* says what
 the number is of. It is compared with the same thing computed without privacy: for "clipped rows" the rows clipped at
 the released length about the released centre, gaps filled with the centre (variances and means: made up for).
-Constants were fitted on half A ({names_a}); the table below is of half B ({names_b}).
+Constants were fitted on half A; the table below is of half B.
+
+{names_a}
+
+{names_b}
 
 * *spread*: root mean square over fits of the number less its mean distance, in told errors. At most 1.5.
 * *distance*: the same for the whole distance from the truth, bias included. At least 1/1.5: an error must not be told
@@ -649,8 +709,8 @@ Captured variance was told too high by more than .1 in {high} of all fits. The l
 
 {missed}
 
-Numbers of standardised columns are measured against correlations of the whole table, with ties and gaps as they are;
-[](standardised.md) says what they are of.
+Numbers of standardised columns are of the correlations that [](standardised.md) names: of the signs of pairs, a pair
+weighing the less the more columns differ in it; or of winsorised columns, with long rows clipped.
 """
 
 
