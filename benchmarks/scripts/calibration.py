@@ -426,7 +426,8 @@ def _correlations(moment: Array, present: Array) -> Array:
     """Return what a moment divided by its diagonal tells, made up for gaps; columns that are zero stand alone."""
     roots = np.sqrt(np.diag(moment))
     shown = roots > 1e-12 * max(roots.max(), 1e-300)
-    made = moment / np.where(np.outer(shown, shown), np.outer(roots, roots), np.inf) / np.sqrt(np.outer(present, present))
+    products = np.where(np.outer(shown, shown), np.outer(roots, roots), np.inf)
+    made = moment / products / np.sqrt(np.outer(present, present))
     np.fill_diagonal(made, 1.0)
     return np.asarray(made)
 
