@@ -71,7 +71,7 @@ class Table:
     k: int = 2
     epsilon: float = 1.0
     place: int = 0
-    groups: Callable[[int], NDArray[np.intp]] | None = None
+    person: Callable[[int], NDArray[np.intp]] | None = None
 
     @property
     def half(self) -> str:
@@ -191,7 +191,7 @@ _LIST = (
     Table("few long rows", "few long rows", _generated(15, 20_000, 10, _long(0.005))),
     Table("rare column", "few long rows", _generated(16, 20_000, 8, _rare_column)),
     Table("isotropic", "isotropic", _generated(17, 5_000, 12, _isotropic)),
-    Table("persons", "persons", _generated(18, 30_000, 8, _normal), 2, 1.0, groups=_persons),
+    Table("persons", "persons", _generated(18, 30_000, 8, _normal), 2, 1.0, person=_persons),
     Table("Gaussian and constant", "mixed", _generated(19, 10_000, 6, lambda *a: _normal(*a) * (np.arange(6) > 0))),
     Table("few rows, pairs", "normal", _generated(21, 120, 6, _normal), 2, 1.0),
     Table("few rows, skewed", "log-normal", _generated(22, 150, 5, _shape(np.exp)), 1, 1.0),
@@ -263,11 +263,11 @@ def _covariance(X: Array) -> Array:
 
 def _slots(table: Table, X: Array, seed: int, centre: Array) -> tuple[Array, Array]:
     """Return the rows that are looked at and their weights: for persons as lemma 3 of several-rows.md lifts them."""
-    if table.groups is None:
+    if table.person is None:
         return X, np.ones(len(X))
     from privspan.privacy.persons import by_person
 
-    made = by_person(X, table.groups(len(X)), 8, seed)
+    made = by_person(X, table.person(len(X)), 8, seed)
     rows = np.asarray(made.rows[:])
     unit = _filled(rows, centre)
     unit = (unit * _factors(unit, 1e-300) * 1e300).reshape(-1, made.width, X.shape[1])
@@ -321,8 +321,8 @@ def _pairs_seen(X: Array, release: Any, share: Array) -> Seen:
 
 
 def _everyday(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
-    groups = None if table.groups is None else table.groups(len(X))
-    release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, rng=seed, groups=groups)
+    person = None if table.person is None else table.person(len(X))
+    release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, rng=seed, person=person)
     told, course, basis = release.extras, str(release.parameters["course"]), release.subspace.basis
     seen = _seen(table, X, release, seed)
     along, total = _along(basis, seen.made_up), float(np.trace(seen.made_up))
@@ -540,7 +540,7 @@ def measured(table: Table, fits: int, ways: Sequence[Way]) -> Iterator[dict[str,
     """Yield one line per course and number."""
     X = table.values()
     for way in ways:
-        if (table.groups is not None and way is not _everyday) or (X.shape[1] > 256 and way is not _everyday):
+        if (table.person is not None and way is not _everyday) or (X.shape[1] > 256 and way is not _everyday):
             continue
         seen: dict[tuple[str, str, str], list[Told]] = defaultdict(list)
         for fit in range(fits):

@@ -1,7 +1,7 @@
 """What are several rows a person worth?  The digits of scikit-learn as five pictures of each of 360 people.
 
 Captured variance, as a share of what ordinary PCA of all pictures captures, by four ways to promise privacy for
-people: persons with `groups=`, at most 8 or 5 rows each; group privacy, which is row by row with a budget so much
+people: persons with `person=`, at most 8 or 5 rows each; group privacy, which is row by row with a budget so much
 smaller that five rows together have the whole; and one picture a person, drawn at random.  Who is whose is drawn for
 each run.
 One line per way and epsilon; --output stores the runs as CSV.
@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 Fit = Callable[[Array, NDArray[np.intp], float, int], Array]
 
 
-def fitted(X: Array, epsilon: float, delta: float = DELTA, groups: object = None, max_rows: int = 8) -> Array:
+def fitted(X: Array, epsilon: float, delta: float = DELTA, person: object = None, max_rows: int = 8) -> Array:
     """Return private components, (components, columns)."""
     model = PrivatePCA(COMPONENTS, epsilon=epsilon, delta=delta, max_rows=max_rows)
-    return np.asarray(model.fit(X, groups=groups).components_)
+    return np.asarray(model.fit(X, person=person).components_)
 
 
 def group_budget(epsilon: float, delta: float, rows: int) -> tuple[float, float]:
@@ -52,8 +52,8 @@ def one_of_each(X: Array, ids: NDArray[np.intp], seed: int) -> Array:
 
 
 WAYS: dict[str, Fit] = {
-    "groups=, max_rows=8": lambda X, ids, epsilon, seed: fitted(X, epsilon, groups=ids),
-    "groups=, max_rows=5": lambda X, ids, epsilon, seed: fitted(X, epsilon, groups=ids, max_rows=5),
+    "person=, max_rows=8": lambda X, ids, epsilon, seed: fitted(X, epsilon, person=ids),
+    "person=, max_rows=5": lambda X, ids, epsilon, seed: fitted(X, epsilon, person=ids, max_rows=5),
     "group privacy": lambda X, ids, epsilon, seed: fitted(X, *group_budget(epsilon, DELTA, ROWS)),
     "one row a person": lambda X, ids, epsilon, seed: fitted(one_of_each(X, ids, seed), epsilon),
 }

@@ -3,7 +3,7 @@ What if a person has several rows?
 ==================================
 
 In a panel the same 4,711 women answer year after year: 28,534 rows. Treated as rows, only one *answer* of a woman is
-hidden; with ``groups`` all of hers are, and the number of people, not of rows, is what counts.
+hidden; with ``person`` all of hers are, and the number of people, not of rows, is what counts.
 """
 
 # %%
@@ -23,13 +23,13 @@ print(f"{len(rows):,} rows of {len(np.unique(women)):,} women, up to {panel.grou
 
 # %%
 # Three ways at the same ε: rows as if they were people, which promises too little; one row of each woman, which
-# promises what it should and throws most of the data away; and ``groups``.
+# promises what it should and throws most of the data away; and ``person``.
 one_each = panel.groupby("idcode").sample(1, random_state=0)[list(units)]
 budget = {"epsilon": 0.3, "delta": 1e-6, "scale": units}
 fits = {
     "a row is a person:\ntoo weak a promise": lambda: ps.PrivatePCA(2, **budget).fit(rows),
     "one row of each": lambda: ps.PrivatePCA(2, **budget).fit(one_each),
-    "groups=": lambda: ps.PrivatePCA(2, **budget).fit(rows, groups=women),
+    "person=": lambda: ps.PrivatePCA(2, **budget).fit(rows, person=women),
 }
 
 # %%
@@ -49,4 +49,4 @@ plt.show()
 
 # %%
 # What was promised: replacing a woman, with all of her rows.
-print(ps.PrivatePCA(2, **budget).fit(rows, groups=women).release_.cost)
+print(ps.PrivatePCA(2, **budget).fit(rows, person=women).release_.cost)

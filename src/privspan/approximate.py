@@ -56,7 +56,7 @@ def approximate_subspace(
     block_size: int | None = None,
     shuffle: bool = True,
     options: Mapping[str, object] | None = None,
-    groups: object = None,
+    person: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -96,11 +96,11 @@ def approximate_subspace(
         Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
         For "stable" those of :func:`privspan.stable_subspace`, where ``split`` knows the steps ``tail``, ``test`` and
         ``noise``; for "histogram" ``references`` (int), the number of reference points, above k.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional
@@ -116,7 +116,7 @@ def approximate_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data; no assumption is made but that each person contributes one row. An abstention costs the same.
-    With `groups`, for replacing one person. Proof: docs/explanation/approximate-case.md, and
+    With `person`, for replacing one person. Proof: docs/explanation/approximate-case.md, and
     docs/explanation/choosing-k.md for ``k="auto"``, docs/explanation/several-rows.md for persons.
 
     Examples
@@ -128,8 +128,8 @@ def approximate_subspace(
     >>> bool(release.subspace.distance(truth) < 0.05)
     True
     """
-    with Call("approximate_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
-        table = call.persons(X, groups, max_rows)
+    with Call("approximate_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
+        table = call.persons(X, person, max_rows)
         learn = prepare_approximate(
             call,
             table,

@@ -39,7 +39,7 @@ def boosted_subspace(
     aggregate: Aggregate = "stable",
     block_size: int | None = None,
     options: Mapping[str, object] | None = None,
-    groups: object = None,
+    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -61,7 +61,7 @@ def boosted_subspace(
         Wanted probability of failure.
     gamma, aggregate, block_size, options
         As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
@@ -79,11 +79,11 @@ def boosted_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds for
     all data. The accuracy holds whenever every part is within alpha/3 of the true subspace with probability at least
-    0.7. With `groups`, for replacing one person. Proof: docs/explanation/boosted.md,
+    0.7. With `person`, for replacing one person. Proof: docs/explanation/boosted.md,
     docs/explanation/several-rows.md.
     """
-    with Call("boosted_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
-        table = call.persons(X, groups)
+    with Call("boosted_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
+        table = call.persons(X, person)
         learn = prepare_boosted(
             call,
             table,

@@ -84,7 +84,7 @@ def clinic_visits(voice: Voice, folder: Path) -> Path:
     voice.line("Years, euros and words; one cell in twelve is missing; and the promise is for patients, not visits.")
     table = clinic.to_pandas()
     with voice.waiting("running private_pca"):
-        release = ps.private_pca(table, 3, **BUDGET, scale=True, categories=clinic.categories, groups="patient")
+        release = ps.private_pca(table, 3, **BUDGET, scale=True, categories=clinic.categories, person="patient")
     voice.found(f"It {release.headline}: what the release says of itself.")
     assert release.subspace is not None
     first, error = release.subspace.basis[:, 0], np.asarray(release.extras["components_std"])[0]

@@ -210,7 +210,7 @@ def private_subspace(
     method: PrivateMethod = "auto",
     gamma: float | None = None,
     missing: Missing = "fill",
-    groups: object = None,
+    person: object = None,
     max_rows: int = MOST_ROWS,
     account: Account = "auto",
     rng: RandomLike = None,
@@ -242,11 +242,11 @@ def private_subspace(
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
         zeros, as it always does with "exact".
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are used, at most.
+        With `person`: how many rows of a person are used, at most.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": whether a private test and the noise that follows are accounted together, which takes
         a seventh to a third off the error of records near a subspace where rows are few, or each by its mu, which
@@ -275,7 +275,7 @@ def private_subspace(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d and all parameters are
-    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.  With `groups`, for
+    public.  Assumed: each person is one row, `rng` is None, and what the method taken assumes.  With `person`, for
     replacing one person; their number is public, that of rows is not.
     Proof: docs/explanation/planning.md, docs/explanation/one-algorithm.md, docs/explanation/several-rows.md.
 
@@ -287,8 +287,8 @@ def private_subspace(
     >>> release.method, bool(release.subspace.distance(truth) < 0.05)
     ('adaptive', True)
     """
-    with Call("private_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
-        table = call.persons(X, groups, max_rows)
+    with Call("private_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
+        table = call.persons(X, person, max_rows)
         checks.one_of(PRIVATE_METHODS, method=method)
         checks.one_of(get_args(Account), account=account)
         check_missing(missing)

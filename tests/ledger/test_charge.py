@@ -344,18 +344,18 @@ IDS = np.arange(400) // 2
 
 @pytest.mark.parametrize("call", FUNCTIONS)
 def test_every_function_charges_for_whom_it_promises(call: str, tmp_path: Path) -> None:
-    made = FUNCTIONS[call](X, **PLENTY, ledger=tmp_path / "b.json", groups=IDS)
+    made = FUNCTIONS[call](X, **PLENTY, ledger=tmp_path / "b.json", person=IDS)
     (entry,) = entries(tmp_path / "b.json")
     assert (entry.neighbours, entry.unit) == (made.cost.neighbours, "person") == (PERSONS, "person")
 
 
-@pytest.mark.parametrize("fit", [ps.private_mean, lambda T, groups=None, **o: _fit(T, groups, o)])
+@pytest.mark.parametrize("fit", [ps.private_mean, lambda T, person=None, **o: _fit(T, person, o)])
 def test_every_entry_says_for_whom_the_promise_is(fit, tmp_path: Path) -> None:
     """Relation and unit as the release has them, however the ids are given."""
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(patient=IDS)
     frame.to_csv(tmp_path / "visits.csv", index=False)
     visits = open_rows(tmp_path / "visits.csv", person="patient")
-    for number, (table, groups, unit) in enumerate(
+    for number, (table, person, unit) in enumerate(
         (
             (X, None, "row"),
             (frame.rename(columns={"patient": "person"}), None, "row"),  # a column of that name is a number
@@ -367,22 +367,22 @@ def test_every_entry_says_for_whom_the_promise_is(fit, tmp_path: Path) -> None:
         )
     ):
         path = tmp_path / f"{number}.json"
-        made = fit(table, **BUDGET, ledger=path, groups=groups)
+        made = fit(table, **BUDGET, ledger=path, person=person)
         (entry,) = entries(path)
         assert entry.unit == unit
         assert entry.neighbours == getattr(made, "release_", made).cost.neighbours
 
 
-def _fit(table: Any, groups: Any, options: Any) -> Any:
-    return ps.PrivatePCA(2, **options).fit(table, groups=groups)
+def _fit(table: Any, person: Any, options: Any) -> Any:
+    return ps.PrivatePCA(2, **options).fit(table, person=person)
 
 
 def test_spends_for_rows_and_for_persons_are_not_added_up(tmp_path: Path) -> None:
     page = Ledger(tmp_path / "b.json").page("survey")
     ps.private_mean(X, **BUDGET, ledger=page)
     for refused in (
-        lambda: ps.private_mean(X, groups=IDS, **BUDGET, ledger=page),
-        lambda: ps.PrivatePCA(2, **BUDGET, ledger=page).fit(X, groups=IDS),
+        lambda: ps.private_mean(X, person=IDS, **BUDGET, ledger=page),
+        lambda: ps.PrivatePCA(2, **BUDGET, ledger=page).fit(X, person=IDS),
     ):
         with pytest.raises(OverspendError, match="for rows, and this one is for persons"):
             refused()

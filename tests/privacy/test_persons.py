@@ -80,7 +80,7 @@ def test_replacing_a_person_costs_no_more_than_mu_on_any_course_of_pca(name):
 
     def run(rows, ids, rng):
         scale, kind = options.get("scale", False), options.get("kind", np.asarray)
-        return private_pca(kind(rows), 2, groups=ids, max_rows=4, scale=scale, **budget, rng=rng)
+        return private_pca(kind(rows), 2, person=ids, max_rows=4, scale=scale, **budget, rng=rng)
 
     costs = []
     for which in STRANGERS[1:2] if "wide" in name else STRANGERS:
@@ -104,7 +104,7 @@ def near_a_plane(n, d):
 
 def test_replacing_a_person_costs_no_more_than_mu_near_a_subspace():
     run = partial(private_pca, k=2, max_rows=2, **BUDGET)
-    spent, one, other = spent_between(lambda rows, ids, rng: run(rows, groups=ids, rng=rng), near_a_plane(4000, 24))
+    spent, one, other = spent_between(lambda rows, ids, rng: run(rows, person=ids, rng=rng), near_a_plane(4000, 24))
     assert one.parameters["course"] == "near a subspace"
     assert same(one, other)
     assert 0.5 * MU_SQUARE < spent <= MU_SQUARE * (1 + 1e-9)
@@ -112,28 +112,28 @@ def test_replacing_a_person_costs_no_more_than_mu_near_a_subspace():
 
 def regression(rows, ids, rng):
     targets = np.nan_to_num(rows[:, 0], posinf=0.0)
-    return private_regression(rows[:, 1:], targets, groups=ids, norm_bound=10.0, target_bound=5.0, **BUDGET, rng=rng)
+    return private_regression(rows[:, 1:], targets, person=ids, norm_bound=10.0, target_bound=5.0, **BUDGET, rng=rng)
 
 
 PLANE = Subspace(np.eye(6, 2))
 OTHERS = {
-    "mean": lambda rows, ids, rng: private_mean(rows, groups=ids, **BUDGET, rng=rng),
-    "mean, bounded": lambda rows, ids, rng: private_mean(rows, groups=ids, norm_bound=10.0, **BUDGET, rng=rng),
+    "mean": lambda rows, ids, rng: private_mean(rows, person=ids, **BUDGET, rng=rng),
+    "mean, bounded": lambda rows, ids, rng: private_mean(rows, person=ids, norm_bound=10.0, **BUDGET, rng=rng),
     "mean, width 3": lambda rows, ids, rng: private_mean(
-        rows, groups=ids, max_rows=3, norm_bound=9.0, **BUDGET, rng=rng
+        rows, person=ids, max_rows=3, norm_bound=9.0, **BUDGET, rng=rng
     ),
-    "scales": lambda rows, ids, rng: private_scales(rows, groups=ids, max_rows=5, **BUDGET, rng=rng),
+    "scales": lambda rows, ids, rng: private_scales(rows, person=ids, max_rows=5, **BUDGET, rng=rng),
     "regression": regression,
-    "subspace": lambda rows, ids, rng: private_subspace(rows, 2, groups=ids, **BUDGET, rng=rng),
-    "adaptive": lambda rows, ids, rng: private_subspace(rows, 2, groups=ids, method="adaptive", **BUDGET, rng=rng),
+    "subspace": lambda rows, ids, rng: private_subspace(rows, 2, person=ids, **BUDGET, rng=rng),
+    "adaptive": lambda rows, ids, rng: private_subspace(rows, 2, person=ids, method="adaptive", **BUDGET, rng=rng),
     "analyze-gauss": lambda rows, ids, rng: private_subspace(
-        rows, 2, groups=ids, method="analyze-gauss", max_rows=7, **BUDGET, rng=rng
+        rows, 2, person=ids, method="analyze-gauss", max_rows=7, **BUDGET, rng=rng
     ),
-    "score map": lambda rows, ids, rng: private_score_map(rows, PLANE, groups=ids, **BUDGET, rng=rng),
+    "score map": lambda rows, ids, rng: private_score_map(rows, PLANE, person=ids, **BUDGET, rng=rng),
     "score map, grid given": lambda rows, ids, rng: private_score_map(
-        rows, PLANE, groups=ids, bins=7, ranges=((-9, 9), (-9, 9)), **BUDGET, rng=rng
+        rows, PLANE, person=ids, bins=7, ranges=((-9, 9), (-9, 9)), **BUDGET, rng=rng
     ),
-    "robust PCA": lambda rows, ids, rng: private_pca(rows, 2, groups=ids, robust=True, **BUDGET, rng=rng),
+    "robust PCA": lambda rows, ids, rng: private_pca(rows, 2, person=ids, robust=True, **BUDGET, rng=rng),
     "scaler": lambda rows, ids, rng: silently(PrivateStandardScaler(**BUDGET, random_state=rng), rows, ids),
 }
 
@@ -141,7 +141,7 @@ OTHERS = {
 def silently(estimator, rows, ids):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimator.fit(rows, groups=ids).release_
+        return estimator.fit(rows, person=ids).release_
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def containers(rows, ids, folder):
 
 def test_all_containers_give_the_same_release(clinic, tmp_path):
     rows, ids = clinic
-    expected = private_pca(rows, 2, groups=ids, **BUDGET, rng=SEED)
+    expected = private_pca(rows, 2, person=ids, **BUDGET, rng=SEED)
     assert expected.parameters["n"] == 300
-    for name, (table, groups) in containers(rows, ids, tmp_path).items():
-        found = private_pca(table, 2, groups=groups, **BUDGET, rng=SEED)
+    for name, (table, person) in containers(rows, ids, tmp_path).items():
+        found = private_pca(table, 2, person=person, **BUDGET, rng=SEED)
         np.testing.assert_array_equal(found.subspace.basis, expected.subspace.basis, err_msg=name)
         assert repr(found.parameters) == repr(expected.parameters), name
         assert found.cost.neighbours == PERSONS, name
-    thin = private_pca(sparse.csr_array(rows), 2, groups=ids, center=False, **BUDGET, rng=SEED)
+    thin = private_pca(sparse.csr_array(rows), 2, person=ids, center=False, **BUDGET, rng=SEED)
     assert thin.parameters["n"] == 300
 
 
@@ -266,9 +266,9 @@ def test_ids_say_who_is_one_person_and_nothing_else(clinic):
     """Another name, type or sorting of ids changes no bit; only who is whose does."""
     rows, ids = clinic
     renamed = np.array([f"{(7 * one) % 307:x}" for one in ids])
-    first, second = (private_mean(rows, groups=groups, **BUDGET, rng=SEED).mean for groups in (ids, renamed))
+    first, second = (private_mean(rows, person=person, **BUDGET, rng=SEED).mean for person in (ids, renamed))
     np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, private_mean(rows, groups=ids // 2, **BUDGET, rng=SEED).mean)
+    assert not np.array_equal(first, private_mean(rows, person=ids // 2, **BUDGET, rng=SEED).mean)
 
 
 IDS = {
@@ -290,12 +290,12 @@ def test_many_rows_of_one_person_move_a_mean_by_one_person(kind):
     rows = np.append(np.random.default_rng(0).standard_normal(399), np.full(400, 50.0))[:, None]
     owners = [IDS[kind](owner) for owner in [*range(1, 400), *[400] * 400]]
     few, many = (
-        private_mean(rows[:count], groups=groups, norm_bound=50.0, **BUDGET, rng=SEED)
-        for count, groups in ((400, owners[:400]), (799, owners))
+        private_mean(rows[:count], person=person, norm_bound=50.0, **BUDGET, rng=SEED)
+        for count, person in ((400, owners[:400]), (799, owners))
     )
     assert abs(few.mean[0] - many.mean[0]) < 1e-6
-    for groups in (pd.Series(owners), pd.Categorical(owners)) if kind != "tuple" else (pd.Series(owners),):
-        assert by_person(rows, groups, 1, SEED).shape == (400, 1)
+    for person in (pd.Series(owners), pd.Categorical(owners)) if kind != "tuple" else (pd.Series(owners),):
+        assert by_person(rows, person, 1, SEED).shape == (400, 1)
 
 
 def test_a_row_without_an_id_is_a_person_of_its_own():
@@ -308,20 +308,20 @@ def test_names_and_public_numbers_are_those_of_the_columns_that_are_left(clinic)
     frame = pd.DataFrame(rows, columns=NAMES)
     frame.insert(1, "patient", ids)
     public = {"scale": {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}, "center": {"a": 3.0}}
-    release = private_pca(frame, 2, groups="patient", **public, **BUDGET, rng=SEED)
-    alone = private_pca(frame[NAMES], 2, groups=ids, **public, **BUDGET, rng=SEED)
+    release = private_pca(frame, 2, person="patient", **public, **BUDGET, rng=SEED)
+    alone = private_pca(frame[NAMES], 2, person=ids, **public, **BUDGET, rng=SEED)
     np.testing.assert_array_equal(release.subspace.basis, alone.subspace.basis)
     with pytest.raises(ValueError, match="patient"):
-        private_pca(frame, 2, groups="patient", scale={"patient": 1.0}, **BUDGET)
+        private_pca(frame, 2, person="patient", scale={"patient": 1.0}, **BUDGET)
 
 
 def test_estimators_take_groups_and_leave_the_ids_out(clinic):
     rows, ids = clinic
     frame = pd.DataFrame(rows, columns=NAMES).assign(patient=ids)
     with pytest.warns(privspan.NotPrivateWarning):
-        by_ids = PrivatePCA(2, **BUDGET, random_state=SEED).fit(frame[NAMES], groups=ids)
+        by_ids = PrivatePCA(2, **BUDGET, random_state=SEED).fit(frame[NAMES], person=ids)
     with pytest.warns(privspan.NotPrivateWarning):
-        by_name = PrivatePCA(2, **BUDGET, random_state=SEED).fit(frame, groups="patient")
+        by_name = PrivatePCA(2, **BUDGET, random_state=SEED).fit(frame, person="patient")
     np.testing.assert_array_equal(by_ids.components_, by_name.components_)
     assert by_name.release_.cost.neighbours == PERSONS
     assert by_name.release_.parameters["n"] == 300
@@ -343,7 +343,7 @@ def test_one_row_each_is_the_same_promise_with_the_same_numbers():
     """With one row a person, persons are rows in another order: the same noise and the same sums."""
     rows = np.random.default_rng(0).standard_normal((500, 3))
     plain = private_mean(rows, norm_bound=3.0, **BUDGET, rng=SEED)
-    grouped = private_mean(rows, norm_bound=3.0, groups=np.arange(500), max_rows=1, **BUDGET, rng=SEED)
+    grouped = private_mean(rows, norm_bound=3.0, person=np.arange(500), max_rows=1, **BUDGET, rng=SEED)
     np.testing.assert_allclose(grouped.mean, plain.mean, atol=1e-12)
     assert grouped.noise == plain.noise
 
@@ -369,7 +369,7 @@ def test_the_number_of_rows_shows_nowhere(options):
     for people in (few, with_more_rows(few)):
         passes = []
         with people.coupled(), watching_rows(passes.append):
-            release = private_pca(people.rows, groups=people.ids, **{"k": 2, **options}, **BUDGET, rng=SEED)
+            release = private_pca(people.rows, person=people.ids, **{"k": 2, **options}, **BUDGET, rng=SEED)
         shape = {name: np.shape(value) for name, value in {**release.parameters, **release.extras}.items()}
         shown.append((release.parameters["n"], release.parameters["max_rows"], release.subspace.basis.shape, shape))
         shown[-1] += (release.cost, set(passes))
@@ -377,20 +377,20 @@ def test_the_number_of_rows_shows_nowhere(options):
 
 
 REFUSALS = {
-    "one id per row": lambda X, ids: private_mean(X, groups=ids[:-1], **BUDGET),
+    "one id per row": lambda X, ids: private_mean(X, person=ids[:-1], **BUDGET),
     "one entry per row": lambda X, ids: private_regression(
-        X, ids[:-1], groups=ids, norm_bound=1.0, target_bound=1.0, **BUDGET
+        X, ids[:-1], person=ids, norm_bound=1.0, target_bound=1.0, **BUDGET
     ),
-    "two-dimensional": lambda X, ids: private_mean(X[:, 0], groups=ids, **BUDGET),
-    "at least one row and one column": lambda X, ids: private_mean(X[:, :0], groups=ids, **BUDGET),
-    "of at least 2 row": lambda X, ids: private_pca(X, 1, groups=np.zeros(977), **BUDGET),
-    "2 row.* and 1 column": lambda X, ids: PrivatePCA(1, **BUDGET).fit(X, groups=np.zeros(977)),
-    "`max_rows` must be at most 1024": lambda X, ids: private_mean(X, groups=ids, max_rows=2000, **BUDGET),
-    "`max_rows` must be an integer": lambda X, ids: private_mean(X, groups=ids, max_rows=0, **BUDGET),
-    "ids that can be compared": lambda X, ids: private_mean(X, groups=[object()] * 977, **BUDGET),
-    "give the ids as an array": lambda X, ids: private_mean(X, groups="patient", **BUDGET),
+    "two-dimensional": lambda X, ids: private_mean(X[:, 0], person=ids, **BUDGET),
+    "at least one row and one column": lambda X, ids: private_mean(X[:, :0], person=ids, **BUDGET),
+    "of at least 2 row": lambda X, ids: private_pca(X, 1, person=np.zeros(977), **BUDGET),
+    "2 row.* and 1 column": lambda X, ids: PrivatePCA(1, **BUDGET).fit(X, person=np.zeros(977)),
+    "`max_rows` must be at most 1024": lambda X, ids: private_mean(X, person=ids, max_rows=2000, **BUDGET),
+    "`max_rows` must be an integer": lambda X, ids: private_mean(X, person=ids, max_rows=0, **BUDGET),
+    "ids that can be compared": lambda X, ids: private_mean(X, person=[object()] * 977, **BUDGET),
+    "give the ids as an array": lambda X, ids: private_mean(X, person="patient", **BUDGET),
     r"Bring the table here \(`X.compute\(\)`\)": lambda X, ids: private_mean(
-        da.from_array(X, chunks=(100, 3)), groups=ids, **BUDGET
+        da.from_array(X, chunks=(100, 3)), person=ids, **BUDGET
     ),
 }
 
@@ -411,7 +411,7 @@ def test_refusals_say_what_to_do_and_not_how_many_rows_there_are(words):
         lambda frame, y: PrivatePCA(2, **BUDGET).fit_transform(frame, y),
         lambda frame, y: PrivateStandardScaler(bounds=(-9, 9), **BUDGET).fit(frame, y),
         lambda frame, y: private_regression(frame, y, norm_bound=1.0, target_bound=1.0, **BUDGET),
-        lambda frame, y: private_regression(frame, y, groups="patient", norm_bound=1.0, target_bound=1.0, **BUDGET),
+        lambda frame, y: private_regression(frame, y, person="patient", norm_bound=1.0, target_bound=1.0, **BUDGET),
     ],
 )
 @pytest.mark.parametrize("name", ["patient", np.str_("patient")])
@@ -419,7 +419,7 @@ def test_refusals_say_what_to_do_and_not_how_many_rows_there_are(words):
 def test_the_name_of_a_column_is_not_taken_for_y(clinic, fit, name):
     """The promise would be for rows."""
     rows, ids = clinic
-    with pytest.raises(TypeError, match=r"^`y` .*of ids is `groups`"):
+    with pytest.raises(TypeError, match=r"^`y` .*of ids is `person`"):
         fit(pd.DataFrame(rows, columns=NAMES).assign(patient=ids), name)
 
 
@@ -433,7 +433,7 @@ def test_a_file_that_names_its_persons_is_never_read_by_rows(clinic, tmp_path):
 
 def test_a_release_for_persons_is_kept_with_its_promise(clinic, tmp_path):
     rows, ids = clinic
-    release = private_pca(rows, 2, groups=ids, **BUDGET, rng=SEED)
+    release = private_pca(rows, 2, person=ids, **BUDGET, rng=SEED)
     assert release.parameters["max_rows"] == 8
     cost = replace(release.cost)
     assert cost.neighbours == PERSONS

@@ -346,7 +346,7 @@ def test_other_courses_too(table: np.ndarray, k: int) -> None:
 def test_persons_too(scale) -> None:
     X = longest(TABLE)
     X[:4] = X[0]
-    run = lambda X, rng: ps.private_pca(X, 2, scale=scale, groups=IDS, max_rows=4, rng=rng, **BUDGET)  # noqa: E731
+    run = lambda X, rng: ps.private_pca(X, 2, scale=scale, person=IDS, max_rows=4, rng=rng, **BUDGET)  # noqa: E731
     _assert_covered(run, X, emptied(X, slice(0, 4)), 0, least=0.5)
 
 
@@ -380,7 +380,7 @@ def test_a_default_fit() -> None:
     assert 0.70 < told.epsilon < 0.75
     mean = ps.private_mean(TABLE, norm_bound=5.0, rng=0, **BUDGET).cost.zero_out()
     assert mean.epsilon < 0.49
-    by_person = ps.private_mean(TABLE, norm_bound=5.0, groups=IDS, rng=0, **BUDGET).cost.zero_out()
+    by_person = ps.private_mean(TABLE, norm_bound=5.0, person=IDS, rng=0, **BUDGET).cost.zero_out()
     assert by_person.neighbours == "zero-out-person"
     assert SUMS < 2.0
     assert look_gain(CONSTANT) < math.sqrt(2.0)

@@ -52,7 +52,7 @@ def test_every_container_gives_the_same_numbers_and_the_same_release(tmp_path):
     options = {**BUDGET, "epsilon": 6.0, "scale": True, "rng": 1}
     for name, X in in_memory(frame):
         np.testing.assert_array_equal(encoded(X, CLINIC.categories, person="patient")[:], wanted[:], err_msg=name)
-        release = ps.private_pca(X, 3, **options, categories=CLINIC.categories, groups="patient")
+        release = ps.private_pca(X, 3, **options, categories=CLINIC.categories, person="patient")
         first = release if first is None else first
         assert release.subspace == first.subspace, name
         np.testing.assert_array_equal(release.extras["mean"], first.extras["mean"], err_msg=name)
@@ -147,7 +147,7 @@ def test_estimators_fit_and_transform_words_and_gaps():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.NotPrivateWarning)
         model = ps.PrivatePCA(2, epsilon=8.0, delta=1e-6, scale=True, categories=CLINIC.categories, random_state=0)
-        model.fit(frame, groups="patient")
+        model.fit(frame, person="patient")
         scaler = ps.PrivateStandardScaler(epsilon=8.0, delta=1e-6, categories=CLINIC.categories, random_state=0)
         scaler.fit(frame.drop(columns="patient"))
     assert model.components_.shape == (2, 10)

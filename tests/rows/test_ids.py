@@ -281,7 +281,7 @@ CIRCLE.append(CIRCLE)
 def test_objects_that_cannot_be_compared_are_refused(cell):
     """Each row would be a person of its own, and the promise for persons a promise for rows."""
     for ids in (["a", cell, "a"], [("a", cell)] * 3):
-        with pytest.raises(TypeError, match=r"^`groups` must hold ids that can be compared; convert them") as refusal:
+        with pytest.raises(TypeError, match=r"^`person` must hold ids that can be compared; convert them") as refusal:
             id_codes(ids, 3)
         assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
 
@@ -292,7 +292,7 @@ NO_COLUMNS += [pl.Series([[1]] * 3), pa.array([[1]] * 3), pa.array([{"a": 1}] * 
 
 @pytest.mark.parametrize("ids", NO_COLUMNS)
 def test_what_is_no_column_of_ids_is_refused(ids):
-    with pytest.raises(TypeError, match=r"^`groups` must hold ids that can be compared"):
+    with pytest.raises(TypeError, match=r"^`person` must hold ids that can be compared"):
         id_codes(ids, 3)
 
 

@@ -176,6 +176,6 @@ def test_whole_runs_of_persons_spend_no_more_than_mu(rows):
     tables = [np.column_stack([table, whose]) for table, whose in zip((one, other), ids, strict=True)]
 
     def run(table, rng):
-        return private_pca(table[:, :2], 1, **budget, scale=True, groups=table[:, 2].astype(int), rng=rng)
+        return private_pca(table[:, :2], 1, **budget, scale=True, person=table[:, 2].astype(int), rng=rng)
 
     assert spent_by(run, *tables) <= Budget(**budget).mu ** 2

@@ -126,8 +126,8 @@ def test_so_it_does_wherever_the_rows_are(how, kind, n, tmp_path):
 @pytest.mark.parametrize("options", [{"scale": "ranks"}, {"scale": "deviations"}, {"scale": True}], ids=str)
 @pytest.mark.parametrize("n", [21, 400])
 def test_a_person_costs_no_more_than_a_row(which, options, n):
-    def run(rows, groups, rng):
-        return private_pca(rows, 2, epsilon=8.0, delta=DELTA, groups=groups, rng=rng, **options)
+    def run(rows, person, rng):
+        return private_pca(rows, 2, epsilon=8.0, delta=DELTA, person=person, rng=rng, **options)
 
     spent, one, other = spent_between(run, neighbours(n, 4, which))
     assert spent <= Budget(8.0, DELTA).mu ** 2
@@ -136,8 +136,8 @@ def test_a_person_costs_no_more_than_a_row(which, options, n):
 
 @pytest.mark.parametrize("which", STRANGERS, ids=str)
 def test_nor_do_scales_of_persons(which):
-    def run(rows, groups, rng):
-        return private_scales(rows, epsilon=8.0, delta=DELTA, groups=groups, rng=rng)
+    def run(rows, person, rng):
+        return private_scales(rows, epsilon=8.0, delta=DELTA, person=person, rng=rng)
 
     spent, one, other = spent_between(run, neighbours(300, 4, which))
     assert spent <= Budget(8.0, DELTA).mu ** 2

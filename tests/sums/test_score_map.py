@@ -175,7 +175,7 @@ def test_every_container_gives_the_same_map(tmp_path):
 def test_of_persons_with_several_rows_one_is_counted():
     """Their numbers of rows show nowhere: a person with a hundred rows has one cell, like everybody."""
     X, many = clusters(500), np.repeat([0, *range(1, 401)], [100, *[1] * 400])
-    made = ps.private_score_map(X, PLANE, epsilon=1e4, delta=1e-6, ranges=((0, 40), (-30, 30)), groups=many, rng=0)
+    made = ps.private_score_map(X, PLANE, epsilon=1e4, delta=1e-6, ranges=((0, 40), (-30, 30)), person=many, rng=0)
     assert made.n == 401
     assert made.counts.sum() + made.outside == pytest.approx(401, abs=5)
     assert made.cost.neighbours != "replace-one"

@@ -18,7 +18,7 @@ from privspan.audit.replay import Transcript
 from privspan.privacy import persons
 from privspan.rows.persons import belongings
 
-Run = Callable[..., Any]  # of a table and its groups
+Run = Callable[..., Any]  # of a table and whose its rows are
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def neighbours(n: int, d: int, which: tuple[str, str] = STRANGERS[0], **shape: A
 
 
 def spent_between(run: Run, pair: tuple[Crowd, Crowd]) -> tuple[float, Any, Any]:
-    """Replay ``run(rows, groups)``; return what the replacement cost, as mu², and both results."""
+    """Replay ``run(rows, person)``; return what the replacement cost, as mu², and both results."""
 
     def on(people: Crowd, rng: Transcript) -> Any:
         with people.coupled():

@@ -153,8 +153,8 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
     kinds = {
         "array": (X + 1.0, {}),
         "partitions": (in_parts, {}),
-        "persons": (X + 1.0, {"groups": whose, "max_rows": 3}),
-        "sparse persons": (sparse, {"groups": whose, "max_rows": 3}),
+        "persons": (X + 1.0, {"person": whose, "max_rows": 3}),
+        "sparse persons": (sparse, {"person": whose, "max_rows": 3}),
     }
     for name, (table, more) in kinds.items():
         scales = {"": False, ", ranks": "ranks"} | ({} if sp.issparse(table) else {", deviations": "deviations"})
@@ -174,7 +174,7 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
                 "x": ps.private_regression(table, X[:, 1], **LOOSE, **more, **bounds, rng=1).coefficients
             },
         )
-        ids = {"groups": more["groups"]} if more else {}
+        ids = {"person": more["person"]} if more else {}
         plane = ps.private_pca(X + 1.0, 2, **LOOSE, rng=2)
         yield (
             f"score map, {name}",
@@ -184,7 +184,7 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
         )
         for course, n in (("pairs", 250), ("one look", 1500)):
             few = ps.rows.partition_rows(X[:n], (100, n - 100)) if name == "partitions" else table[:n]
-            own = {"groups": whose[:n], "max_rows": 3} if more else {}
+            own = {"person": whose[:n], "max_rows": 3} if more else {}
             yield f"{course}, {name}", subspace(ps.private_pca, few, 2, epsilon=0.5, delta=1e-6, **own)
     yield "gaps of rows, partitions", subspace(ps.private_pca, in_parts, 2, **LOOSE, missing="zero-row")
 
@@ -202,7 +202,7 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
     )
     yield (
         "wide centred looks, persons",
-        subspace(ps.private_pca, broad, 3, **LOOSE, groups=np.arange(3000) // 2, max_rows=2),
+        subspace(ps.private_pca, broad, 3, **LOOSE, person=np.arange(3000) // 2, max_rows=2),
     )
     yield "wide centred looks, sparse", subspace(ps.private_pca, sp.csr_array(np.maximum(broad, 0.0)), 3, **LOOSE)
     yield "wide, pairs", subspace(ps.private_pca, broad[:400], 3, **BUDGET)
@@ -221,7 +221,7 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
     for name, (table, more) in kinds.items():
         yield f"public bounds, {name}", subspace(ps.private_pca, table, 2, **LOOSE, **more, bounds=ranges)
         line = ps.Subspace(np.eye(12)[:, :2])
-        ids = {"groups": more["groups"]} if more else {}
+        ids = {"person": more["person"]} if more else {}
         yield (
             f"score map of a public plane, {name}",
             lambda table=table, ids=ids, line=line: {

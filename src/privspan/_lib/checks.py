@@ -144,7 +144,7 @@ def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
     """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
     if isinstance(y, str):
         raise ParameterTypeError(
-            "{name} must hold a number for each row; the name of a column of ids is {groups}.", name=Parameter(name)
+            "{name} must hold a number for each row; the name of a column of ids is {person}.", name=Parameter(name)
         )
     array = _plain(y, name)
     if array.shape != (n,):

@@ -178,7 +178,7 @@ def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column says whose each row is."""
 
     def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
-        return algorithm(table[:, :-1], *arguments, groups=table[:, -1], **options)
+        return algorithm(table[:, :-1], *arguments, person=table[:, -1], **options)
 
     return run
 

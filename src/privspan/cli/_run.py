@@ -24,7 +24,7 @@ _EXAMPLES = {
     "--output": "-o out.npz",
 }
 _OUTPUTS = {"transform": "-o coordinates.csv"}  # where a command takes other suffixes than `fit`
-_FLAGS = {"X": "the table", "groups": "--person", "max_components": "--max-k", "name": "NAME", "rng": "--seed"}
+_FLAGS = {"X": "the table", "max_components": "--max-k", "name": "NAME", "rng": "--seed"}
 
 _GONE = {
     "--norm-bound": "--norm-bound is gone: lengths are found privately; what is public of columns goes into "

@@ -83,17 +83,17 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _tell_that_rows_are_not_private()
         return super().fit_transform(X, y, **options)
 
-    def fit(self, X: Any, y: object = None, groups: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, person: object = None) -> Self:
         """Learn privately.
 
         Parameters
         ----------
         X : (n_samples, n_features) array-like, RowSource, or Dask array or dataframe
-            One person per row, unless there are `groups`. A memory map or a :class:`privspan.rows.RowSource` is read
+            One person per row, unless `person` is given. A memory map or a :class:`privspan.rows.RowSource` is read
             in pieces; a Dask table stays where it is.
         y : ignored
-            Present for the scikit-learn interface. The name of a column is refused: it belongs into `groups`.
-        groups : (n_samples,) array-like or str, optional
+            Present for the scikit-learn interface. The name of a column is refused: it belongs into `person`.
+        person : (n_samples,) array-like or str, optional
             Whose each row is, where persons have several: ids of any type, equal for rows of one person, or the name
             of the column of `X` that holds them. The promise is then for persons, and rows are counted by persons.
 
@@ -104,16 +104,16 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             the data (``succeeded_ = False``, where it is a subspace).
         """
         k, name = getattr(self, "n_components", None), type(self).__name__
-        with Call(name, self.epsilon, self.delta, self.random_state, self.ledger, X, groups, k) as call:
+        with Call(name, self.epsilon, self.delta, self.random_state, self.ledger, X, person, k) as call:
             if isinstance(y, str):  # which would leave the promise at one row
                 raise ParameterTypeError(
-                    "{y} is not used, and must not be the name of a column; the one of ids is {groups}."
+                    "{y} is not used, and must not be the name of a column; the one of ids is {person}."
                 )
-            X = self._encoded(X, groups)
+            X = self._encoded(X, person)
             self.levels_ = X.levels if isinstance(X, EncodedRows) else None
-            groups = whose(X, groups)
-            persons = None if groups is None else call.persons(X, groups, self._rows_of_a_person())
-            self.id_column_ = groups if isinstance(groups, str) else None
+            person = whose(X, person)
+            persons = None if person is None else call.persons(X, person, self._rows_of_a_person())
+            self.id_column_ = person if isinstance(person, str) else None
             declared = X if persons is None else persons.declared
             X = partitioned(declared)
             fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
@@ -130,12 +130,12 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._warn(call)
         return self
 
-    def _encoded(self, X: Any, groups: object = None, *, fitted: bool = False) -> Any:
+    def _encoded(self, X: Any, person: object = None, *, fitted: bool = False) -> Any:
         """Return a table with categories as columns of 0 and 1, those of the fit if it is `fitted`; others as is."""
         categories = getattr(self, "levels_", None) if fitted else getattr(self, "categories", None)
         if categories is None or (fitted and isinstance(X, RowSource)):
             return X
-        person = getattr(self, "id_column_", None) if fitted else groups
+        person = getattr(self, "id_column_", None) if fitted else person
         named = isinstance(person, str) and (not fitted or person in (column_names(X) or ()))
         return encoded(X, categories, person=person if named and isinstance(person, str) else None)
 

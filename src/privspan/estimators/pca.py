@@ -95,7 +95,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         scales are then those of the cells that are there. NaN where they were not counted, because types declare
         that there are none or the table is too small: means and variances are those of the filled table.
     n_components_, n_features_in_, n_samples_ : int
-        The last is the number of rows, or of persons with `groups`.
+        The last is the number of rows, or of persons with `person`.
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
     plan_ : Plan
@@ -120,7 +120,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns and all parameters
-    are public. With `groups`, for replacing one person; their number is public, that of rows is not. ``transform`` of
+    are public. With `person`, for replacing one person; their number is public, that of rows is not. ``transform`` of
     private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples

@@ -42,7 +42,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     missing : {"fill", "zero-row"}, default="fill"
         What a gap does, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
-        How many rows of a person are used, at most, where ``fit`` gets `groups`.
+        How many rows of a person are used, at most, where ``fit`` gets `person`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None
@@ -78,7 +78,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     ---------
     The fitted attributes together are (epsilon, delta)-differentially private for replace-one neighbours, for all
     data, when `random_state` is None and each person is one row; the number of rows and columns, declared types and
-    all parameters are public. With `groups`, for replacing one person; their number is public, that of rows is not.
+    all parameters are public. With `person`, for replacing one person; their number is public, that of rows is not.
     ``transform`` of private rows is not private. Proof: ``docs/explanation/standardised.md``,
     ``docs/explanation/several-rows.md``.
 

@@ -57,7 +57,7 @@ class ExactSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    `random_state` is None and each person is one row; with `person`, for replacing one person. ``transform`` of
     private rows is not private. Proof: ``docs/explanation/exact-case.md``, ``docs/explanation/several-rows.md``.
 
     Examples
@@ -128,7 +128,7 @@ class ApproximateSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    `random_state` is None and each person is one row; with `person`, for replacing one person. ``transform`` of
     private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
 
     Examples
@@ -200,7 +200,7 @@ class BoostedSubspace(SubspaceEstimator):
     Guarantee
     ---------
     The fitted attributes are (epsilon, delta)-differentially private for replace-one neighbours, for all data, when
-    `random_state` is None and each person is one row; with `groups`, for replacing one person. ``transform`` of
+    `random_state` is None and each person is one row; with `person`, for replacing one person. ``transform`` of
     private rows is not private. Proof: ``docs/explanation/planning.md``, ``docs/explanation/several-rows.md``.
     """
 

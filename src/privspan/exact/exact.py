@@ -57,7 +57,7 @@ def exact_subspace(
     block_size: int | None = None,
     names: Sequence[str] | None = None,
     options: Mapping[str, object] | None = None,
-    groups: object = None,
+    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -102,7 +102,7 @@ def exact_subspace(
         ``max_work`` (int, 10**8 by default): refuse gap-max before any data is touched when it would look at more
         points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
         need more bits counts as zero.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
@@ -121,7 +121,7 @@ def exact_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data. No assumption on the data is made but that each person contributes one row. An abstention costs
-    the same. With `groups`, for replacing one person. Proof: ``docs/explanation/exact-case.md``,
+    the same. With `person`, for replacing one person. Proof: ``docs/explanation/exact-case.md``,
     ``docs/explanation/several-rows.md``.
 
     Examples
@@ -135,10 +135,10 @@ def exact_subspace(
     >>> [relation.describe(["a", "b", "total"]) for relation in found.subspace.relations()]
     ['total = a + b']
     """
-    with Call("exact_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
+    with Call("exact_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
         learn = prepare_exact(
             call,
-            call.persons(X, groups),
+            call.persons(X, person),
             k,
             call.budget,
             affine=affine,

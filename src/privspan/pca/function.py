@@ -33,7 +33,7 @@ def private_pca(
     max_components: int | None = None,
     categories: Categories | None = None,
     missing: Missing = "fill",
-    groups: object = None,
+    person: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -88,11 +88,11 @@ def private_pca(
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
         (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are used, at most.
+        With `person`: how many rows of a person are used, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -143,7 +143,7 @@ def private_pca(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours and every data set; n, d, declared types and all
-    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `groups`, for replacing one
+    parameters are public.  Assumed: each person is one row, and `rng` is None.  With `person`, for replacing one
     person; their number is public, that of rows is not (docs/explanation/several-rows.md).
     Proof: docs/explanation/everyday-tables.md, docs/explanation/planning.md, docs/explanation/standardised.md.
 
@@ -156,8 +156,8 @@ def private_pca(
     (True, True)
     """
     settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
-    with Call("private_pca", epsilon, delta, rng, ledger, X, groups, k) as call:
-        return call.finish(settings.learn(call, call.persons(X, groups, max_rows, categories))[0])
+    with Call("private_pca", epsilon, delta, rng, ledger, X, person, k) as call:
+        return call.finish(settings.learn(call, call.persons(X, person, max_rows, categories))[0])
 
 
 EVERYDAY = Method(

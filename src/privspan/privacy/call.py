@@ -1,7 +1,7 @@
 """The door of every public private function: what has to hold for all of them stands here, once.
 
-    with Call("private_mean", epsilon, delta, rng, ledger, X, groups) as call:
-        source = call.open(call.persons(X, groups, max_rows), accept_partitions=True, accept_persons=True)
+    with Call("private_mean", epsilon, delta, rng, ledger, X, person) as call:
+        source = call.open(call.persons(X, person, max_rows), accept_partitions=True, accept_persons=True)
         …                                   # whatever can be refused, from public facts alone
         run = call.begin()                  # charged: from here on it counts
         return call.finish(mean_within(run, source, …))
@@ -81,7 +81,7 @@ class Call:
     ledger : path, Ledger or Page, optional
     X : table, optional
         As it was handed in: it may have been opened with the column that says whose each row is.
-    groups : array-like or str, optional
+    person : array-like or str, optional
         Whose each row is, as it was handed in: the charge says for whom the promise is.
     k : int, float or str, optional
         For readers of the ledger.
@@ -95,13 +95,13 @@ class Call:
         rng: RandomLike = None,
         ledger: LedgerLike = None,
         X: object = None,
-        groups: object = None,
+        person: object = None,
         k: object = None,
     ) -> None:
         self._cost, self._rng, self._ledger = (epsilon, delta), rng, ledger
         of = f", k = {k}" if isinstance(k, int | float | str) else ""
         self._what = f"{name}{of}{'' if rng is None else ', seeded and so not private'}"
-        self._person = _person_of(X, groups)
+        self._person = _person_of(X, person)
         self.rows = 0  # public
         self._page: Any = None
         self._spending: Any = None
@@ -129,17 +129,17 @@ class Call:
 
     # ---- Before the first look -------------------------------------------------------------------------------------
 
-    def persons(self, X: Any, groups: object, max_rows: int = 1, categories: Categories | None = None) -> Any:
+    def persons(self, X: Any, person: object, max_rows: int = 1, categories: Categories | None = None) -> Any:
         """Return the table of persons if rows are theirs, or else the table; categories become columns of 0 and 1.
 
         The result promises for persons then (`finish`).
         """
         if categories is not None:  # before ids are told apart: a column of words is neither number nor person
-            X = encoded(X, categories, person=groups if isinstance(groups, str) else None)
-        groups = whose(X, groups)
-        if groups is None:
+            X = encoded(X, categories, person=person if isinstance(person, str) else None)
+        person = whose(X, person)
+        if person is None:
             return X
-        self._persons = by_person(X, groups, max_rows, self._rng)
+        self._persons = by_person(X, person, max_rows, self._rng)
         return self._persons
 
     def column(self, y: Any) -> Any:
@@ -223,12 +223,12 @@ class Call:
                 raise
 
 
-def _person_of(X: object, groups: Any) -> str | None:
+def _person_of(X: object, person: Any) -> str | None:
     """Return the name of the ids, if a call promises for persons; None if it does for rows."""
-    if groups is None:
+    if person is None:
         opened_with = getattr(X, "person", None)
         return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
-    name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+    name = person if isinstance(person, str) else getattr(person, "name", None)
     return name if isinstance(name, str) and name else "person"
 
 

@@ -33,18 +33,18 @@ MOST_ROWS = 8
 _WIDEST = 1024
 
 
-def whose(X: Any, groups: Any) -> Any:
-    """Return the groups that were given, or else the column of persons that a file was opened with."""
-    return X.person if groups is None and isinstance(X, RowSource) else groups
+def whose(X: Any, person: Any) -> Any:
+    """Return the ids that were given, or else the column of persons that a file was opened with."""
+    return X.person if person is None and isinstance(X, RowSource) else person
 
 
-def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTable:
+def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTable:
     """Return a table of persons, each with `max_rows` rows, in a secret order.
 
     Parameters
     ----------
     X : (rows, d) array, memory map, SciPy sparse matrix, data frame or RowSource
-    groups : (rows,) array-like, or str
+    person : (rows,) array-like, or str
         Whose each row is: ids, equal for rows of one person; or the name of the column of `X` that says so.  A row
         without an id is a person of its own.
     max_rows : int
@@ -66,12 +66,12 @@ def by_person(X: Any, groups: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     X = partitioned(X)
     if isinstance(X, PartitionedTable):
         raise ParameterTypeError(
-            "{groups} cannot be taken with a table in partitions: rows of one person may lie in several. Bring "
+            "{person} cannot be taken with a table in partitions: rows of one person may lie in several. Bring "
             "the table here (`X.compute()`), or make one row per person of it."
         )
-    declared, codes = split_ids(X, groups) if isinstance(groups, str) else (X, None)
+    declared, codes = split_ids(X, person) if isinstance(person, str) else (X, None)
     table = _checked(declared)
-    owned = belongings(id_codes(groups, int(table.shape[0])) if codes is None else codes)
+    owned = belongings(id_codes(person, int(table.shape[0])) if codes is None else codes)
     bits = open_streams(rng).child(Child.ORDER).noise  # nothing is charged yet: an order releases nothing
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
     made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))

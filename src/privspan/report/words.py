@@ -188,7 +188,7 @@ def program(release: Release, k: int | None) -> str | None:
     written = ", ".join(f"{name}={_quoted(value)}" for name, value in arguments.items())
     if release.cost.neighbours == PERSONS:
         several = method.call not in ("exact_subspace", "stable_subspace", "boosted_subspace")
-        written += ", groups=ids" + (f", max_rows={release.parameters['max_rows']}" if several else "")
+        written += ", person=ids" + (f", max_rows={release.parameters['max_rows']}" if several else "")
     call = f"release = ps.{method.call}(table, {chosen}, {written})"
     write = 'ps.report.write_report("report.html", release, columns=names)'
     return "\n".join(["import privspan as ps", "", call, write])

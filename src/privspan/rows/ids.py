@@ -101,7 +101,7 @@ def _without(X: Any, column: str) -> tuple[Any, Any]:
     return frame.select(others), frame.column(place)
 
 
-def id_codes(ids: Any, n: int, *, name: str = "groups") -> Codes:
+def id_codes(ids: Any, n: int, *, name: str = "person") -> Codes:
     """Return the codes of ids that are given as one column, array or list of n; see `split_ids`."""
     codes = _codes(_column(as_frame(ids)), Parameter(name))
     if codes.shape != (n,):

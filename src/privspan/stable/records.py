@@ -53,7 +53,7 @@ def stable_subspace(
     delta: float,
     preset: stable_plan.StablePreset = "auto",
     options: Mapping[str, object] | None = None,
-    groups: object = None,
+    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -86,7 +86,7 @@ def stable_subspace(
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
         ``noise``, and ``delta_test``, ``norm_quantile``. With a weight for ``test`` or ``noise``, or a
         ``delta_test``, the test counts as a Gaussian step; otherwise test and noise are accounted together.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
@@ -104,7 +104,7 @@ def stable_subspace(
     ---------
     (epsilon, delta)-differential privacy for replace-one neighbours; n, d and all parameters are public. It holds
     for all data, floating-point errors included. Assumed: each person contributes one row; `rng` is None. An
-    abstention costs the same. With `groups`, for replacing one person.
+    abstention costs the same. With `person`, for replacing one person.
     Proof: ``docs/explanation/stable-leverage.md``, ``docs/explanation/several-rows.md``.
 
     Notes
@@ -121,8 +121,8 @@ def stable_subspace(
     >>> found.subspace is None or found.subspace.ambient_dimension
     50
     """
-    with Call("stable_subspace", epsilon, delta, rng, ledger, X, groups, k) as call:
-        table = call.persons(X, groups)
+    with Call("stable_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
+        table = call.persons(X, person)
         learn = prepare_stable(call, table, k, call.budget, preset=preset, options=options, **settings)
         return call.finish(learn(call.begin()))
 

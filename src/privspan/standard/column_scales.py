@@ -108,7 +108,7 @@ def private_scales(
     bounds: PublicBounds | None = None,
     categories: Categories | None = None,
     missing: Missing = "fill",
-    groups: object = None,
+    person: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -132,11 +132,11 @@ def private_scales(
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
         makes its whole record count like that.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids of any kind, or the name of the column of `X` that holds
         them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -149,7 +149,7 @@ def private_scales(
     Guarantee
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
-    data set; n, d, declared types and all parameters are public.  With `groups`, for replacing one person.
+    data set; n, d, declared types and all parameters are public.  With `person`, for replacing one person.
     Proof: docs/explanation/standardised.md, docs/explanation/several-rows.md.
 
     Examples
@@ -160,8 +160,8 @@ def private_scales(
     >>> [f"{scale:.0e}" for scale in released.scale], f"{released.mean[0]:.3f}"
     (['1e-03', '1e+06'], '2.000')
     """
-    with Call("private_scales", epsilon, delta, rng, ledger, X, groups) as call:
-        table = call.persons(X, groups, max_rows, categories)
+    with Call("private_scales", epsilon, delta, rng, ledger, X, person) as call:
+        table = call.persons(X, person, max_rows, categories)
         source = call.open(table, min_rows=2, accept_sparse=False, accept_partitions=True, accept_persons=True)
         names = column_names(source if column_names(table) is None else table)
         public = public_columns(table, int(source.shape[1]), names=names, bounds=bounds)

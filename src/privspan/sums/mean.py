@@ -89,7 +89,7 @@ def private_mean(
     delta: float,
     norm_bound: float | None = None,
     missing: Missing = "fill",
-    groups: object = None,
+    person: object = None,
     max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -112,11 +112,11 @@ def private_mean(
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
         without one; or it makes its whole record a row of zeros.
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `groups`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -130,7 +130,7 @@ def private_mean(
     ---------
     (epsilon, delta)-differential privacy, and mu-GDP with the mu of that budget, for replace-one neighbours and every
     data set; n, d and all parameters are public.  Assumed: float64 arithmetic, and that the products of a matrix
-    library compute every output row from its own input row.  With `groups`, for replacing one
+    library compute every output row from its own input row.  With `person`, for replacing one
     person.  Proof: docs/explanation/private-mean.md, docs/explanation/several-rows.md.
 
     Examples
@@ -140,8 +140,8 @@ def private_mean(
     >>> private_mean(X, epsilon=1.0, delta=1e-6, norm_bound=6.0, rng=1).mean.round(1).tolist()
     [2.0, 0.0, 0.0]
     """
-    with Call("private_mean", epsilon, delta, rng, ledger, X, groups) as call:
-        table = call.persons(X, groups, max_rows)
+    with Call("private_mean", epsilon, delta, rng, ledger, X, person) as call:
+        table = call.persons(X, person, max_rows)
         source = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
         if norm_bound is not None:
             checks.positive(norm_bound=norm_bound)

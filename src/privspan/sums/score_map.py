@@ -168,7 +168,7 @@ def private_score_map(
     components: tuple[int, int] = (0, 1),
     bins: int | tuple[int, int] | None = None,
     ranges: Sequence[tuple[float, float]] | None = None,
-    groups: object = None,
+    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> ScoreMap:
@@ -193,7 +193,7 @@ def private_score_map(
         Public ends of the grid along either component; never read off the data.  By default three standard deviations
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
         mu².
-    groups : (n,) array-like or str, optional
+    person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
         these.
@@ -225,8 +225,8 @@ def private_score_map(
     >>> bool(along[len(along) // 2] < 0.1 * along.max())  # two clusters, and nobody between them
     True
     """
-    with Call("private_score_map", epsilon, delta, rng, ledger, X, groups) as call:
-        source = call.open(call.persons(X, groups, 1), accept_partitions=True)
+    with Call("private_score_map", epsilon, delta, rng, ledger, X, person) as call:
+        source = call.open(call.persons(X, person, 1), accept_partitions=True)
         view = _view(subspace, components)
         check_columns(source, view.subspace)
         sides = None if bins is None else _sides(bins)

@@ -52,9 +52,9 @@ def under_a_second_name(ledger: Ledger) -> None:
 
 
 def for_rows_and_persons(ledger: Ledger) -> None:
-    X, groups = np.ones((400, 2)), np.arange(400) // 2
+    X, person = np.ones((400, 2)), np.arange(400) // 2
     private_mean(X, epsilon=0.25, delta=SMALL_DELTA, ledger=ledger)
-    private_mean(X, epsilon=0.25, delta=SMALL_DELTA, groups=groups, ledger=ledger)
+    private_mean(X, epsilon=0.25, delta=SMALL_DELTA, person=person, ledger=ledger)
 
 
 def on_the_whole_and_a_part(ledger: Ledger) -> None:

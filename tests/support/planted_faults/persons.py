@@ -44,11 +44,11 @@ def replay_refuted(run: Callable[..., Any], pair: Any) -> bool:
 
 
 def mean_of_persons(rows, ids, rng=0):
-    return private_mean(rows, groups=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=rng)
+    return private_mean(rows, person=ids, norm_bound=5.0, epsilon=1.0, delta=1e-6, rng=rng)
 
 
 def subspace_of_persons(rows, ids, rng=0):
-    return private_subspace(rows, 1, groups=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=rng)
+    return private_subspace(rows, 1, person=ids, method="analyze-gauss", epsilon=1.0, delta=1e-6, rng=rng)
 
 
 def places_refuted() -> bool:

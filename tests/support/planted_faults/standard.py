@@ -50,7 +50,7 @@ def ranks_refuted() -> bool:
     several = [np.vstack([table, np.tile(table[-1], (7, 1))]) for table in turned]
     whose = np.append(np.arange(400), np.full(7, 399))
     return overspends(
-        lambda table, rng: private_pca(table, 1, scale="ranks", groups=whose, **BUDGET, rng=rng), *several, BUDGET
+        lambda table, rng: private_pca(table, 1, scale="ranks", person=whose, **BUDGET, rng=rng), *several, BUDGET
     )
 
 
