@@ -124,11 +124,10 @@ def worker(path: Path, k: int, method: str) -> dict[str, float]:
     import privspan as ps
     from privspan.estimators import PrivatePCA
     from privspan.rows import open_rows
-    from privspan.rows import unit as unit_rows
+    from privspan.rows.limits import Limits
 
-    unit_rows._KEPT_BYTES = 0  # small tables, too, are read anew in every pass
     numbers: Any = {"epsilon": EPSILON, "delta": DELTA}
-    source = open_rows(path)
+    source = open_rows(path, limits=Limits(kept_bytes=0))  # small tables, too, are read anew in every pass
     runs: dict[str, Callable[[Any], object]] = {
         "adaptive": lambda X: ps.private_subspace(X, k, method="adaptive", **numbers),
         "stable": lambda X: ps.stable_subspace(X, k, **numbers),

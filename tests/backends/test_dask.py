@@ -28,9 +28,10 @@ from privspan.blocks.bases import block_bases
 from privspan.blocks.rank import choose_dimension
 from privspan.datasets import gaussian_subspace
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.rows import GatheredRows, arrays, partition_rows
+from privspan.rows import GatheredRows, arrays, partition_rows, partitioned
 from privspan.rows.dealing import PartitionOrders, block_count, table_order
 from privspan.rows.derived import less
+from privspan.rows.limits import Limits
 from privspan.rows.partitioned_rows import folded, open_unit_rows
 from privspan.rows.partitions import LocalPlace
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input
@@ -241,11 +242,15 @@ def test_without_a_client_the_default_scheduler_does_the_same(data):
     assert np.array_equal(home.subspace.basis, away.subspace.basis)
 
 
-def test_rows_too_many_to_be_kept_are_cleaned_in_every_pass(client, data, monkeypatch):
+def nothing_kept(collection):
+    """A Dask collection whose workers keep no rows between passes."""
+    return replace(partitioned(collection), place=DaskPlace(collection, Limits(kept_bytes=0)))
+
+
+def test_rows_too_many_to_be_kept_are_cleaned_in_every_pass(client, data):
     X, _ = data
     kept = ps.private_subspace(on_dask(X), 2, method="adaptive", rng=1, **EPSILON_DELTA)
-    monkeypatch.setattr(DaskPlace, "kept_bytes", 0)
-    again = ps.private_subspace(on_dask(X), 2, method="adaptive", rng=1, **EPSILON_DELTA)
+    again = ps.private_subspace(nothing_kept(on_dask(X)), 2, method="adaptive", rng=1, **EPSILON_DELTA)
     assert np.array_equal(kept.subspace.basis, again.subspace.basis)
 
 
@@ -317,16 +322,17 @@ def test_only_one_partition_is_here_at_a_time_and_only_the_columns_asked_for():
     assert fetched[3:] == [24]
 
 
-def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(tmp_path, monkeypatch):
+def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(tmp_path):
     """A task that is run again elsewhere gets the same rows as an array: nothing may depend on where they are."""
-    monkeypatch.setattr(arrays, "_FREELY_READ_BYTES", 0)
     X = np.random.default_rng(0).standard_normal((300, 4))
     np.save(tmp_path / "part.npy", X)
     mapped = np.load(tmp_path / "part.npy", mmap_mode="r")
     as_it_is, as_map = (partition_rows(table, (200, 100)) for table in (X, mapped))
     for one, other in zip(as_it_is.parts, as_map.parts, strict=True):
-        assert isinstance(arrays.mapped_rows(other()), arrays.MappedRows)
-        assert np.array_equal(pairs._within(less, one(), 5), pairs._within(less, other(), 5))
+        large = arrays.mapped_rows(other(), Limits(freely_read_bytes=0))
+        assert isinstance(large, arrays.MappedRows)
+        for same in (other(), large):
+            assert np.array_equal(pairs._within(less, one(), 5), pairs._within(less, same, 5))
     for function in (lambda T: pair_differences(T, open_streams(3).public), lambda T: mean.less_mean(T, np.ones(4))):
         for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
             assert type(other()) is np.ndarray
@@ -450,9 +456,8 @@ def test_pairs_are_drawn_inside_partitions(client):
 # ---- Faults --------------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_killed_in_the_middle_changes_nothing(client, data, tmp_path, monkeypatch):
+def test_a_worker_killed_in_the_middle_changes_nothing(client, data, tmp_path):
     X, _ = data
-    monkeypatch.setattr(DaskPlace, "kept_bytes", 0)  # so that every pass asks for the rows again
     calls = str(tmp_path / "calls")
 
     def dies_in_the_fourth_pass(chunk, block_info=None):
@@ -465,7 +470,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, data, tmp_path, m
 
     mortal = on_dask(X).map_blocks(dies_in_the_fourth_pass, dtype=float, meta=np.empty((0, 0)))
     before = set(client.scheduler_info()["workers"])
-    away = ps.private_subspace(mortal, 2, method="adaptive", rng=1, **EPSILON_DELTA)
+    away = ps.private_subspace(nothing_kept(mortal), 2, method="adaptive", rng=1, **EPSILON_DELTA)
     assert len(Path(calls).read_text()) > 5  # it went on
     client.wait_for_workers(2, timeout=30)
     assert set(client.scheduler_info()["workers"]) != before  # somebody did die

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sources import limited
 
 from privspan.blocks import bases as blocks
 from privspan.blocks.bases import block_bases, block_spectra
 from privspan.rows.dealing import public_order
+from privspan.rows.limits import LIMITS
 
 
 def sine(first: np.ndarray, second: np.ndarray) -> float:
@@ -110,11 +112,10 @@ def test_a_block_is_the_same_alone_and_in_any_batch(seed, m, d, blocks_before):
     assert np.array_equal(together.bases[blocks_before], alone.bases[0])
 
 
-def test_chunk_length_does_not_matter(monkeypatch):
+def test_chunk_length_does_not_matter():
     X = np.random.default_rng(3).standard_normal((300, 21))
     whole = block_bases(X, 3, 6)
-    monkeypatch.setattr(blocks, "_CHUNK_BYTES", 3 * 6 * 21 * 8)
-    assert changed_blocks(whole, block_bases(X, 3, 6)).size == 0
+    assert changed_blocks(whole, block_bases(limited(X, blocks_bytes=3 * 6 * 21 * 8), 3, 6)).size == 0
 
 
 def test_the_bitwise_test_catches_a_record_in_two_blocks():
@@ -198,7 +199,7 @@ def test_memory_stays_near_the_output():
     result = block_bases(X, 2, 20, order=order)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < result.bases.nbytes + 4 * blocks._CHUNK_BYTES
+    assert peak < result.bases.nbytes + 4 * LIMITS.blocks_bytes
 
 
 def test_spectra_of_sparse_blocks_are_those_of_dense_ones_and_each_is_its_own() -> None:

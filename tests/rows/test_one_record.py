@@ -18,6 +18,7 @@ from scipy import sparse
 from privspan import private_mean
 from privspan.rows import Column, LeftOut, Schema, UnreadableFileError, draft_schema, open_rows, read_schema
 from privspan.rows.files import text
+from privspan.rows.limits import Limits
 from privspan.rows.scaling import scaled_rows
 from privspan.rows.unit import as_rows_input
 
@@ -133,22 +134,22 @@ def test_a_broken_line_spoils_itself_alone(tmp_path, odd):
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
-def test_quoted_newlines_where_they_are_declared(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(text, "_BLOCK_BYTES", block)
+def test_quoted_newlines_where_they_are_declared(tmp_path, block):
+    options = {"quoted_newlines": True, "columns": ["a", "b"], "limits": Limits(block_bytes=block)}
     content = 'a,"no\ntes",b\n1,"one\n\nline",2\n3,"say ""hi""\n",4\n5,,6\n'
-    rows = opened(tmp_path, content, quoted_newlines=True, columns=["a", "b"])
+    rows = opened(tmp_path, content, **options)
     np.testing.assert_array_equal(rows[:], [[1, 2], [3, 4], [5, 6]])
     assert rows.left_out == (LeftOut("no\ntes", "not asked for"),)
-    broken = opened(tmp_path, content + '7,"never,8\n9,x,10\n', quoted_newlines=True, columns=["a", "b"])
+    broken = opened(tmp_path, content + '7,"never,8\n9,x,10\n', **options)
     np.testing.assert_array_equal(broken[:], [[1, 2], [3, 4], [5, 6], [NAN, NAN]])
 
 
 @pytest.mark.parametrize("block", [1, 3, 16, 2**24])
-def test_a_quoted_newline_on_the_edge_of_a_block_refuses_nothing(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(text, "_BLOCK_BYTES", block)
-    content = 'a,b\n1,"x\ny"\n2,3\n'
-    np.testing.assert_array_equal(opened(tmp_path, content)[:], [[NAN, NAN], [NAN, NAN], [2, 3]])
-    np.testing.assert_array_equal(opened(tmp_path, content, quoted_newlines=True)[:], [[1, NAN], [2, 3]])
+def test_a_quoted_newline_on_the_edge_of_a_block_refuses_nothing(tmp_path, block):
+    content, limits = 'a,b\n1,"x\ny"\n2,3\n', Limits(block_bytes=block)
+    np.testing.assert_array_equal(opened(tmp_path, content, limits=limits)[:], [[NAN, NAN], [NAN, NAN], [2, 3]])
+    rows = opened(tmp_path, content, quoted_newlines=True, limits=limits)
+    np.testing.assert_array_equal(rows[:], [[1, NAN], [2, 3]])
 
 
 def test_the_old_block_size_is_no_edge_either(tmp_path):
@@ -224,18 +225,18 @@ def test_any_bytes_in_one_line_change_its_row_alone(data, d, separator, decimal,
         return (b"\xef\xbb\xbf" if bom else b"") + b"".join(line + end for line in [header, *lines])
 
     options = {"separator": separator, "decimal": decimal}
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_BLOCK_BYTES", block)
-        before = opened(Path(folder), table(rows), **options)
+    limited = {**options, "limits": Limits(block_bytes=block)}
+    with tempfile.TemporaryDirectory() as folder:
+        before = opened(Path(folder), table(rows), **limited)
         changed = [*rows[:place], data.draw(lines_of_bytes), *rows[place + 1 :]]
-        after = opened(Path(folder), table(changed), "other.csv", **options)
+        after = opened(Path(folder), table(changed), "other.csv", **limited)
         assert_only_row_changed(before, after, place)
         assert before.shape == (len(rows), d)
         assert after.dtype == np.float64
         for number, row in enumerate(rows):
             if row == sound:
                 np.testing.assert_array_equal(before[number : number + 1], np.full((1, d), 1.5))
-        patch.setattr(text, "_BLOCK_BYTES", 2**24)  # where blocks end changes nothing
+        # Where blocks end changes nothing.
         np.testing.assert_array_equal(after[:], opened(Path(folder), table(changed), **options)[:])
 
 

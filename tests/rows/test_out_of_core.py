@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from sources import loads_of
 
 import privspan as ps
 from privspan.blocks.bases import block_bases
 from privspan.datasets import gaussian_subspace
 from privspan.privacy.randomness import open_streams
-from privspan.rows import DealtRows, RowSource, arrays, open_rows
-from privspan.rows import source as source_module
+from privspan.rows import DealtRows, RowSource, open_rows
 from privspan.rows.dealing import dealt, public_order, table_edges
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input
 from privspan.stable.records import _ScaledRows
 from privspan.sums.analyze_gauss import analyze_gauss
@@ -37,7 +38,7 @@ def people():
     return X + np.float32(0.5)
 
 
-def stored(folder, X, kind):
+def stored(folder, X, kind, limits=LIMITS):
     """The same table, kept in another way."""
     if kind == "memmap":
         mapped = np.memmap(folder / "people.dat", dtype=X.dtype, mode="w+", shape=X.shape)
@@ -47,16 +48,16 @@ def stored(folder, X, kind):
         return sparse.csr_array(X)
     if kind == "npz csr":
         sparse.save_npz(folder / "people.npz", sparse.csr_array(X))
-        return open_rows(folder / "people.npz")
+        return open_rows(folder / "people.npz", limits=limits)
     if kind == "npy":
         np.save(folder / "people.npy", X)
-        return open_rows(folder / "people.npy")
+        return open_rows(folder / "people.npy", limits=limits)
     if kind == "parquet":
         table = pa.table({f"c{j}": X[:, j] for j in range(X.shape[1])})
     else:
         table = pa.table({"v": pa.FixedSizeListArray.from_arrays(X.ravel(), X.shape[1])})
     pq.write_table(table, folder / "people.parquet", row_group_size=1_700)
-    return open_rows(folder / "people.parquet")
+    return open_rows(folder / "people.parquet", limits=limits)
 
 
 def fitted(X, **parameters):
@@ -199,24 +200,22 @@ def test_a_whole_chunk_of_nan_is_left_out_of_what_is_centred(people, tmp_path, k
 # ---- Privacy of partitioning --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def windows_of_50_rows(monkeypatch):
-    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 50 * 12 * 4)
+WINDOWS_OF_50_ROWS = Limits(window_bytes=50 * 12 * 4)
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
 @pytest.mark.parametrize("shuffled", [True, False])
-def test_one_record_of_a_file_changes_one_block_only(people, tmp_path, windows_of_50_rows, kind, shuffled):
+def test_one_record_of_a_file_changes_one_block_only(people, tmp_path, kind, shuffled):
     X = people[:415].copy()
     (tmp_path / "before").mkdir()
-    before = stored(tmp_path / "before", X, kind)
+    before = stored(tmp_path / "before", X, kind, WINDOWS_OF_50_ROWS)
     order = public_order(415, np.random.default_rng(0), edges=table_edges(before)) if shuffled else None
     bases = block_bases(before, 2, 7, order=order).bases
     touched = set()
     for record in range(0, 415, 13):
         other = X.copy()
         other[record] = np.random.default_rng(record).standard_normal(12)
-        after = block_bases(stored(tmp_path, other, kind), 2, 7, order=order).bases
+        after = block_bases(stored(tmp_path, other, kind, WINDOWS_OF_50_ROWS), 2, 7, order=order).bases
         changed = np.flatnonzero((bases != after).any(axis=(1, 2)))
         assert len(changed) <= 1
         touched |= set(changed.tolist())
@@ -224,25 +223,25 @@ def test_one_record_of_a_file_changes_one_block_only(people, tmp_path, windows_o
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
-def test_one_record_of_a_file_changes_one_difference_only(people, tmp_path, windows_of_50_rows, kind):
+def test_one_record_of_a_file_changes_one_difference_only(people, tmp_path, kind):
     X = people[:301].copy()
     (tmp_path / "before").mkdir()
-    before = pair_differences(stored(tmp_path / "before", X, kind), open_streams(4).public)
+    before = pair_differences(stored(tmp_path / "before", X, kind, WINDOWS_OF_50_ROWS), open_streams(4).public)
     assert isinstance(before, RowSource)
     assert before.shape == (150, 12)
     changed_by = []
     for record in range(0, 301, 7):
         other = X.copy()
         other[record] += 1.0
-        after = pair_differences(stored(tmp_path, other, kind), open_streams(4).public)
+        after = pair_differences(stored(tmp_path, other, kind, WINDOWS_OF_50_ROWS), open_streams(4).public)
         differs = (before[:] != after[:]) & ~(np.isnan(before[:]) & np.isnan(after[:]))
         changed_by.append(int(differs.any(axis=1).sum()))
     assert max(changed_by) == 1
     assert sum(changed_by) >= len(changed_by) - 2  # the record left over, and the one that is NaN
 
 
-def test_order_and_pairs_stay_within_windows(people, tmp_path, windows_of_50_rows):
-    source = stored(tmp_path, people[:321], "parquet")
+def test_order_and_pairs_stay_within_windows(people, tmp_path):
+    source = stored(tmp_path, people[:321], "parquet", WINDOWS_OF_50_ROWS)
     order = public_order(321, np.random.default_rng(0), edges=source.edges)
     np.testing.assert_array_equal(np.sort(order), np.arange(321))
     np.testing.assert_array_equal(order // 50, np.arange(321) // 50)
@@ -255,11 +254,9 @@ def test_order_and_pairs_stay_within_windows(people, tmp_path, windows_of_50_row
     assert pairs.edges[-1] == 160
 
 
-def test_a_windowed_file_is_read_once_per_pass(people, tmp_path, windows_of_50_rows, monkeypatch):
-    source = stored(tmp_path, people[:1000], "parquet")
-    loads = []
-    load = type(source)._load
-    monkeypatch.setattr(type(source), "_load", lambda self, window: loads.append(window) or load(self, window))
+def test_a_windowed_file_is_read_once_per_pass(people, tmp_path):
+    source = stored(tmp_path, people[:1000], "parquet", WINDOWS_OF_50_ROWS)
+    loads = loads_of(source)
     for _ in Rows(pair_differences(source, open_streams(0).public)).pieces():
         pass
     assert sorted(loads) == list(range(20))
@@ -271,16 +268,14 @@ def test_a_windowed_file_is_read_once_per_pass(people, tmp_path, windows_of_50_r
 # ---- Large memory maps: a public order that is read nearly forwards ------------------------------------------------
 
 
-@pytest.fixture
-def large_maps(monkeypatch):
-    """Files of any size count as large; windows of about 1,000 rows, runs of 16."""
-    monkeypatch.setattr(arrays, "_FREELY_READ_BYTES", 0)
-    monkeypatch.setattr(arrays, "_NEIGHBOURHOOD", 16 * 12 * 4)
-    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 1_000 * 12 * 4)
+def large_map(folder, X):
+    """A file that counts as large, with windows of about 1,000 rows and runs of 16."""
+    limits = Limits(freely_read_bytes=0, neighbourhood=16 * 12 * 4, window_bytes=1_000 * 12 * 4)
+    return stored(folder, X, "npy", limits)
 
 
-def test_dealt_rows_are_all_rows_in_runs_from_all_over_the_file(people, tmp_path, large_maps):
-    source = stored(tmp_path, people[:8_999], "npy")
+def test_dealt_rows_are_all_rows_in_runs_from_all_over_the_file(people, tmp_path):
+    source = large_map(tmp_path, people[:8_999])
     rows = source.dealt(np.random.default_rng(0))
     numbers = np.concatenate([rows._numbers(window) for window in range(len(rows.edges) - 1)])
     np.testing.assert_array_equal(np.sort(numbers), np.arange(8_999))
@@ -293,13 +288,13 @@ def test_dealt_rows_are_all_rows_in_runs_from_all_over_the_file(people, tmp_path
 
 
 @pytest.mark.parametrize("record", [0, 15, 16, 700, 8_998])
-def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path, large_maps, record):
+def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path, record):
     other = people[:8_999].copy()
     other[record] += 3.0
     found, pairs = [], []
     for name, X in (("one", people[:8_999]), ("two", other)):
         (tmp_path / name).mkdir()
-        source = stored(tmp_path / name, X, "npy")
+        source = large_map(tmp_path / name, X)
         table, order = dealt(source, np.random.default_rng(1))
         assert isinstance(table, DealtRows)
         found.append(block_bases(table, 2, 7, order=order).bases)
@@ -308,28 +303,25 @@ def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path
     assert int(((pairs[0] != pairs[1]) & ~np.isnan(pairs[0])).any(axis=1).sum()) <= 1
 
 
-def test_a_large_map_is_read_once_for_all_blocks(people, tmp_path, large_maps, monkeypatch):
-    table, order = dealt(stored(tmp_path, people, "npy"), np.random.default_rng(0))
-    loads = []
-    load = DealtRows._load
-    monkeypatch.setattr(DealtRows, "_load", lambda self, window: loads.append(window) or load(self, window))
+def test_a_large_map_is_read_once_for_all_blocks(people, tmp_path):
+    table, order = dealt(large_map(tmp_path, people), np.random.default_rng(0))
+    loads = loads_of(table)
     block_bases(table, 2, 7, order=order)
     assert loads == list(range(len(table.edges) - 1))
 
 
-def test_a_sorted_large_map_is_mixed_well_enough_for_blocks(tmp_path, large_maps):
+def test_a_sorted_large_map_is_mixed_well_enough_for_blocks(tmp_path):
     X, truth = gaussian_subspace(9_000, 12, 2, gamma_w=1e-4, rng=3)
     X = X[np.argsort(X @ truth.basis[:, 0])].astype(np.float32)
-    source = stored(tmp_path, X, "npy")
+    source = large_map(tmp_path, X)
     release = ps.approximate_subspace(source, 2, rng=0, **BUDGET)
     assert release.subspace.distance(truth) < 0.05
     variance = np.var(pair_differences(source, open_streams(0).public)[:] @ truth.basis[:, 0])
     assert abs(variance / (2 * np.var(X @ truth.basis[:, 0])) - 1) < 0.1
 
 
-def test_rows_scattered_over_a_file_are_read_as_they_are(people, tmp_path, large_maps):
-    np.save(tmp_path / "people.npy", np.asfortranarray(people))
-    source = open_rows(tmp_path / "people.npy")
+def test_rows_scattered_over_a_file_are_read_as_they_are(people, tmp_path):
+    source = large_map(tmp_path, np.asfortranarray(people))
     assert source.dealt(np.random.default_rng(0)) is source
     numbers = np.random.default_rng(1).permutation(9_000)[:500]
     np.testing.assert_array_equal(source[numbers], people[numbers])
@@ -344,23 +336,25 @@ def test_row_numbers_outside_a_map_are_refused(people, tmp_path):
     assert source[np.array([], dtype=int)].shape == (0, 12)
 
 
-def test_nothing_is_formed_before_rows_are_asked_for(people, tmp_path, monkeypatch):
+def test_nothing_is_formed_before_rows_are_asked_for(people, tmp_path):
     source = stored(tmp_path, people, "parquet")
-    monkeypatch.setattr(type(source), "_load", lambda self, window: pytest.fail("rows were read"))
+    loads = loads_of(source)
     differences = pair_differences(source, open_streams(0).public)
     shifted = less_mean(source, np.ones(12))
     assert differences.shape == (4_500, 12)
     assert shifted.shape == (9_000, 12)
     assert shifted.dtype == np.float64
+    assert loads == []
 
 
 PEAK = """
 import sys
 import numpy as np
 import privspan as ps
-from privspan.rows import unit as unit_rows
+from privspan.rows import mapped_rows
+from privspan.rows.limits import Limits
+from privspan.rows.unit import Rows
 from privspan.sums.pairs import pair_differences
-unit_rows._KEPT_BYTES = 0
 from pathlib import Path
 
 def peak():
@@ -369,9 +363,9 @@ def peak():
 
 ps.private_mean(np.ones((10, 2)), epsilon=1.0, delta=1e-6)
 before = peak()
-X = np.load(sys.argv[1], mmap_mode="r")
+X = mapped_rows(np.load(sys.argv[1], mmap_mode="r"), Limits(kept_bytes=0))
 ps.private_mean(X, epsilon=1.0, delta=1e-6)
-for _ in unit_rows.Rows(pair_differences(X, np.random.default_rng(0))).pieces():
+for _ in Rows(pair_differences(X, np.random.default_rng(0))).pieces():
     pass
 print(peak() - before)
 """

@@ -15,10 +15,10 @@ import zarr
 from scipy import sparse
 
 from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
-from privspan.rows import source as source_module
 from privspan.rows.arrays import HeldRows, mapped_rows
 from privspan.rows.derived import RowPairs, SelectedColumns
 from privspan.rows.files.columns import looks_like_identifier
+from privspan.rows.limits import Limits
 from privspan.rows.shifting import less
 from privspan.sums.mean import less_mean
 
@@ -161,9 +161,8 @@ def dense(rows):
 
 
 @pytest.mark.parametrize("window_bytes", [2**27, 10 * D * 4])
-def test_every_format_gives_the_same_rows_in_any_order(written, values, monkeypatch, window_bytes):
-    monkeypatch.setattr(source_module, "_WINDOW_BYTES", window_bytes)
-    rows = opened(written)
+def test_every_format_gives_the_same_rows_in_any_order(written, values, window_bytes):
+    rows = opened(written, limits=Limits(window_bytes=window_bytes))
     assert isinstance(rows, RowSource)
     assert rows.shape == (N, D)
     assert rows.ndim == 2
@@ -505,27 +504,25 @@ def test_derived_sources_compute_row_by_row(written, values):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_windows_do_not_follow_row_groups(tmp_path, monkeypatch, values, suffix):
+def test_windows_do_not_follow_row_groups(tmp_path, values, suffix):
     """Some writers close a row group after a number of bytes, so that one record moves where they end."""
-    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 10 * D * 4)
     table, edges = as_table(values), set()
     for number, cuts in enumerate([(), (50,), (3, 4, 40, 90), (10, 20, 30), (0, 101, 102)]):
         path = tmp_path / f"{number}{suffix}"
         with (pq.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file)(path, table.schema) as writer:
             for start, stop in pairwise([0, *cuts, N]):
                 writer.write_table(table.slice(start, stop - start))
-        rows = open_rows(path)
+        rows = open_rows(path, limits=Limits(window_bytes=10 * D * 4))
         edges.add(tuple(rows.edges.tolist()))
         for part in (slice(None), slice(37, 62), slice(0, 9), slice(95, None), slice(11, 12)):
             np.testing.assert_array_equal(rows[part], values[part])
     assert edges == {(*range(0, N, 10), N)}
 
 
-def test_a_large_row_group_is_read_piece_by_piece(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_module, "_WINDOW_BYTES", 50 * 2 * 8)
+def test_a_large_row_group_is_read_piece_by_piece(tmp_path):
     table = np.random.default_rng(5).standard_normal((1000, 2))
     pq.write_table(pa.table({"a": table[:, 0], "b": table[:, 1]}), tmp_path / "x.parquet", row_group_size=600)
-    rows = open_rows(tmp_path / "x.parquet")
+    rows = open_rows(tmp_path / "x.parquet", limits=Limits(window_bytes=50 * 2 * 8))
     assert np.diff(rows.edges).max() == 50
     for start in (0, 120, 90, 590, 640, 30, 999):
         np.testing.assert_array_equal(rows[start : start + 130], table[start : start + 130])

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from privspan import NotPrivateWarning, PrivatePCA
 from privspan.rows import open_rows
-from privspan.rows import unit as unit_rows
+from privspan.rows.limits import Limits
 from privspan.rows.scaling import scaled_rows
 from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
 
@@ -128,9 +128,8 @@ def test_pieces_of_long_rows_stay_small():
     assert piece_rows(10**9) == 16
 
 
-def test_large_data_are_not_kept(monkeypatch):
-    monkeypatch.setattr("privspan.rows.unit._KEPT_BYTES", 0)
-    rows = Rows(np.ones((10, 2)))
+def test_large_data_are_not_kept():
+    rows = Rows(np.ones((10, 2)), limits=Limits(kept_bytes=0))
     assert next(rows.pieces())[1] is not next(rows.pieces())[1]
 
 
@@ -142,11 +141,9 @@ def test_refusals_name_public_facts_only():
     assert as_rows_input(sparse.coo_array(np.eye(2))).format == "csr"
 
 
-def test_a_function_of_pieces_is_added_up_to_chunks(monkeypatch):
-    monkeypatch.setattr(unit_rows, "_PIECE_ENTRIES", 64)
-    monkeypatch.setattr(unit_rows, "_ENOUGH_PIECE_ROWS", 1)
+def test_a_function_of_pieces_is_added_up_to_chunks():
     n = 2 * CHUNK_ROWS + 3
-    rows = Rows(np.ones((n, 1), dtype=np.float32))
+    rows = Rows(np.ones((n, 1), dtype=np.float32), limits=Limits(piece_entries=64, enough_piece_rows=1))
     known = np.arange(n, dtype=np.float64)
     calls = []
 
@@ -155,7 +152,7 @@ def test_a_function_of_pieces_is_added_up_to_chunks(monkeypatch):
         return np.array([float(len(piece)), mine.sum()])
 
     sums = list(rows.map_chunks(part, known))
-    assert max(calls) == piece_rows(1) < CHUNK_ROWS
+    assert max(calls) == piece_rows(1, rows.limits) < CHUNK_ROWS
     ends = [0, CHUNK_ROWS, 2 * CHUNK_ROWS, n]
     assert [tuple(total) for total in sums] == [
         (stop - start, known[start:stop].sum()) for start, stop in itertools.pairwise(ends)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import seeded
 from scipy import sparse
+from sources import limited
 
 from privspan.audit.replay import Transcript
 from privspan.datasets import gaussian_subspace
@@ -186,13 +187,11 @@ def test_a_record_costs_no_more_than_mu_on_any_path(tail, answer, label, shape, 
 
 
 def test_rows_outside_the_draw_reach_neither_probe_nor_look(monkeypatch):
-    monkeypatch.setattr(choice, "MOST_ROWS", 400)
-    choice.pays.cache_clear()
     X, _ = table()
     drawn = []
     genuine = course._drawn_rows
     monkeypatch.setattr(course, "_drawn_rows", lambda *args: drawn.append(genuine(*args)) or drawn[-1])
-    run(X)
+    run(limited(X, drawn_rows=400))
     outside = int(np.flatnonzero(~(X[:, None, 0] == drawn[0][None, :, 0]).any(axis=1))[0])
     changed = X.copy()
     changed[outside] = 1e6
@@ -201,10 +200,9 @@ def test_rows_outside_the_draw_reach_neither_probe_nor_look(monkeypatch):
         with monkeypatch.context() as patch:
             # The same noise of the look: released scales, test and basis must be the same to the last bit.
             patch.setattr(course, "_localised", lambda look, found, *_: seen.append((look.released, found)))
-            run(rows)
+            run(limited(rows, drawn_rows=400))
     assert seen[0][0] == seen[1][0]
     np.testing.assert_array_equal(seen[0][1].basis, seen[1][1].basis)
-    choice.pays.cache_clear()
 
 
 @given(seed=st.integers(0, 2**20), number=st.integers(0, 39), scale=st.floats(-6, 6))
@@ -252,12 +250,9 @@ def test_other_tables_take_the_same_course(kind, tmp_path):
     assert release.parameters["share_of_short_tails"] > 0.5
 
 
-def test_more_rows_than_are_drawn_are_all_used_by_the_rounds(monkeypatch):
-    monkeypatch.setattr(choice, "MOST_ROWS", 400)
-    choice.pays.cache_clear()
+def test_more_rows_than_are_drawn_are_all_used_by_the_rounds():
     X, truth = table(n=800, d=600)
-    release = run(X)
+    release = run(limited(X, drawn_rows=400))
     assert release.parameters["rows_looked_at"] == 400
     assert release.method == LABELS[2]
     assert release.subspace.distance(truth) < 5e-4
-    choice.pays.cache_clear()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from runs import seeded
 from scipy import sparse
 from scipy.special import ndtri
+from sources import limited
 from stable_attacks import break_lapack, failing, hidden_rows
 
 from privspan.privacy import Budget, coin, compose_mu, delta_from_mu
@@ -355,7 +356,7 @@ def groups_of(n: int, k: int) -> NDArray[np.intp]:
     return stable.public_groups(n, k, np.random.default_rng(0))
 
 
-def test_tails_of_groups_need_the_rows_of_the_groups_alone(monkeypatch, tmp_path) -> None:
+def test_tails_of_groups_need_the_rows_of_the_groups_alone(tmp_path) -> None:
     """From an array, a memory map, a sparse table and Dask, in pieces of any size, as from the Gram matrix."""
     X, _ = near_a_subspace(np.random.default_rng(3), 100, 9, k=2, tail=0.1)
     X[7], X[8, 0] = 0.0, np.nan
@@ -366,8 +367,8 @@ def test_tails_of_groups_need_the_rows_of_the_groups_alone(monkeypatch, tmp_path
     tables = [X, np.load(tmp_path / "rows.npy", mmap_mode="r"), sparse.csr_array(X), da.from_array(X, chunks=(30, 9))]
     for table in tables:
         for size in (2**26, 1, 2000):
-            monkeypatch.setattr(stable, "_ROW_BYTES", size)
-            assert (stable.unit_tail_squares(as_rows_input(table), groups) == expected).all()
+            source = limited(as_rows_input(table), groups_bytes=size)
+            assert (stable.unit_tail_squares(source, groups) == expected).all()
 
 
 @pytest.mark.parametrize(("spread", "near"), [(0.1, 0.95), (0.5, 0.95), (1.0, 0.7)])

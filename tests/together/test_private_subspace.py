@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse
+from sources import limited
 
 from privspan import private
 from privspan.datasets import gaussian_subspace
 from privspan.planner import plan
 from privspan.privacy import Budget
 from privspan.private import UselessPlanWarning, private_subspace
-from privspan.stable import choice
 from privspan.sums.adaptive import adaptive_subspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -79,8 +79,7 @@ def test_every_method_can_be_asked_for(method, name):
 def test_sparse_tables_are_not_densified_where_too_few_rows_would_fit(monkeypatch):
     X, _ = gaussian_subspace(1_000, 400, 3, gamma_w=1e-4, rng=0)
     monkeypatch.setattr(sparse.csr_array, "toarray", None)
-    monkeypatch.setattr(choice, "_COPIED_BYTES", 2**16)
-    table = sparse.csr_array(X)
+    table = limited(sparse.csr_array(X), drawn_bytes=2**16)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UselessPlanWarning)
         release = private_subspace(table, 3, **BUDGET, gamma=1e-4 / 397**0.5, rng=3)

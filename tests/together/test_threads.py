@@ -19,6 +19,7 @@ import privspan
 from privspan.privacy import selection
 from privspan.privacy.selection import release_probability
 from privspan.rows import open_rows
+from privspan.rows.limits import Limits
 from privspan.rows.source import WindowedSource
 from privspan.rows.unit import Rows
 
@@ -130,14 +131,12 @@ def test_threads_that_share_a_parquet_file_read_what_one_thread_reads(tmp_path: 
         np.testing.assert_array_equal(part[1], X[part[0] : part[0] + 1500])
 
 
-def test_rows_that_threads_share_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_threads_share_are_kept_once() -> None:
     """A piece that two threads clean at one time must not be kept as two pieces."""
-    monkeypatch.setattr("privspan.rows.unit._PIECE_ENTRIES", 16)
-    monkeypatch.setattr("privspan.rows.unit._ENOUGH_PIECE_ROWS", 16)
-    X = np.random.default_rng(0).standard_normal((1600, 4))
+    X, limits = np.random.default_rng(0).standard_normal((1600, 4)), Limits(piece_entries=16, enough_piece_rows=16)
     expected = np.concatenate([piece for _, piece in Rows(X).pieces()])
     for _ in range(10):
-        rows = Rows(X)
+        rows = Rows(X, limits=limits)
         for seen in together([lambda r=rows: [piece for _, piece in r.pieces()]] * THREADS):
             np.testing.assert_array_equal(np.concatenate(seen), expected)
         np.testing.assert_array_equal(np.concatenate([piece for _, piece in rows.pieces()]), expected)

@@ -22,9 +22,9 @@ from threadpoolctl import ThreadpoolController
 
 from privspan._lib.rounding import quiet_numpy
 from privspan._lib.watch import is_watched, rows_seen, unwatched
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.partitions import Part, Place
 
-_KEPT_BYTES = 2**30  # per worker
 _FAN_IN = 8  # totals that are added at a time
 
 
@@ -35,17 +35,19 @@ class DaskPlace(Place):
     ----------
     collection
         Kept alive as long as its partitions are of use: a collection that is let go takes what it persisted with it.
+    limits : Limits, optional
+        Of each worker.
     """
 
-    def __init__(self, collection: object = None) -> None:
-        self._collection = collection
+    def __init__(self, collection: object = None, limits: Limits = LIMITS) -> None:
+        self._collection, self._limits = collection, limits
 
     @property
     def kept_bytes(self) -> int:
         """How much may be kept between passes: a gibibyte per worker."""
         client = current_client()
         workers = 1 if client is None else len(client.ncores())
-        return _KEPT_BYTES * max(workers, 1)
+        return self._limits.kept_bytes * max(workers, 1)
 
     def send(self, values: Sequence[Any]) -> list[Part]:
         """Return the values themselves: Dask takes them as arguments."""

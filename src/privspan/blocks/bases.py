@@ -28,9 +28,7 @@ from privspan.blocks.kernels import Array, Votes, bases_of, spectra_of
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.dealing import Order, PartitionOrders, RowOrder, Table, public_order
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse
-
-_CHUNK_BYTES = 2**23
+from privspan.rows.unit import is_sparse, limits_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def _within_partition(block_size: int, kernel: Any, shape: Any, part: Any, seed:
 def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
     """Yield runs of blocks as float64 arrays (c, m, d) that fit in cache, with the slots they fill."""
     t, d = X.shape[0] // block_size, X.shape[1]
-    per_chunk = max(1, _CHUNK_BYTES // (8 * block_size * d))
+    per_chunk = max(1, limits_of(X).blocks_bytes // (8 * block_size * d))
     for start in range(0, t, per_chunk):
         stop = min(t, start + per_chunk)
         rows = slice(start * block_size, stop * block_size)

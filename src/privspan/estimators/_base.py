@@ -271,7 +271,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self._check_units()
         X = self._encoded(X, fitted=True)
         if isinstance(X, RowSource):
-            step = piece_rows(X.shape[1])
+            step = piece_rows(X.shape[1], X.limits)
             return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
         rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
         return self._coordinates(rows).astype(rows.dtype, copy=False)

@@ -18,11 +18,9 @@ from privspan._lib.archive import declared
 from privspan._lib.archive import read as read_member
 from privspan.rows.compressed import compressed_rows, sorted_rows
 from privspan.rows.derived import DealtRows
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
 
-_TAKEN_BYTES = 2**24
-_NEIGHBOURHOOD = 2**16  # the system maps that much of a file around what is touched
-_FREELY_READ_BYTES = 2**28  # rows of larger files are read together with their neighbours
 _SPARSE_KEYS = {"format", "shape", "data"}  # of every matrix that SciPy saves
 
 
@@ -39,10 +37,11 @@ class MappedRows(RowSource):
     mapping : mmap.mmap
         The mapping behind it.  It must be shared with the file: handing back the pages of a private one would
         undo what was written to it.
+    limits : Limits, optional
     """
 
-    def __init__(self, array: NDArray[Any], mapping: mmap.mmap) -> None:
-        self._array, self._mapping = np.asarray(array), mapping
+    def __init__(self, array: NDArray[Any], mapping: mmap.mmap, limits: Limits = LIMITS) -> None:
+        self._array, self._mapping, self.limits = np.asarray(array), mapping, limits
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), array.dtype
         self._in_use = 0  # bytes of the file that may be mapped
         # Rows of a file in Fortran order, or of a transposed view, are scattered over it.
@@ -61,24 +60,24 @@ class MappedRows(RowSource):
                 np.take(self._array, ascending[part], axis=0, out=out[part], mode="clip")  # one copy, no buffer
             else:
                 out[order[part]] = self._array[ascending[part]]
-            self._used(_TAKEN_BYTES)
+            self._used(self.limits.taken_bytes)
         return out
 
     def _parts(self, ascending: NDArray[np.intp]) -> Iterator[slice]:
-        """Cut row numbers into parts that make the system map about `_TAKEN_BYTES` of the file each."""
-        length = self.shape[1] * self.dtype.itemsize
-        first, last = ascending * length // _NEIGHBOURHOOD, ((ascending + 1) * length - 1) // _NEIGHBOURHOOD
+        """Cut row numbers into parts that make the system map about `taken_bytes` of the file each."""
+        length, near, most = self.shape[1] * self.dtype.itemsize, self.limits.neighbourhood, self.limits.taken_bytes
+        first, last = ascending * length // near, ((ascending + 1) * length - 1) // near
         before = np.concatenate([[-1], last[:-1]])
-        mapped = np.cumsum(last - np.maximum(first, before + 1) + 1) * _NEIGHBOURHOOD  # up to and with each row
-        edges = np.searchsorted(mapped, np.arange(0, mapped[-1] if len(mapped) else 0, _TAKEN_BYTES), side="right")
+        mapped = np.cumsum(last - np.maximum(first, before + 1) + 1) * near  # up to and with each row
+        edges = np.searchsorted(mapped, np.arange(0, mapped[-1] if len(mapped) else 0, most), side="right")
         for start, stop in pairwise([*np.unique(edges).tolist(), len(ascending)]):
             yield slice(start, stop)
 
     def dealt(self, generator: np.random.Generator) -> RowSource:
         """Return the rows of a large file in a public random order that can be read nearly forwards."""
-        if self._array.nbytes <= _FREELY_READ_BYTES or not self._in_runs:
+        if self._array.nbytes <= self.limits.freely_read_bytes or not self._in_runs:
             return self
-        return DealtRows(self, max(1, _NEIGHBOURHOOD // (self.shape[1] * self.dtype.itemsize)), generator)
+        return DealtRows(self, max(1, self.limits.neighbourhood // (self.shape[1] * self.dtype.itemsize)), generator)
 
     def take_columns(self, part: slice) -> NDArray[Any]:
         """Return consecutive columns of all rows, (n, columns), reading no more than those."""
@@ -95,12 +94,12 @@ class MappedRows(RowSource):
     def _used(self, count: int) -> None:
         """Give pages back to the system, once enough of them have been copied or used."""
         self._in_use += count if self._in_runs else self._array.nbytes
-        if self._in_use >= _TAKEN_BYTES and hasattr(self._mapping, "madvise"):  # not on Windows
+        if self._in_use >= self.limits.taken_bytes and hasattr(self._mapping, "madvise"):  # not on Windows
             self._mapping.madvise(mmap.MADV_DONTNEED)
             self._in_use = 0
 
 
-def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
+def mapped_rows(array: NDArray[Any], limits: Limits = LIMITS) -> NDArray[Any] | MappedRows:
     """Return a source for an array in a mapping that shares a file, and every other array as it is.
 
     Only NumPy's own maps tell that they do: a `mmap.mmap` does not say whether its pages are private, and what was
@@ -110,7 +109,7 @@ def mapped_rows(array: NDArray[Any]) -> NDArray[Any] | MappedRows:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     shared = isinstance(owner, np.memmap) and owner.mode in ("r", "r+", "w+")
-    return MappedRows(array, owner.base) if shared and isinstance(owner.base, mmap.mmap) else array
+    return MappedRows(array, owner.base, limits) if shared and isinstance(owner.base, mmap.mmap) else array
 
 
 class HeldRows(RowSource):
@@ -144,17 +143,17 @@ def as_source(table: RowSource | NDArray[Any]) -> RowSource:
     return HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
 
 
-def open_npy(path: Path) -> RowSource:
+def open_npy(path: Path, limits: Limits) -> RowSource:
     """Map a ``.npy`` file; a file shorter than its header says is refused here."""
     with damage_told(path.name, "is not a NumPy array file of plain numbers, or is shorter than its header says."):
         array = np.lib.format.open_memmap(path, mode="r")  # `np.load` would leave a damaged archive open
     check_numbers(path.name, array.shape, array.dtype)
-    source = mapped_rows(array)
+    source = mapped_rows(array, limits)
     assert isinstance(source, RowSource)
     return source
 
 
-def open_npz(path: Path) -> RowSource:
+def open_npz(path: Path, limits: Limits) -> RowSource:
     """Open a ``.npz`` archive with one dense array, or with a matrix saved by SciPy."""
     damage = "is not a readable NumPy archive; save it again with `numpy.savez`."
     with damage_told(path.name, damage), zipfile.ZipFile(path) as archive:
@@ -176,7 +175,9 @@ def open_npz(path: Path) -> RowSource:
         with damage_told(path.name, damage), np.load(path, allow_pickle=False) as parts:
             return _stored_matrix(path, parts, shape) if is_sparse else np.asarray(parts[parts.files[0]])
 
-    return HeldRows((shape[0], shape[1]), dtype, read, is_sparse=is_sparse)
+    source = HeldRows((shape[0], shape[1]), dtype, read, is_sparse=is_sparse)
+    source.limits = limits
+    return source
 
 
 def _stored_matrix(path: Path, parts: Any, shape: tuple[int, ...]) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows.shifting import less
-from privspan.rows.source import LeftOut, RowSource, WindowedSource, window_rows
+from privspan.rows.source import LeftOut, RowSource, WindowedSource
 
 
 class Derived(RowSource):
@@ -22,7 +22,7 @@ class Derived(RowSource):
         self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
-        self.person, self.read_ids = source.person, source.read_ids
+        self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
 
     @abstractmethod
     def _made(self, rows: Any) -> Any:
@@ -104,12 +104,12 @@ class DealtRows(WindowedSource):
     """
 
     def __init__(self, source: RowSource, run: int, generator: np.random.Generator) -> None:
-        super().__init__()
+        super().__init__(source.limits)
         self._source, self._run_length = source, run
         self.shape, self.dtype = source.shape, source.dtype
         self.names, self.left_out = source.names, source.left_out
         starts = generator.permutation(np.arange(0, self.shape[0], run))
-        per_window = max(1, window_rows(self.shape[1], self.dtype.itemsize) // run)
+        per_window = max(1, self.limits.window_rows(self.shape[1], self.dtype.itemsize) // run)
         self._starts = [np.sort(starts[i : i + per_window]) for i in range(0, len(starts), per_window)]
         self.edges = np.cumsum([0, *(len(self._numbers(window)) for window in range(len(self._starts)))])
 
@@ -135,7 +135,7 @@ class RowPairs(RowSource):
     """
 
     def __init__(self, source: RowSource, pairs: NDArray[np.intp], make: Callable[[Any, Any], Any]) -> None:
-        self._source, self._pairs, self._make = source, pairs, make
+        self._source, self._pairs, self._make, self.limits = source, pairs, make, source.limits
         self.shape = (len(pairs), source.shape[1])
         self.dtype, self.is_sparse, self.names = np.dtype(np.float64), source.is_sparse, source.names
         if source.edges is not None:  # a pair is read when its later row is

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
+from privspan.rows.limits import LIMITS
 from privspan.rows.source import LeftOut, RowSource
 
 Part: TypeAlias = Any
@@ -71,7 +72,7 @@ class LocalPlace(Place):
     @property
     def kept_bytes(self) -> int:
         """A gibibyte."""
-        return 2**30
+        return LIMITS.kept_bytes
 
     def send(self, values: Sequence[Any]) -> list[Part]:
         """Return functions that return the values."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.errors import ParameterError, ParameterTypeError, PrivspanError
-
-_WINDOW_BYTES = 2**26  # of the rows that a windowed source holds, or that are read at a time to pick columns from
+from privspan.rows.limits import LIMITS, Limits
 
 
 class UnreadableFileError(PrivspanError, ValueError):
@@ -80,6 +79,8 @@ class RowSource(ABC):
         Columns that have no gaps by declaration; None if the dtype says it all.
     person : str or None
         The column of the file that says whose each row is, where one was named; it is not among the d.
+    limits : Limits
+        How much of it is read, cleaned and kept at a time.
     """
 
     shape: tuple[int, int]
@@ -93,6 +94,7 @@ class RowSource(ABC):
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
     person: str | None = None
+    limits: Limits = LIMITS
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
 
     def ids(self) -> NDArray[np.intp]:
@@ -157,7 +159,7 @@ class RowSource(ABC):
         n, d = self.shape
         start, stop, _ = part.indices(d)
         wanted = np.empty((n, stop - start), dtype=self.dtype)
-        step = window_rows(d, self.dtype.itemsize)
+        step = self.limits.window_rows(d, self.dtype.itemsize)
         for first in range(0, n, step):
             rows = self._run(first, min(first + step, n))[:, start:stop]
             wanted[first : first + step] = rows.toarray() if self.is_sparse else rows
@@ -172,7 +174,8 @@ class WindowedSource(RowSource):
 
     edges: NDArray[np.intp]
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.limits = limits
         self._held: tuple[int, Any] | None = None
         self._reading = threading.Lock()  # threads may share a source, and a window of another one is other people
 
@@ -214,11 +217,6 @@ class WindowedSource(RowSource):
         for rows, part in zip(mine, parts, strict=True):
             out[order[rows]] = part
         return out
-
-
-def window_rows(d: int, itemsize: int) -> int:
-    """Return how many dense rows a window may hold, at least one."""
-    return max(1, _WINDOW_BYTES // (d * itemsize))
 
 
 def window_edges(n: int, most: int, grain: int = 1) -> NDArray[np.intp]:

@@ -33,6 +33,7 @@ from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.watch import rows_seen
 from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
 from privspan.rows.compressed import compressed_rows
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import (
     Factors,
@@ -55,13 +56,8 @@ Finish: TypeAlias = Callable[[Array], Any]
 CHUNK_ROWS = 4096
 """Rows per chunk (the last may be shorter): a constant, so what a replacement touches does not grow with n."""
 
-_PIECE_ENTRIES = 2**17  # of a dense piece: what has been cleaned is still in the processor's cache when it is used
-_LARGEST_PIECE = 2**24  # entries, 128 MiB, up to a million columns
-_FEWEST_PIECE_ROWS, _ENOUGH_PIECE_ROWS = 16, 128  # with fewer, adding up the sums of pieces would take long
-_SINGLE_TIMES = 4  # rows of a piece of float32, over others: measured, and it takes half the room
-_KEPT_BYTES = 2**30  # cleaned rows up to this size are kept between passes
 _ROUNDED_UNIT = 1.0 - 2.0**-23  # of the rows that are scaled with care, and then rounded to float32
-_LONGEST_SPARSE = 2.0**64
+_LONGEST_SPARSE = 2.0**64  # rounding: a square of what is longer may leave the range of float64
 
 
 def as_rows_input(
@@ -139,6 +135,8 @@ class Rows:
         Whether cleaned rows may be kept between passes, if there are few enough.
     grain : int, default=1
         So many consecutive rows belong together: no border of a piece or a chunk is between them.
+    limits : Limits, optional
+        By default those of the source.
 
     Attributes
     ----------
@@ -164,19 +162,22 @@ class Rows:
         clip: float | None = None,
         keep: bool = True,
         grain: int = 1,
+        limits: Limits | None = None,
     ) -> None:
         self._source, self._centre = X, centre
+        self.limits = limits or (X.limits if isinstance(X, RowSource) else LIMITS)
         self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
         self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
         self.single = single
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
-        most = CHUNK_ROWS if self.is_sparse else piece_rows(self.shape[1]) * (_SINGLE_TIMES if single else 1)
+        most, times = piece_rows(self.shape[1], self.limits), self.limits.single_times if single else 1
+        most = CHUNK_ROWS if self.is_sparse else most * times
         self._piece_rows = whole_persons(min(most, CHUNK_ROWS), grain)
         # How much a sparse file stores is not known before it has been read.
         stored = 12 * getattr(X, "nnz", 0) if self.is_sparse else 8 * self.shape[0] * self.shape[1]
-        self._few = stored <= _KEPT_BYTES
+        self._few = stored <= self.limits.kept_bytes
         self._keep = keep and self._few
         self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
         self._kept_bytes = 0
@@ -221,7 +222,7 @@ class Rows:
             return
         self._kept[index] = piece
         self._kept_bytes += 12 * piece.nnz if is_sparse(piece) else piece.nbytes
-        if self._kept_bytes > _KEPT_BYTES:
+        if self._kept_bytes > self.limits.kept_bytes:
             self._keep = False
             self._kept = {}
 
@@ -420,10 +421,15 @@ class Rows:
         return self._squares
 
 
-def piece_rows(d: int) -> int:
+def limits_of(table: Any) -> Limits:
+    """Return how much of a table is read, cleaned and kept at a time."""
+    return table.limits if isinstance(table, RowSource) else LIMITS
+
+
+def piece_rows(d: int, limits: Limits = LIMITS) -> int:
     """Return the rows of a dense piece: a power of two from 16 to `CHUNK_ROWS`, fewer where rows are long."""
-    most = min(_LARGEST_PIECE // d, max(_PIECE_ENTRIES // d, _ENOUGH_PIECE_ROWS))
-    return max(_FEWEST_PIECE_ROWS, min(CHUNK_ROWS, 1 << max(0, most.bit_length() - 1)))
+    most = min(limits.largest_piece // d, max(limits.piece_entries // d, limits.enough_piece_rows))
+    return max(limits.fewest_piece_rows, min(CHUNK_ROWS, 1 << max(0, most.bit_length() - 1)))
 
 
 def whole_persons(rows: int, grain: int) -> int:

@@ -15,13 +15,9 @@ from functools import lru_cache, partial
 from scipy.special import chdtr, chdtri
 
 from privspan.privacy.joint import JointShares
+from privspan.rows.limits import LIMITS, Limits
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
-
-MOST_ROWS = 5_000
-"""Rows that stable leverage looks at: its time grows like the cube of their number, and the rounds see all rows."""
-
-_COPIED_BYTES = 2**30  # of drawn rows as float64
 
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
@@ -69,10 +65,12 @@ class Public:
     joint: JointShares | None = None  # what the test and what follows it have, if they are accounted together
 
 
-def public_numbers(n: int, d: int, k: int, mu: float, delta_test: float, *, copied: bool) -> Public:
-    """Say how many rows are drawn: at most `MOST_ROWS`, and where they have to be copied no more than fit."""
-    fit = _COPIED_BYTES // (8 * d) if copied or n > MOST_ROWS else n
-    return Public(n, d, k, mu, delta_test, min(n, MOST_ROWS, fit))
+def public_numbers(
+    n: int, d: int, k: int, mu: float, delta_test: float, *, copied: bool, limits: Limits = LIMITS
+) -> Public:
+    """Say how many rows are drawn: at most `drawn_rows`, and where they have to be copied no more than fit."""
+    fit = limits.drawn_bytes // (8 * d) if copied or n > limits.drawn_rows else n
+    return Public(n, d, k, mu, delta_test, min(n, limits.drawn_rows, fit))
 
 
 @lru_cache(maxsize=1024)  # of public numbers only, here and below

@@ -32,7 +32,7 @@ from privspan.privacy.run import Learn, Run
 from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse
+from privspan.rows.unit import is_sparse, limits_of
 from privspan.stable import choice
 from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
@@ -134,7 +134,8 @@ def single_account(
 
 def _public(source: Any, k: int, mu: float, set_aside: float) -> choice.Public:
     n, d = int(source.shape[0]), int(source.shape[1])
-    return choice.public_numbers(n, d, k, mu, _deltas(set_aside)[0], copied=_is_copied(source))
+    copied, limits = _is_copied(source), limits_of(source)
+    return choice.public_numbers(n, d, k, mu, _deltas(set_aside)[0], copied=copied, limits=limits)
 
 
 def _is_copied(source: Any) -> bool:

@@ -27,7 +27,7 @@ from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.gaps import without_gaps
-from privspan.rows.unit import is_sparse
+from privspan.rows.unit import is_sparse, limits_of
 from privspan.stable import plan as stable_plan
 from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_eigenvalue
 from privspan.stable.leverage import GRID, combination, exact_gram
@@ -37,10 +37,7 @@ from privspan.stable.scales import noisy_histogram, released_share, released_tai
 Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
-_ROW_BYTES = 2**20  # of the rows of groups, which are gone over several times
 _ONE_POWER = 900  # of two, that is multiplied with at once
-_SLAB_BYTES = 2**19  # of rows that are gone over several times, and stay in the processor's cache
-_READ_BYTES = 2**28  # of the columns that are read from a file at a time
 _NORM_BINS_PER_OCTAVE = 4
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
@@ -278,7 +275,7 @@ def unit_tail_squares(table: Any, groups: NDArray[np.intp]) -> Array:
 def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
     """Yield Gram matrices (some, m, m) of groups (t, m) of records at unit length: exact, as sums on a grid."""
     d = int(table.shape[1])
-    at_a_time = max(1, _ROW_BYTES // (8 * d * groups.shape[1]))
+    at_a_time = max(1, limits_of(table).groups_bytes // (8 * d * groups.shape[1]))
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
         read = table[some.ravel()]
@@ -300,7 +297,7 @@ class _ScaledRows:
         self._run = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
         self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
-        step = max(1, _SLAB_BYTES // (8 * d))
+        step = max(1, limits_of(table).slab_bytes // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
         self.scale_to(-np.inf)
@@ -339,7 +336,8 @@ class _ScaledRows:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
         for stored in self._stored_slices():
             part = without_gaps(stored)
-            for start in range(0, len(part), step := max(1, _SLAB_BYTES // (8 * part.shape[1]))):
+            step = max(1, limits_of(self._table).slab_bytes // (8 * part.shape[1]))
+            for start in range(0, len(part), step):
                 slab = slice(start, start + step)
                 rows = _shifted(part[slab], -self.exponent[slab], self._factor[slab] / GRID)
                 np.rint(rows, out=rows)
@@ -349,7 +347,8 @@ class _ScaledRows:
     def _stored_slices(self) -> Iterator[NDArray[np.generic]]:
         """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
         n, d = self._table.shape
-        wide = max(1, _READ_BYTES // (n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME)) * _COLUMNS_AT_A_TIME
+        of_all = n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME
+        wide = max(1, limits_of(self._table).columns_bytes // of_all) * _COLUMNS_AT_A_TIME
         for first in range(0, d, wide):
             columns, table = slice(first, min(first + wide, d)), self._table
             read = table.take_columns(columns) if isinstance(table, RowSource) else table[:, columns]

@@ -98,7 +98,10 @@ class ClippedGram:
         scale = clip_scale(radius, d)  # of every row that is not longer than the radius
         changed = np.union1d(np.flatnonzero(early.lengths > radius), early.beyond)
         summed = ~np.isin(changed, early.beyond, assume_unique=True)
-        cuts, step = np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist(), piece_rows(d)
+        cuts, step = (
+            np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist(),
+            piece_rows(d, early.rows.limits),
+        )
         for at, sums in enumerate(early.sums):
             count = min(_CHUNK_ROWS, n - at * _CHUNK_ROWS)
             moment, total = scale * scale * sums[:d], scale * sums[d]

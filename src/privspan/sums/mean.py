@@ -34,7 +34,7 @@ from privspan.rows.gaps import Missing, filled, with_gaps
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.shifting import less
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, limits_of, piece_rows
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -222,7 +222,7 @@ def coordinates_in(source: Any, subspace: Subspace) -> Any:
     if isinstance(source, PartitionedTable):
         among = partial(coordinates_in, subspace=subspace)
         return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))
-    step = piece_rows(int(d))
+    step = piece_rows(int(d), limits_of(source))
     with np.errstate(all="ignore"):
         centre = np.zeros(d) if subspace.offset is None else subspace.offset
         starts = range(0, n, step)

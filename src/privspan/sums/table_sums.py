@@ -13,7 +13,7 @@ from privspan._lib.watch import rows_seen
 from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedSums
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, is_sparse, piece_rows, whole_persons
+from privspan.rows.unit import CHUNK_ROWS, is_sparse, limits_of, piece_rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def _chunk_sums(
     function: Callable[[Any], Array], table: Any, grain: int = 1, *, exact: bool = False
 ) -> Iterator[Array]:
     n, d = (int(size) for size in table.shape)
-    step = CHUNK_ROWS if is_sparse(table) else piece_rows(d)
+    step = CHUNK_ROWS if is_sparse(table) else piece_rows(d, limits_of(table))
     chunk = whole_persons(CHUNK_ROWS, grain)
     if exact and not is_sparse(table):
         step = chunk = max(step, _FEW_CALLS // d)

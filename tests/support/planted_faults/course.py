@@ -11,13 +11,14 @@ from unittest import mock
 import numpy as np
 import pytest
 from runs import seeded
+from sources import limited
 
 from planted_faults.registry import fault
 from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, delta_from_mu
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.stable import choice, course
+from privspan.stable import course
 
 COURSE = {"epsilon": 4.0, "delta": 1e-4}
 
@@ -111,15 +112,14 @@ def others_are_seen() -> bool:
     """Change a row outside the draw: with the same noise, nothing that stable leverage releases may change."""
     X, seen, drawn, genuine = course_table(), [], [], course._drawn_rows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "MOST_ROWS", 400)
         patch.setattr(course, "_drawn_rows", lambda *a: drawn.append(genuine(*a)) or drawn[-1])
         patch.setattr(course, "_localised", lambda look, *_: seen.append(look.released))
         patch.setattr(course, "_adaptively", lambda look, *_: seen.append(look.released))
-        by_course(X)
+        by_course(limited(X, drawn_rows=400))
         outside = np.flatnonzero(~np.isin(X[:, 0], drawn[0][:, 0]))[0]
         changed = X.copy()
         changed[outside] = 1e6 * np.arange(X.shape[1])
-        by_course(changed)
+        by_course(limited(changed, drawn_rows=400))
     return seen[0] != seen[1]
 
 

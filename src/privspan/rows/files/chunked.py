@@ -14,16 +14,16 @@ from privspan.rows.compressed import rows_inside
 from privspan.rows.derived import SelectedColumns
 from privspan.rows.files.columns import asked_for, choose_columns
 from privspan.rows.files.schema import Schema
+from privspan.rows.limits import Limits
 from privspan.rows.source import (
     RowSource,
     UnreadableFileError,
     WindowedSource,
     damage_told,
     window_edges,
-    window_rows,
 )
 
-_SPARSE_WINDOW = 4096  # rows; fixed, because how many entries they store is private
+_SPARSE_WINDOW = 4096  # rows at a time; fixed, because how many entries they store is private
 
 # What may stand between the bytes of a Zarr store and numbers or text.  Others may do anything: "pickle" runs code.
 _CODECS = {
@@ -39,12 +39,12 @@ _DAMAGED = "is damaged: some of its rows cannot be read."
 class ChunkedRows(WindowedSource):
     """Rows of a two-dimensional chunked array, which has ``shape``, ``dtype``, ``chunks`` and slices."""
 
-    def __init__(self, file: str, array: Any) -> None:
-        super().__init__()
+    def __init__(self, file: str, array: Any, limits: Limits) -> None:
+        super().__init__(limits)
         self._file, self._array = file, array
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
         grain = int(array.chunks[0]) if array.chunks else 1
-        self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize), grain)
+        self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize), grain)
 
     def _load(self, window: int) -> NDArray[Any]:
         return _read(self._file, self._array, *self.edges[window : window + 2].tolist())
@@ -84,26 +84,26 @@ def _damaged(file: str) -> UnreadableFileError:
     return UnreadableFileError("{file!r} {what}", file=file, what=_DAMAGED)
 
 
-def open_h5ad(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def open_h5ad(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open the ``X`` of an AnnData file."""
     import h5py
 
     with damage_told(path.name, "is not an HDF5 file, or is cut short."):
         file = h5py.File(path, "r")
-    return _anndata(path.name, file, columns, schema)
+    return _anndata(path.name, file, columns, schema, limits)
 
 
-def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def open_zarr(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open an array, or the ``X`` of an AnnData store, of Zarr format 2 or 3."""
     import zarr
 
     with damage_told(path.name, "is not a Zarr array or group."):
         store = zarr.open(str(path), mode="r")
     if isinstance(store, zarr.Group):
-        return _anndata(path.name, store, columns, schema)
+        return _anndata(path.name, store, columns, schema, limits)
     if columns is not None or schema.columns is not None:
         raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
-    return _dense(path.name, _with_known_codecs(path.name, store))
+    return _dense(path.name, _with_known_codecs(path.name, store), limits)
 
 
 def _with_known_codecs(file: str, found: Any) -> Any:
@@ -128,12 +128,12 @@ def _names(codec: Any) -> Iterator[str]:
         yield from _names(inner)
 
 
-def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Return a source for the ``X`` of an AnnData store, with the names of its variables as column names."""
     if "X" not in group:
         raise UnreadableFileError("{file!r} has no table 'X' with one row per person.", file=file)
     X = _with_known_codecs(file, group["X"])
-    source = _dense(file, X) if hasattr(X, "dtype") else _compressed(file, X)
+    source = _dense(file, X, limits) if hasattr(X, "dtype") else _compressed(file, X)
     source.names = _variable_names(file, group, source.shape[1])
     if columns is None and schema.columns is None:
         return source
@@ -148,9 +148,9 @@ def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schem
     return SelectedColumns(source, [position[name] for name in used])
 
 
-def _dense(file: str, array: Any) -> RowSource:
+def _dense(file: str, array: Any, limits: Limits) -> RowSource:
     check_numbers(file, array.shape, np.dtype(array.dtype))
-    return ChunkedRows(file, array)
+    return ChunkedRows(file, array, limits)
 
 
 def _compressed(file: str, group: Any) -> RowSource:

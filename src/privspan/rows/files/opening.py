@@ -11,9 +11,10 @@ from typing import TypeAlias, cast
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.files.schema import Schema, read_schema
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource, UnreadableFileError, damage_told
 
-_Opener: TypeAlias = Callable[[Path, Sequence[str] | None, Schema], RowSource]
+_Opener: TypeAlias = Callable[[Path, Sequence[str] | None, Schema, Limits], RowSource]
 
 _ARRAYS = {".npy": open_npy, ".npz": open_npz}
 _READERS = {  # module, function, and the package that it needs
@@ -42,6 +43,7 @@ def open_rows(
     encoding: str | None = None,
     quoted_newlines: bool | None = None,
     person: str | None = None,
+    limits: Limits = LIMITS,
 ) -> RowSource:
     """Open a file as a table of numbers with one row per person, reading its metadata only.
 
@@ -62,6 +64,8 @@ def open_rows(
         How a CSV file is written: see `Schema`, whose values these replace.
     person : str, optional
         The column that says whose each row is, in place of that of the schema; see `RowSource.ids`.
+    limits : Limits, optional
+        How much is read at a time (`privspan.rows.limits`).
 
     Returns
     -------
@@ -118,7 +122,9 @@ def open_rows(
         template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."
         raise UnreadableFileError(template, file=path.name)
     with damage_told(path.name, damage_of(path)):
-        return _ARRAYS[suffix](path) if suffix in _ARRAYS else _reader(suffix)(path, columns, declared)
+        if suffix in _ARRAYS:
+            return _ARRAYS[suffix](path, limits)
+        return _reader(suffix)(path, columns, declared, limits)
 
 
 def known_suffix(path: Path) -> str:

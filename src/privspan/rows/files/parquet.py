@@ -11,16 +11,15 @@ import pyarrow.parquet as pq
 
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.tables import Layout, TableRows, layout_of
+from privspan.rows.limits import Limits
 from privspan.rows.source import RowSource, damage_told
-
-_BUFFER_BYTES = 2**16  # per column: without a limit a whole row group would be loaded, however large
 
 
 class ParquetRows(TableRows):
     """Rows of a Parquet file."""
 
-    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
-        super().__init__(path, file, layout, lengths)
+    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int], limits: Limits) -> None:
+        super().__init__(path, file, layout, lengths, limits)
         self._stream: Iterator[Any] = iter(())
         self._at: int | None = None  # the row that comes next in the stream
         self._rest: Any = None  # what the last batch of the stream held beyond the last rows
@@ -59,10 +58,10 @@ class ParquetRows(TableRows):
         return table.slice(0, rows)
 
 
-def open_parquet(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def open_parquet(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open a Parquet file; its footer is at its end, so a file that is cut short is refused here."""
     with damage_told(path.name, "is not a Parquet file, or is cut short; write it again."):
-        file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
+        file = pq.ParquetFile(path, buffer_size=limits.buffer_bytes)
         layout = layout_of(path.name, file.schema_arrow, columns, schema)
     lengths = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
-    return ParquetRows(path, file, layout, lengths)
+    return ParquetRows(path, file, layout, lengths, limits)

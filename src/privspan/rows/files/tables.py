@@ -25,6 +25,7 @@ from privspan._lib.words import words_in
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
+from privspan.rows.limits import Limits
 from privspan.rows.source import (
     LeftOut,
     RowSource,
@@ -32,7 +33,6 @@ from privspan.rows.source import (
     WindowedSource,
     damage_told,
     window_edges,
-    window_rows,
 )
 
 
@@ -155,15 +155,15 @@ def _float_type(kinds: Iterable[Any]) -> np.dtype[Any]:
 class TableRows(WindowedSource):
     """Rows of an opened file of Arrow columns, whose parts have these `lengths`."""
 
-    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int]) -> None:
-        super().__init__()
+    def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int], limits: Limits) -> None:
+        super().__init__(limits)
         self._path, self._file, self._layout = path, file, layout
         n, d = sum(lengths), len(layout.names) if layout.width is None else layout.width
         if n < 1 or not d:
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names, self.boolean = layout.names or None, layout.boolean
-        self.edges = window_edges(self.shape[0], window_rows(self.shape[1], self.dtype.itemsize))
+        self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         self.person = layout.person
 
@@ -243,7 +243,7 @@ class ArrowRows(TableRows):
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
 
 
-def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open an Arrow file (also called Feather version 2)."""
     with damage_told(path.name, "is not an Arrow file, or is cut short; write it as Feather version 2."):
         mapping = pa.memory_map(str(path))
@@ -254,4 +254,4 @@ def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema) -> Row
         first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
         lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
         reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
-    return ArrowRows(path, reader, layout, lengths)
+    return ArrowRows(path, reader, layout, lengths, limits)

@@ -28,9 +28,9 @@ from privspan.rows.arrays import HeldRows
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource, UnreadableFileError
 
-_BLOCK_BYTES = 2**24
 _NEWLINE, _QUOTE, _SPACE = b'\n" '
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -40,9 +40,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHER_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
 
 
-def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSource:
+def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits = LIMITS) -> RowSource:
     """Read a CSV file with a line of column names into memory, in float64."""
-    with _opened(path, schema) as (names, blocks, schema):
+    with _opened(path, schema, limits) as (names, blocks, schema):
         kinds = [(name, None if name else "without a name") for name in names]
         used, left_out = choose_columns(path.name, kinds, columns, schema)
         if not used:
@@ -53,19 +53,19 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema) -> RowSo
         table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
     levels = {name: words for name, words in schema.levels.items() if name in used}
     if levels:
-        found = {name: words_in(csv_cells(path, name, schema)) for name in levels}
+        found = {name: words_in(csv_cells(path, name, schema, limits)) for name in levels}
         coded = {name: indicators(words, levels[name]) for name, words in found.items() if words is not None}
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
-    source.left_out = left_out
-    source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema))
+    source.left_out, source.limits = left_out, limits
+    source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema, limits))
     return source
 
 
-def csv_cells(path: Path, column: str, schema: Schema) -> Distinct:
+def csv_cells(path: Path, column: str, schema: Schema, limits: Limits = LIMITS) -> Distinct:
     """Read a column as text, exactly as it stands but for spaces around it; an empty cell is missing."""
-    with _opened(path, schema) as (names, blocks, full):
+    with _opened(path, schema, limits) as (names, blocks, full):
         place = names.index(column)
         return cell_by_cell([word or None for block in blocks for word in _words(block, len(names), place, full)])
 
@@ -87,24 +87,26 @@ def _unquoted(cell: str) -> str:
 
 
 @contextmanager
-def _opened(path: Path, schema: Schema) -> Iterator[tuple[list[str], Iterator[bytes], Schema]]:
+def _opened(
+    path: Path, schema: Schema, limits: Limits = LIMITS
+) -> Iterator[tuple[list[str], Iterator[bytes], Schema]]:
     """Open a CSV file: the names of its columns, its records in blocks of lines, and how it is written."""
     separator = schema.separator or ("\t" if path.suffix.lower() == ".tsv" else ",")
     if separator == schema.decimal:
         template = "{file!r} cannot have the comma both between cells and as {decimal}; name the {separator}."
         raise UnreadableFileError(template, file=path.name)
     with path.open("rb") as file:
-        blocks = _blocks(file, schema.quoted_newlines)
+        blocks = _blocks(file, schema.quoted_newlines, limits.block_bytes)
         names, first = _names(path, blocks, separator, schema)
         yield names, chain([first], blocks), schema.but(separator=separator)
 
 
-def _blocks(file: BinaryIO, quoted_newlines: bool) -> Iterator[bytes]:
+def _blocks(file: BinaryIO, quoted_newlines: bool, size: int) -> Iterator[bytes]:
     """Yield blocks of whole lines, the last one with an end of line even if the file has none."""
     file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
     held: list[bytes] = []
     inside = 0  # whether quotation marks are open
-    while piece := file.read(_BLOCK_BYTES):
+    while piece := file.read(size):
         ends = _ends(piece, inside, quoted_newlines)
         length, inside = int(ends[-1]) + 1 if len(ends) else 0, (inside + piece.count(b'"')) % 2
         if length:

@@ -1,0 +1,41 @@
+"""How much is read, cleaned and kept at a time: numbers of the machine, which decide speed and memory alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bytes and entries at a time; where pieces and windows end, which follows from them and from shapes, is public.
+
+    A source carries its own (`RowSource.limits`); an array has these.  benchmarks/scripts/out_of_core.py measures
+    files, benchmarks/scripts/fit_speed.py tables in memory.
+    """
+
+    piece_entries: int = 2**17  # of a dense piece: what has been cleaned is still in the cache when it is used
+    largest_piece: int = 2**24  # entries, 128 MiB, up to a million columns
+    fewest_piece_rows: int = 16  # however long they are
+    enough_piece_rows: int = 128  # with fewer, adding up the sums of pieces would take long
+    single_times: int = 4  # rows of a piece of float32, over others: measured, and it takes half the room
+    kept_bytes: int = 2**30  # cleaned rows up to this size are kept between passes
+    window_bytes: int = 2**26  # of rows that a windowed source holds, or that are read at a time to pick columns from
+    taken_bytes: int = 2**24  # of a map that may be in use before pages are handed back
+    neighbourhood: int = 2**16  # bytes: the system maps that much of a file around what is touched
+    freely_read_bytes: int = 2**28  # rows of larger maps are read together with their neighbours
+    block_bytes: int = 2**24  # of a text file that are read at a time
+    buffer_bytes: int = 2**16  # of a Parquet column: without a limit a whole row group would be loaded
+    blocks_bytes: int = 2**23  # of blocks of rows whose bases are made together
+    groups_bytes: int = 2**20  # of the rows of groups, which are gone over several times
+    slab_bytes: int = 2**19  # of rows that are gone over several times, and stay in the cache
+    columns_bytes: int = 2**28  # of the columns that are read from a file at a time
+    drawn_bytes: int = 2**30  # of rows that are drawn for stable leverage, as float64
+    drawn_rows: int = 5_000  # and rows: its time grows like the cube of their number, and the rounds see all rows
+
+    def window_rows(self, d: int, itemsize: int) -> int:
+        """Return how many dense rows a window may hold, at least one."""
+        return max(1, self.window_bytes // (d * itemsize))
+
+
+LIMITS = Limits()
+"""Of everything that says nothing else."""
