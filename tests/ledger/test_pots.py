@@ -181,6 +181,24 @@ def test_a_lowered_limit_closes_pots_that_cost_more(ledger: Ledger) -> None:
     weekly.check(**FIT)
 
 
+@given(st.integers(1, 999), st.lists(st.tuples(st.booleans(), st.integers(6, 18)), min_size=1, max_size=8))
+def test_a_pot_is_never_larger_after_a_limit_was_lowered_by_next_to_nothing(hundredths, steps) -> None:
+    account = Account(limit_epsilon=Decimal(hundredths) / 100, limit_delta=Decimal("1e-5"))
+    account = account.taking(Entry("", 0.1, 1e-8, "begun", "", "", mu=1e-3)) or account
+    for of_delta, digits in steps:
+        before = account.pot(REST)
+        epsilon, delta = account.limit_epsilon, account.limit_delta
+        lower = 1 - Decimal(10) ** -digits
+        account = account.limited(*((epsilon, delta * lower) if of_delta else (epsilon * lower, delta)))
+        pot = account.pot(REST)
+        assert (pot.mu <= before.mu, pot.aside <= before.aside) == (True, True)
+
+
+def test_a_limit_that_promises_nothing_is_none(ledger: Ledger) -> None:
+    with pytest.raises(ValueError, match="`limit_delta` must be below 1"):
+        ledger.begin("survey", **FIT, limit_epsilon=3, limit_delta=1)
+
+
 def test_a_limit_that_left_nothing_may_rise_again(ledger: Ledger) -> None:
     page = ledger.page("survey", limit_epsilon=4, limit_delta="1e-5")
     page.pot("weekly", epsilon=1, delta="1e-6")
@@ -418,6 +436,17 @@ def test_pots_and_parts_come_back_from_the_file(ledger: Ledger) -> None:
         "since": "",
     }
     assert (written["entries"][0]["part"], written["entries"][0]["mu"]) == ("north", MU)
+
+
+@pytest.mark.parametrize("kind", ["pots", "entries"])
+def test_a_name_that_comes_twice_is_damage(ledger: Ledger, kind: str) -> None:
+    fits(ledger, 2, **LIMIT)
+    content = json.loads(ledger.path.read_text("utf-8"))
+    listed = content["datasets"]["survey"][kind]
+    listed.append(listed[0])
+    ledger.path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(ValueError, match="two spends or two pots of one name"):
+        ledger.account("survey")
 
 
 def granted(ledger: Ledger, processes: int, tries: int) -> int:

@@ -191,6 +191,13 @@ def test_an_event_is_right_in_its_accountant_and_refused_by_the_other(accountant
         read(other, event)
 
 
+def test_an_event_is_refused_by_accountants_for_an_added_row() -> None:
+    """They are so by default, and would take it for half of what it is."""
+    for accountant in (PLDAccountant(), RdpAccountant()):
+        with pytest.raises(UnsupportedEventError):
+            accountant.compose(FIT.to_dp_event("pld"))
+
+
 def test_the_obvious_events_are_wrong_in_one_accountant() -> None:
     """If these change, so may the events that are chosen: docs/explanation/pots.md."""
     mu = FIT.mu

@@ -1,6 +1,7 @@
 """The sheet of a release: claims rounded up, none for a seed."""
 
 import json
+from decimal import localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -37,3 +38,11 @@ def test_a_seed_and_persons() -> None:
     exact = ps.exact_subspace(X, 2, epsilon=1.0, delta=1e-6)
     assert [claim["kind"] for claim in exact.sheet()["claims"]] == ["approximate-dp"] * 2
     assert len({claim["epsilon"] for claim in exact.sheet()["claims"]}) == 1
+
+
+def test_the_context_of_the_caller_rounds_nothing() -> None:
+    release = ps.private_pca(X, 2, epsilon=0.777777, delta=1e-6)
+    said = release.sheet()
+    with localcontext() as context:
+        context.prec = 3
+        assert release.sheet() == said

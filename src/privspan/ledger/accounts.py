@@ -267,8 +267,10 @@ class Account:
         others = replace(account, pots=tuple(pot for pot in self.pots if pot.name != REST))
         epsilon, delta = others._left("epsilon") or 0.0, others._left("delta") or 0.0
         share = Fraction(old.aside) / Fraction(old.delta) if old.delta else _SET_ASIDE
-        aside = down(Fraction(delta) * share)
-        return replace(others, pots=(*others.pots, Pot.of_budget(REST, epsilon, delta, aside, old.since)))
+        pot = Pot.of_budget(REST, epsilon, delta, down(Fraction(delta) * share), old.since)
+        if epsilon <= old.epsilon and delta <= old.delta:  # rounding must not bring back what was fixed
+            pot = replace(pot, mu=min(pot.mu, old.mu))
+        return replace(others, pots=(*others.pots, pot))
 
     def _has_room(self, entry: Entry) -> bool:
         if entry.pot is not None:

@@ -110,6 +110,8 @@ def limited(dataset: str, account: Account, limits: tuple[Cap, Cap], *, may_rise
         if given is None:
             continue
         limit, old = amount(f"limit_{name}", given), getattr(account, f"limit_{name}")
+        if name == "delta" and limit >= 1:
+            raise ParameterError("{limit_delta} must be below 1: with more, nothing is promised.")
         if old is not None and Fraction(limit) > Fraction(old) and not may_rise:
             template = "the ledger limits {dataset!r} to {name} {old}, and {limit} would raise that."
             raise OverspendError(template, dataset=dataset, name=name, old=old, limit=limit)

@@ -62,6 +62,9 @@ def _parse_account(values: object, version: int) -> Account:
     if len({entry.promised_to for entry in entries}) > 1:
         raise FormatError("it has spends for different units under one name, which do not add up")
     account = Account(entries, **limits, pots=tuple(map(_parse_pot, found["pots"])), plain=found["plain"])
+    for names in ([pot.name for pot in account.pots], [entry.identity for entry in entries]):
+        if len(set(names)) < len(names):
+            raise FormatError("it has two spends or two pots of one name")
     if any(entry.pot is not None and (entry.mu is None or account.pot(entry.pot) is None) for entry in entries):
         raise FormatError("it has a spend in a pot that is not there, or without its mu")
     return account

@@ -79,9 +79,11 @@ def to_dp_event(cost: Cost, accountant: str) -> object:
         events.append(dp_event.GaussianDpEvent(math.nextafter(1.0 / cost.mu, 0.0)))  # under REPLACE_SPECIAL
     elif cost.mu is not None and accountant == "pld":
         # Under REPLACE_ONE a Gaussian event is one of twice the sensitivity.  The other accountant would take it for
-        # mu / 2 and refuses it only as a sample, here one of everybody.
+        # mu / 2 and refuses it only as a sample, here one of everybody; so would both for one added or removed row,
+        # which they refuse only of randomised response, here one that tells next to nothing.
         noise = math.nextafter(2.0 / cost.mu, 0.0)
         events.append(dp_event.PoissonSampledDpEvent(1.0, dp_event.GaussianDpEvent(noise)))
+        events.append(dp_event.RandomizedResponseDpEvent(1.0 - 2.0**-40, 2))
     elif cost.mu is not None:
         events.append(dp_event.ZCDpEvent(math.nextafter(cost.mu * cost.mu / 2.0, math.inf)))
     epsilon = cost.epsilon if cost.mu is None else cost.epsilon_aside

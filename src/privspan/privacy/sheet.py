@@ -45,4 +45,5 @@ def _claims(cost: Cost) -> list[dict[str, str]]:
 
 def _up(value: float) -> str:
     """Return a number to eight digits, rounded up."""
-    return f"{_DIGITS.create_decimal(Decimal(value)).normalize():g}" if value else "0"
+    # Not `normalize()`, which would round once more, by the context of the caller.
+    return f"{_DIGITS.normalize(_DIGITS.create_decimal(Decimal(value))):g}" if value else "0"
