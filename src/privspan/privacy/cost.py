@@ -325,9 +325,9 @@ class PrivacyCost:
         Parameters
         ----------
         accountant : {"pld", "rdp"}
-            "pld" for ``PLDAccountant(NeighboringRelation.REPLACE_ONE)``, which has another relation by default and then
-            refuses the event, "rdp" for ``RdpAccountant``; for zero-out either with
-            ``NeighboringRelation.REPLACE_SPECIAL``, and for nothing else that one.
+            "pld" for ``PLDAccountant(NeighboringRelation.REPLACE_ONE)``, which by default has another relation and
+            refuses the event; "rdp" for ``RdpAccountant``.  For zero-out, and for it alone, either with
+            ``NeighboringRelation.REPLACE_SPECIAL``.
 
         Returns
         -------
