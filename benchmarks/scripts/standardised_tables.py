@@ -116,7 +116,7 @@ def known_units(table: FreshTable, epsilon: float, runs: int) -> float:
     shares, units = [], table.values.std(axis=0)
     for seed in range(runs):
         try:
-            release = private_pca(table.values, table.k, epsilon=epsilon, delta=DELTA, scale=units, rng=seed)
+            release = private_pca(table.values, table.k, epsilon=epsilon, delta=DELTA, units=units, rng=seed)
         except ValueError:
             shares.append(0.0)
         else:

@@ -23,7 +23,7 @@ models = {
     "as it is": ps.PrivatePCA(2, **budget).fit(households),
     "scale=True": ps.PrivatePCA(2, **budget, scale=True).fit(households),
     "public units": ps.PrivatePCA(
-        2, **budget, scale={"income": 20, "age": 10, "family size": 1.5, "savings": 50}
+        2, **budget, units={"income": 20, "age": 10, "family size": 1.5, "savings": 50}
     ).fit(households),
 }
 

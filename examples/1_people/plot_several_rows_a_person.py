@@ -25,7 +25,7 @@ print(f"{len(rows):,} rows of {len(np.unique(women)):,} women, up to {panel.grou
 # Three ways at the same ε: rows as if they were people, which promises too little; one row of each woman, which
 # promises what it should and throws most of the data away; and ``person``.
 one_each = panel.groupby("idcode").sample(1, random_state=0)[list(units)]
-budget = {"epsilon": 0.3, "delta": 1e-6, "scale": units}
+budget = {"epsilon": 0.3, "delta": 1e-6, "units": units}
 fits = {
     "a row is a person:\ntoo weak a promise": lambda: ps.PrivatePCA(2, **budget).fit(rows),
     "one row of each": lambda: ps.PrivatePCA(2, **budget).fit(one_each),

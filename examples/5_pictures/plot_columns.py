@@ -20,7 +20,7 @@ ps.plot.correlation_circle(model)
 # %%
 # Ellipses are one standard error of the noise. Without measured deviations the same arrows are drawn in the units
 # that were given, and there is no circle.
-ps.plot.biplot(ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, scale=units).fit(couples))
+ps.plot.biplot(ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, units=units).fit(couples))
 
 # %%
 # ``model.plot()`` puts the usual three pictures side by side.

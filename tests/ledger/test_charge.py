@@ -136,7 +136,7 @@ def test_a_spend_above_the_limit_is_refused_before_anything_is_read_or_written(c
 
 WRONG = [{"k": 0}, {"k": 99}, {"k": "three"}, {"rng": "seed"}, {"rng": -1}, {"epsilon": -1.0}, {"delta": 2.0},
          {"norm_bound": -1.0}, {"method": "magic"}, {"bins": 0}, {"ranges": 3}, {"components": (0, 7)}, {"alpha": 5},
-         {"target_bound": 0.0}, {"bounds": {"nobody": (0, 1)}}, {"scale": {99: 1.0}}, {"max_components": 0},
+         {"target_bound": 0.0}, {"bounds": {"nobody": (0, 1)}}, {"units": {99: 1.0}}, {"max_components": 0},
          {"options": {"magic": 1}}, {"block_size": 0}, {"gamma": 3.0}, {"names": ["a"]}, {"whiten": "yes"},
          {"n_components": 99}, {"max_work": -1}, {"aggregate": "all"}, {"unknown": 1}]  # fmt: skip
 

@@ -307,12 +307,12 @@ def test_names_and_public_numbers_are_those_of_the_columns_that_are_left(clinic)
     rows, ids = clinic
     frame = pd.DataFrame(rows, columns=NAMES)
     frame.insert(1, "patient", ids)
-    public = {"scale": {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}, "center": {"a": 3.0}}
+    public = {"units": {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}, "around": {"a": 3.0}}
     release = private_pca(frame, 2, person="patient", **public, **BUDGET, rng=SEED)
     alone = private_pca(frame[NAMES], 2, person=ids, **public, **BUDGET, rng=SEED)
     np.testing.assert_array_equal(release.subspace.basis, alone.subspace.basis)
     with pytest.raises(ValueError, match="patient"):
-        private_pca(frame, 2, person="patient", scale={"patient": 1.0}, **BUDGET)
+        private_pca(frame, 2, person="patient", units={"patient": 1.0}, **BUDGET)
 
 
 def test_estimators_take_groups_and_leave_the_ids_out(clinic):

@@ -410,7 +410,7 @@ def test_the_code_repeats_what_was_declared() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"bounds": {"a": (-9, 9)}, "scale": {"b": 2.0}, "center": {"a": 1.0, "b": 1.0}},
+        {"bounds": {"a": (-9, 9)}, "units": {"b": 2.0}, "around": {"a": 1.0, "b": 1.0}},
         {"categories": {"sex": ["f", "m"]}},
         {"scale": "ranks", "missing": "zero-row"},
         {"robust": True, "center": False},

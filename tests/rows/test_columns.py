@@ -15,20 +15,20 @@ FRAME = pd.DataFrame({"age": [30.0, 40.0], "bmi": [20.0, 30.0], "smoker": [True,
 
 
 def test_names_positions_and_arrays_say_the_same():
-    by_name = public_columns(FRAME, 3, bounds={"age": (0, 120)}, scale={"bmi": 5}, center={"age": 50})
-    by_place = public_columns(FRAME, 3, bounds={0: (0, 120)}, scale={1: 5}, center={np.int64(0): 50})
+    by_name = public_columns(FRAME, 3, bounds={"age": (0, 120)}, units={"bmi": 5}, around={"age": 50})
+    by_place = public_columns(FRAME, 3, bounds={0: (0, 120)}, units={1: 5}, around={np.int64(0): 50})
     as_array = public_columns(
         FRAME,
         3,
         bounds=[[0, np.nan, np.nan], [120, np.nan, np.nan]],
-        scale=[np.nan, 5, np.nan],
-        center=[50, np.nan, np.nan],
+        units=[np.nan, 5, np.nan],
+        around=[50, np.nan, np.nan],
     )
     for known in (by_name, by_place, as_array):
         np.testing.assert_array_equal(known.low, [0.0, np.nan, 0.0])
         np.testing.assert_array_equal(known.high, [120.0, np.nan, 1.0])
-        np.testing.assert_array_equal(known.scale, [np.nan, 5.0, np.nan])
-        np.testing.assert_array_equal(known.centre, [50.0, np.nan, np.nan])
+        np.testing.assert_array_equal(known.units, [np.nan, 5.0, np.nan])
+        np.testing.assert_array_equal(known.around, [50.0, np.nan, np.nan])
         np.testing.assert_array_equal(known.start, [50.0, 0.0, 0.5])
         np.testing.assert_array_equal(known.half_range, [60.0, np.nan, 0.5])
         np.testing.assert_array_equal(known.boolean, [False, False, True])
@@ -41,10 +41,9 @@ def test_one_pair_is_for_all_columns_and_bounds_replace_those_of_booleans():
     assert not known.boolean.any()  # somebody who says so may have recoded them
 
 
-@pytest.mark.parametrize("undeclared", [None, True, False, np.True_])
-def test_what_is_to_be_measured_is_not_declared(undeclared):
-    known = public_columns(np.zeros((2, 3)), 3, scale=undeclared, center=undeclared)
-    assert np.isnan([known.scale, known.low, known.high, known.centre]).all()
+def test_nothing_is_declared_by_default():
+    known = public_columns(np.zeros((2, 3)), 3, units=None, around=None)
+    assert np.isnan([known.units, known.low, known.high, known.around]).all()
     np.testing.assert_array_equal(known.start, 0.0)
 
 
@@ -52,8 +51,9 @@ def test_what_is_to_be_measured_is_not_declared(undeclared):
     ("options", "message"),
     [
         ({"bounds": {"agee": (0, 1)}}, r"`bounds` must name columns .*by name or by position below 3; got 'agee'"),
-        ({"scale": {3: 1.0}}, r"`scale` must name columns .*; got 3"),
-        ({"scale": {True: 1.0}}, r"`scale` must name columns .*; got True"),
+        ({"units": {3: 1.0}}, r"`units` must name columns .*; got 3"),
+        ({"units": True}, r"`units` must have one number per column, shape \(3,\); got \(\)"),
+        ({"units": {True: 1.0}}, r"`units` must name columns .*; got True"),
         ({"bounds": {"age": (2, 1)}}, r"`bounds` must be finite, low < high.* column 'age'"),
         ({"bounds": {"age": (1, 1)}}, r"low < high.* column 'age'"),
         ({"bounds": {"age": (0, np.inf)}}, r"finite.* column 'age'"),
@@ -62,14 +62,14 @@ def test_what_is_to_be_measured_is_not_declared(undeclared):
         ({"bounds": {"age": "old"}}, r"`bounds` must be numbers"),
         ({"bounds": [[0, 1], [0, 1], [0, 1]]}, r"shape \(2, 3\); got shape \(3, 2\)"),
         ({"bounds": [[0, 0, np.nan], [1, 1, 1]]}, r"`bounds` must be finite.* column 'smoker'"),
-        ({"scale": {"bmi": 0}}, r"`scale` must be positive and finite.* column 'bmi'"),
-        ({"scale": {"bmi": -1}}, r"positive"),
-        ({"scale": {"bmi": np.nan}}, r"`scale` must give a number .*'bmi'"),
-        ({"scale": [1, np.inf, 1]}, r"positive and finite.* column 'bmi'"),
-        ({"scale": [1, 1]}, r"one number per column, shape \(3,\); got \(2,\)"),
-        ({"center": 3.0}, r"`center` must have one number per column"),
-        ({"center": {"bmi": -np.inf}}, r"`center` must be finite.* column 'bmi'"),
-        ({"center": [1e300, 0, 0]}, r"with squares in range; not so for column 'age'"),
+        ({"units": {"bmi": 0}}, r"`units` must be positive and finite.* column 'bmi'"),
+        ({"units": {"bmi": -1}}, r"positive"),
+        ({"units": {"bmi": np.nan}}, r"`units` must give a number .*'bmi'"),
+        ({"units": [1, np.inf, 1]}, r"positive and finite.* column 'bmi'"),
+        ({"units": [1, 1]}, r"one number per column, shape \(3,\); got \(2,\)"),
+        ({"around": 3.0}, r"`around` must have one number per column"),
+        ({"around": {"bmi": -np.inf}}, r"`around` must be finite.* column 'bmi'"),
+        ({"around": [1e300, 0, 0]}, r"with squares in range; not so for column 'age'"),
     ],
 )
 def test_refusals_are_one_sentence_and_name_the_column(options, message):
@@ -79,8 +79,8 @@ def test_refusals_are_one_sentence_and_name_the_column(options, message):
 
 def test_a_name_that_two_columns_have_is_refused():
     with pytest.raises(ValueError, match="several columns of that name"):
-        public_columns(None, 2, names=["a", "a"], scale={"a": 1.0})
-    assert public_columns(None, 2, names=["a", "a"], scale={1: 1.0}).scaled.tolist() == [False, True]
+        public_columns(None, 2, names=["a", "a"], units={"a": 1.0})
+    assert public_columns(None, 2, names=["a", "a"], units={1: 1.0}).scaled.tolist() == [False, True]
 
 
 def test_tables_tell_names_and_booleans_wherever_they_are(tmp_path):

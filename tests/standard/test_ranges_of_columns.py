@@ -164,14 +164,14 @@ def test_all_shares_are_spent_whatever_is_found():
 
 def test_what_is_known_in_public_is_neither_sought_nor_paid_for():
     X = np.random.default_rng(0).standard_normal((300, 2))
-    found, _, ledger = found_in(X, scale=[2.0, 3.0], center=[0.0, 1.0], bounds=(-1e6, 1e6))
+    found, _, ledger = found_in(X, units=[2.0, 3.0], around=[0.0, 1.0], bounds=(-1e6, 1e6))
     np.testing.assert_array_equal(found.spread, [2.0, 3.0])
     np.testing.assert_array_equal(found.centre, [0.0, 1.0])
     assert ledger.shares == ()
     found, _, ledger = found_in(X > 0.0)
     np.testing.assert_array_equal([found.centre, found.spread], np.full((2, 2), 0.5))
     assert ledger.shares == ()
-    partly = found_in(X, scale={0: 1e-3}, center={0: 0.0}, bounds={0: (-1e6, 1e6)})[0]
+    partly = found_in(X, units={0: 1e-3}, around={0: 0.0}, bounds={0: (-1e6, 1e6)})[0]
     assert not partly.spike.any()  # what was not sought has not closed on a value
 
 

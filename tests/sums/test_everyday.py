@@ -69,9 +69,9 @@ COURSES = {
         {"epsilon": 12.0, "k": 3},
         {"n": 36_000, "d": 300, "strong": (60.0, 60.0)},
     ),
-    "public centre": ("two looks", {"center": np.full(6, 2.5)}, {}),
-    "public start": ("two looks", {"center": np.full(6, -50.0), "search": True}, {}),
-    "public centre, little data": ("one look", {"center": np.full(6, 2.5)}, {"n": 150}),
+    "public centre": ("two looks", {"around": np.full(6, 2.5)}, {}),
+    "public start": ("two looks", {"around": np.full(6, -50.0), "search": True}, {}),
+    "public centre, little data": ("one look", {"around": np.full(6, 2.5)}, {"n": 150}),
 }
 
 
@@ -576,7 +576,7 @@ def test_rows_that_cannot_be_used_count_as_rows_at_the_centre():
     broken, at_centre = X.copy(), X.copy()
     public = np.full(6, 3.0)
     broken[5], at_centre[5] = np.nan, public
-    assert np.array_equal(numbers(fitted(broken, center=public)), numbers(fitted(at_centre, center=public)))
+    assert np.array_equal(numbers(fitted(broken, around=public)), numbers(fitted(at_centre, around=public)))
 
 
 def test_small_tables_claim_nothing_that_was_not_measured():

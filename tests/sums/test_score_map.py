@@ -107,13 +107,13 @@ def test_the_noise_is_as_promised():
 # --- What it shows ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [False, {1: 3.0}, True])
-def test_scores_are_those_of_transform(scale):
+@pytest.mark.parametrize("options", [{}, {"units": {1: 3.0}}, {"scale": True}])
+def test_scores_are_those_of_transform(options):
     """Units and centre of the release are respected: with next to no noise the map is the histogram of the scores."""
     X = clusters(4_000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = ps.PrivatePCA(3, epsilon=1e3, delta=1e-6, scale=scale, random_state=0).fit(X)
+        model = ps.PrivatePCA(3, epsilon=1e3, delta=1e-6, **options, random_state=0).fit(X)
         made = ps.private_score_map(X, model, epsilon=1e4, delta=1e-6, components=(2, 0), rng=0)
     scores = model.transform(X)[:, [2, 0]]
     expected, *_ = np.histogram2d(*scores.T, bins=made.edges)
@@ -128,7 +128,7 @@ def test_gaps_count_as_the_centre_as_they_do_in_transform():
     X[:2_000, 1], X[7] = np.nan, np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = ps.PrivatePCA(2, epsilon=1e3, delta=1e-6, scale={1: 3.0}, random_state=0).fit(X)
+        model = ps.PrivatePCA(2, epsilon=1e3, delta=1e-6, units={1: 3.0}, random_state=0).fit(X)
         made = ps.private_score_map(X, model, epsilon=1e4, delta=1e-6, bins=16, rng=0)
     scores = model.transform(X)
     assert np.isfinite(scores).all()

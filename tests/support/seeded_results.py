@@ -245,7 +245,7 @@ def rarer(X: np.ndarray, folder: Path) -> Iterator[tuple[str, Case]]:
     yield "categories", subspace(ps.private_pca, words, 2, **LOOSE, categories={"sex": ["f", "m"]})
     np.save(folder / "mapped.npy", sloped[:6000])
     mapped = np.load(folder / "mapped.npy", mmap_mode="r")
-    yield "memory map", subspace(ps.private_pca, mapped, 3, **LOOSE, center={2: 1.0}, missing="zero-row")
+    yield "memory map", subspace(ps.private_pca, mapped, 3, **LOOSE, around={2: 1.0}, missing="zero-row")
 
 
 def results() -> dict[str, np.ndarray]:

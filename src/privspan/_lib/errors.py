@@ -24,8 +24,6 @@ Vocabulary = Callable[[str, str], str]
 
 def in_functions(name: str, value: str) -> str:
     """Return a parameter in the words of the functions."""
-    if name == "units":  # public ones, which the functions take in the place of True
-        name, value = "scale", "{…}"
     return f"`{name}={value}`" if value else f"`{name}`"
 
 

@@ -162,7 +162,7 @@ add("private_regression (in a subspace)", regressed, regression_pairs(), FIRST_A
 
 add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
 add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)
-add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, center=(0.0, 0.0))
+add("private_pca (public centre)", private_pca, moment_pairs(), 1, share=0.25, around=(0.0, 0.0))
 add("private_pca (robust)", private_pca, moment_pairs(padding=5), 1, share=0.25, robust=True)
 add("private_pca (ranks)", private_pca, corner_pairs(), 1, share=0.15, scale=True)
 add("private_pca (deviations)", private_pca, moment_pairs(padding=57), 1, share=0.15, scale="deviations")

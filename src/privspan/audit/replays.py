@@ -259,7 +259,7 @@ _replay("private_scales (bounds)", private_scales, _FAR_CELLS, bounds=(-1.0, 1.0
 _FAR = {"row at the centre, far row": last_replaced(moment_pairs(57)["tie"][0], (0.0, 0.0), (0.0, -1e3))}
 _replay("private_pca", private_pca, _FAR, 1, delta=_LARGE)
 _replay("private_pca (robust)", private_pca, _FAR, 1, delta=_LARGE, robust=True)
-_replay("private_pca (public centre)", private_pca, _TIE, 1, center=(0.0, 0.0))
+_replay("private_pca (public centre)", private_pca, _TIE, 1, around=(0.0, 0.0))
 _replay("private_pca (not centred)", private_pca, _TILTED, 1, center=False)
 _CLOUD = np.random.default_rng(0).standard_normal((600, 2))
 _ACROSS_LONG = {"far row, row across": last_replaced(_CLOUD, (1e3, 0.0), (0.0, 3.0))}
@@ -289,5 +289,5 @@ _replay("private_pca (k chosen)", private_pca, _ONE, "auto", center=False, max_c
 _replay("private_mean (persons)", of_persons(private_mean), persons_pairs(_OPPOSITE), norm_bound=1.0)
 _replay("private_subspace (persons)", of_persons(private_subspace), persons_pairs(_TIE), 1)
 _replay("private_pca (ranks, persons)", of_persons(private_pca), persons_pairs(_SIGNS_TURNED), 1, scale=True)
-_replay("private_pca (persons)", of_persons(private_pca), persons_pairs(_TIE), 1, center=(0.0, 0.0))
+_replay("private_pca (persons)", of_persons(private_pca), persons_pairs(_TIE), 1, around=(0.0, 0.0))
 _replay("private_scales (persons)", of_persons(private_scales), persons_pairs(_FAR_CELLS), epsilon=8.0)

@@ -65,7 +65,7 @@ class Task(Learning):
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
         if self.scale and self.units is not None:
-            raise Complaint("--scale standardises columns, and --units declares other units; leave one out.")
+            raise Complaint("--scale measures units, and --units declares them; leave one out.")
         if self.around is not None and not self.center:
             raise Complaint("--around is a centre, and --no-center wants none; leave one out.")
         checks.spendable(**self._budget())
@@ -166,7 +166,7 @@ class Task(Learning):
     def _settings(self, source: Table) -> PCASettings:
         """Return the choices as the library takes them, public numbers by the positions of columns."""
         options: dict[str, Any] = {"center": self.center, "scale": self.scale, "robust": self.robust}
-        declared = {"center": self.around, "scale": self.units, "bounds": self.bounds}
+        declared = {"bounds": self.bounds, "units": self.units, "around": self.around}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
         options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
         options |= {"missing": self.missing}

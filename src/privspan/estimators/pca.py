@@ -38,10 +38,12 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         chooses it privately, at a part of epsilon. See :func:`privspan.private_pca`.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
-    center, scale, bounds, robust, method, gamma, max_components, categories, missing, max_rows
+    center, scale, robust, max_components
         As for :func:`privspan.private_pca`.
     whiten : bool, default=False
         Whether ``transform`` divides scores by their released standard deviations.
+    bounds, units, around, categories, max_rows, missing, method, gamma
+        As for :func:`privspan.private_pca`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
         with one seed draw the same noise, and their difference reveals a record.
@@ -81,7 +83,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         mean of their own, which the clip moves and the error does not count. The public centre or zeros, and
         infinite, where the table is too small to measure it. Zeros when ``center=False``.
     scale_, scale_std_ : (n_features,) array
-        What columns are divided by, and its noise: ones and zeros unless `scale` or `bounds` say otherwise. With
+        What columns are divided by, and its noise: ones and zeros without `scale`, `units` and `bounds`. With
         ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and `mean_` are the means
         of the same; NaN for columns of which no unit is known. Components and variances do not depend on them.
     low_, high_ : (n_features,) array
@@ -138,17 +140,19 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
 
     n_components: int | float | Literal["auto"]
     _: KW_ONLY
-    center: bool | PublicNumbers = True
-    scale: bool | Standard | PublicNumbers = False
-    bounds: PublicBounds | None = None
+    center: bool = True
+    scale: bool | Standard = False
     robust: bool = False
+    max_components: int | None = None
+    whiten: bool = False
+    bounds: PublicBounds | None = None
+    units: PublicNumbers | None = None
+    around: PublicNumbers | None = None
+    categories: Categories | None = None
+    max_rows: int = MOST_ROWS
+    missing: Missing = "fill"
     method: PrivateMethod = "auto"
     gamma: float | None = None
-    max_components: int | None = None
-    categories: Categories | None = None
-    missing: Missing = "fill"
-    max_rows: int = MOST_ROWS
-    whiten: bool = False
 
     def _takes_sparse(self) -> bool:
         return takes_sparse(self.method)

@@ -67,8 +67,8 @@ def _declared(value: object) -> bool:
     """Tell whether this is what `private_pca` says of the public numbers and words that it was given."""
     kinds = {
         "bounds": listed(number(), 2),
-        "scale": number(sys.float_info.min),
-        "center": number(),
+        "units": number(sys.float_info.min),
+        "around": number(),
         "categories": listed(text),
     }
     return isinstance(value, dict) and all(

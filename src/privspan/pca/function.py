@@ -24,17 +24,19 @@ def private_pca(
     *,
     epsilon: float,
     delta: float,
-    center: bool | PublicNumbers = True,
-    scale: bool | Standard | PublicNumbers = False,
-    bounds: PublicBounds | None = None,
+    center: bool = True,
+    scale: bool | Standard = False,
     robust: bool = False,
-    method: PrivateMethod = "auto",
-    gamma: float | None = None,
     max_components: int | None = None,
+    bounds: PublicBounds | None = None,
+    units: PublicNumbers | None = None,
+    around: PublicNumbers | None = None,
     categories: Categories | None = None,
-    missing: Missing = "fill",
     person: object = None,
     max_rows: int = MOST_ROWS,
+    missing: Missing = "fill",
+    method: PrivateMethod = "auto",
+    gamma: float | None = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> Release:
@@ -55,44 +57,48 @@ def private_pca(
         of components that stand out of the noise, which costs nothing.
     epsilon, delta : float
         The guarantee for everything that is released, together.
-    center : bool, mapping or (d,) array, default=True
-        Whether to subtract a private mean.  A public centre, as in ``{"age": 40}`` or one number per column, is where
-        the search for the mean starts, and is used as it is where the table is too small for a search.
-    scale : bool, "ranks", "deviations", mapping or (d,) array, default=False
+    center : bool, default=True
+        Whether to subtract a private mean.
+    scale : bool, "ranks" or "deviations", default=False
         True standardises the columns, so that all have the same weight whatever their units: PCA of correlations.
         "ranks" compares pairs of rows (rank correlations, from a few dozen rows on, for any skewness or outliers);
         "deviations" divides columns by private standard deviations, extreme cells cut off (correlations of winsorised
         columns), and becomes PCA of the standardised table as data grow.  True takes the latter where there are data
-        enough, n mu / sqrt(d) >= 700.  Numbers are public units, as in ``{"income": 20_000}``, which cost nothing;
-        components and variances are then those of the columns in these units.
+        enough, n mu / sqrt(d) >= 700.
+    robust : bool, default=False
+        Whether to give every row the same weight, however long, and rows far off the subspace less: the subspace that
+        most people lie near, instead of the one of the largest variance.
+    max_components : int, optional
+        Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
+        has fewer columns.
     bounds : mapping, (2,) or (2, d) array, optional
         Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
         of a column that has no other, and the search for the centre starts in the middle.  With ``scale=True`` they
         tell where to look for means and units, and stand for them where there are too few rows to measure these.
-    robust : bool, default=False
-        Whether to give every row the same weight, however long, and rows far off the subspace less: the subspace that
-        most people lie near, instead of the one of the largest variance.
+    units : mapping or (d,) array, optional
+        Public units that columns are divided by, as in ``{"income": 20_000}``, at no cost; components and variances
+        are then those of the columns in these units.  Instead of `scale`.
+    around : mapping or (d,) array, optional
+        Public centre, as in ``{"age": 40}`` or one number per column: where the search for the mean starts.  It is
+        used as it is where the table is too small for a search.
+    categories : mapping or "declared", optional
+        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
+        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
+        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+    person : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `person`: how many rows of a person are used, at most.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
+        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
         A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
         follows :func:`privspan.plan`.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the last component, if it is public
         knowledge; used by "approximate", and for predictions, only.
-    max_components : int, optional
-        Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
-        has fewer columns.
-    categories : mapping or "declared", optional
-        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
-        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
-        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
-        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
-    person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
-    max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -155,7 +161,9 @@ def private_pca(
     >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
     (True, True)
     """
-    settings = PCASettings(k, epsilon, delta, center, scale, bounds, robust, method, gamma, max_components, missing)
+    settings = PCASettings(
+        k, epsilon, delta, center, scale, robust, max_components, bounds, units, around, missing, method, gamma
+    )
     with Call("private_pca", epsilon, delta, rng, ledger, X, person, k) as call:
         return call.finish(settings.learn(call, call.persons(X, person, max_rows, categories))[0])
 

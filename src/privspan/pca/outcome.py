@@ -253,7 +253,7 @@ def column_units(learnt: StandardisedPCA, public: PublicColumns) -> dict[str, Ar
         names = ("mean", "mean_std", "scale", "scale_std", "low", "high")
         return {name: getattr(moments, name) for name in names}
     bounded = public.bounded
-    mean = np.where(bounded | np.isfinite(public.centre), public.start, np.nan)
+    mean = np.where(bounded | np.isfinite(public.around), public.start, np.nan)
     scale = np.where(public.boolean, 0.5, np.where(bounded, public.half_range / math.sqrt(3.0), np.nan))
     low, high = np.where(bounded, public.low, -_FURTHEST), np.where(bounded, public.high, _FURTHEST)
     return {"mean": mean, "scale": scale, "low": low, "high": high}

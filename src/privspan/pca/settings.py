@@ -59,6 +59,7 @@ _SHARES = {
     "public centre": {"subspace": 0.94, "variances": 0.06},
     "none": {"subspace": 0.94, "variances": 0.06},
 }
+_SCALES = 'True, False, "ranks" or "deviations"'
 _MOST_DECLARED = 200  # columns whose public numbers a release repeats
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
@@ -70,14 +71,16 @@ class PCASettings:
     k: int | float | Literal["auto"]
     epsilon: float
     delta: float
-    center: bool | PublicNumbers = True
-    scale: bool | Standard | PublicNumbers = False
-    bounds: PublicBounds | None = None
+    center: bool = True
+    scale: bool | Standard = False
     robust: bool = False
+    max_components: int | None = None
+    bounds: PublicBounds | None = None
+    units: PublicNumbers | None = None
+    around: PublicNumbers | None = None
+    missing: Missing = "fill"
     method: str = "auto"
     gamma: float | None = None
-    max_components: int | None = None
-    missing: Missing = "fill"
 
     def __post_init__(self) -> None:
         """Refuse values that no table could make sense of."""
@@ -87,14 +90,19 @@ class PCASettings:
         self._check_k()
         if not isinstance(self.robust, bool | np.bool_):
             raise ParameterTypeError("{robust} must be True or False.")
+        if not isinstance(self.center, bool | np.bool_):
+            raise ParameterTypeError("{center} must be True or False; a public centre goes into {around}.")
         if self.gamma is not None:
             checks.probability(gamma=self.gamma)
+        if not isinstance(self.scale, bool | np.bool_ | str):
+            raise ParameterTypeError("{scale} must be {known}; public units go into {units}.", known=_SCALES)
         if self._named_course not in (None, "ranks", "deviations"):
-            known = 'True, False, "ranks", "deviations" or public units of the columns'
-            raise checks.refusal(ParameterError, "scale", known, self._named_course)
-        if isinstance(self.center, str):
-            raise checks.refusal(ParameterError, "center", "True, False or a public centre", self.center)
-        if self.standardised and (self.method != "auto" or not self.centred):
+            raise checks.refusal(ParameterError, "scale", _SCALES, self._named_course)
+        if self.around is not None and not self.center:
+            raise ParameterError("{around} must be given only with {center:True}.")
+        if self.units is not None and self.standardised:
+            raise ParameterError("{units} must not be given with {scale:True}, which measures them.")
+        if self.standardised and (self.method != "auto" or not self.center):
             raise ParameterError(
                 '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are about the mean, '
                 "and have a course of their own. Public units, {units}, go with any method."
@@ -118,23 +126,18 @@ class PCASettings:
         return float(self.k) if isinstance(self.k, float | np.floating) else None
 
     @property
-    def centred(self) -> bool:
-        """Whether the mean is taken away."""
-        return not _is_false(self.center)
-
-    @property
     def _named_course(self) -> str | None:
         return self.scale if isinstance(self.scale, str) else None
 
     @property
     def standardised(self) -> bool:
         """Whether columns are to weigh the same, whatever their units."""
-        return self._named_course is not None or (isinstance(self.scale, bool | np.bool_) and bool(self.scale))
+        return bool(self.scale)
 
     @property
     def everyday(self) -> bool:
         """Whether the everyday course is taken, rather than that of a named or robust method."""
-        return self.method == "auto" and not self.robust and self.centred and not self.standardised
+        return self.method == "auto" and not self.robust and self.center and not self.standardised
 
     def learn(
         self, call: Call, X: object, names: Sequence[str] | None = None, declared: object = None
@@ -223,14 +226,14 @@ class PCASettings:
     def _declared(self, table: Table) -> dict[str, dict[str, Any]]:
         """Return what was given as public about columns, by argument of `private_pca`; none where it is very much."""
         public, names = table.public, table.names or range(int(table.source.shape[1]))
-        given: dict[str, dict[str, Any]] = {"bounds": {}, "scale": {}, "center": {}}
+        given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
         for i, name in enumerate(names):
             if self.bounds is not None and public.bounded[i] and not public.boolean[i]:
                 given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
             if public.scaled[i]:
-                given["scale"][str(name)] = float(public.scale[i])
-            if np.isfinite(public.centre[i]):
-                given["center"][str(name)] = float(public.centre[i])
+                given["units"][str(name)] = float(public.units[i])
+            if np.isfinite(public.around[i]):
+                given["around"][str(name)] = float(public.around[i])
         given["categories"] = dict(getattr(table.source, "levels", {}))
         return {what: by_name for what, by_name in given.items() if 0 < len(by_name) <= _MOST_DECLARED}
 
@@ -266,22 +269,21 @@ class PCASettings:
         source = with_gaps(call.open(X, min_rows=2, **accepted), self.missing)
         names = names or column_names(source if column_names(X) is None else X)
         checks.distinct_names(names)
-        units = None if self.standardised else self.scale
-        given: Any = {"bounds": self.bounds, "scale": units, "center": self.center}
+        given: Any = {"bounds": self.bounds, "units": self.units, "around": self.around}
         public = public_columns(declared, int(source.shape[1]), names=names, **given)
         table = Table(source, public, tuple(names) if names else None)
         budget = Budget(self.epsilon, self.delta)
         considered = self._considered(table)
         if self.k != "auto":
-            most = min((table.halves if self.centred else source).shape)
+            most = min((table.halves if self.center else source).shape)
             self._check_number(self.k if self.share is None else considered[-1], most)
         if self.k == "auto" and not self.standardised:  # which needs no vote
-            check_choice(table.halves if self.centred else source, considered[-1])
+            check_choice(table.halves if self.center else source, considered[-1])
         if self.standardised:
             self._standard_course(table)
             return table
         if is_sparse(source) and not self.everyday and self._centring(table) == "public centre":
-            raise ParameterTypeError("{center} must be True or False for a sparse table by a named or robust method.")
+            raise ParameterTypeError("{around} must not be given for a sparse table by a named or robust method.")
         self._check_blocks(table, budget)
         return table
 
@@ -289,7 +291,7 @@ class PCASettings:
         name = "k" if self.share is None else "max_components"
         checks.integer_at_least(1, **{name: k})
         if k > most:
-            what = "pairs of rows" if self.centred else "rows"
+            what = "pairs of rows" if self.center else "rows"
             smaller = f"{most}, the smaller of the number of columns and of {what}"
             raise ParameterError(
                 "{name} must be at most {most}; got {got}.", name=Parameter(name), most=smaller, got=int(k)
@@ -331,14 +333,14 @@ class PCASettings:
     def _units(self, table: Table) -> Array | None:
         """Return the public units of the columns; None if they stay in their own."""
         public = table.public
-        units = np.where(public.scaled, public.scale, 1.0)
+        units = np.where(public.scaled, public.units, 1.0)
         if self.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
             units = np.where(public.bounded & ~public.scaled, public.half_range, units)
         return None if (units == 1.0).all() else units
 
     def _considered(self, table: Table) -> range:
         """Return the dimensions among which k is chosen."""
-        rows, most = table.halves if self.centred else table.source, self.max_components
+        rows, most = table.halves if self.center else table.source, self.max_components
         if self.share is not None:
             most = min(_DEFAULT_MOST_COMPONENTS, *rows.shape) if most is None else most
             checks.integer_at_least(1, max_components=most)
@@ -357,12 +359,12 @@ class PCASettings:
         considered = self._considered(table)
         if self.k != "auto":
             return considered, 0.0
-        rows, most = table.halves if self.centred else table.source, considered[-1]
+        rows, most = table.halves if self.center else table.source, considered[-1]
         blocks = block_count(rows, planner_blocks.rank_block_size(most))
         return considered, planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 
     def _pairs(self, rows: Any, run: Run) -> Any:
-        return pair_differences(rows, run.on(Child.PAIRING).streams.public) if self.centred else rows
+        return pair_differences(rows, run.on(Child.PAIRING).streams.public) if self.center else rows
 
     # ---- The everyday course ---------------------------------------------------------------------------------------
 
@@ -378,7 +380,7 @@ class PCASettings:
             start = start / units
         looking = run.on(Child.SUBSPACE)
         instead = near.NearCourse(rows, k, looking, run.on(Child.NEAR))
-        look = everyday_pca(rows, k, looking, center=start, search=search, instead=instead)
+        look = everyday_pca(rows, k, looking, around=start, search=search, instead=instead)
         return Looked(look, run.account.cost().parts, run.private), plan
 
     @property
@@ -396,7 +398,7 @@ class PCASettings:
         A centre that is given for every column is taken at the user's word.  The middle of bounds is often so far
         from the mean that differences of pairs do better; but a search may start there, where the data suffice.
         """
-        public, given = table.public, np.isfinite(table.public.centre)
+        public, given = table.public, np.isfinite(table.public.around)
         if given.all():
             return public.start, False
         enough = searches(int(table.source.shape[0]), int(table.source.shape[1]), account.mu)
@@ -449,9 +451,9 @@ class PCASettings:
         return Course(centring, method, plan, dict(zip(weights, accounts, strict=True)))
 
     def _centring(self, table: Table) -> str:
-        if not self.centred:
+        if not self.center:
             return "none"
-        return "public centre" if np.isfinite(table.public.centre).all() else "pair differences"
+        return "public centre" if np.isfinite(table.public.around).all() else "pair differences"
 
     def _account(self, table: Table, budget: Budget, vote: float) -> MuLedger:
         """Return the account of all steps but a vote, with what a test of stable leverage may need set aside.
@@ -501,7 +503,3 @@ def _warn_if_useless(call: Call, plan: Plan) -> None:
 def takes_sparse(method: str) -> bool:
     """Tell whether a private PCA by this method, or by the one that "auto" chooses, takes sparse tables."""
     return method == "auto" or (method in PCA_METHODS and ALGORITHMS[method].sparse)
-
-
-def _is_false(value: object) -> bool:
-    return isinstance(value, bool | np.bool_) and not value

@@ -11,7 +11,7 @@ from privspan.report.words import declared, declared_units
 
 _MOST_NAMED = 60  # columns that are listed by name
 _NOT_RECORDED = "not recorded"
-_GIVEN = {"bounds": "Bounds", "scale": "Units", "center": "Centre", "categories": "Categories"}
+_GIVEN = {"bounds": "Bounds", "units": "Units", "around": "Centre", "categories": "Categories"}
 
 
 def section(subject: Subject) -> Html:

@@ -198,7 +198,7 @@ def to_give_again(release: Release) -> str | None:
     """Say which public numbers the code above does not repeat, where they were too many to keep."""
     if declared(release) or not declared_units(release):
         return None
-    return "Add the centre, units or bounds that were given for the columns: center=, scale= and bounds= take them."
+    return "Add the centre, units or bounds that were given for the columns: around=, units= and bounds= take them."
 
 
 def declared(release: Release) -> dict[str, dict[str | int, Any]]:

@@ -1,4 +1,4 @@
-"""What the public knows of the columns of a table: bounds, scales and a centre, by name or for all columns.
+"""What the public knows of the columns of a table: bounds, units and a centre, by name or for all columns.
 
 All of it is what a user declares, or what the table declares by its types; no cell is looked at.  Bounds that were
 read off the data are not public, and nothing here could tell.
@@ -40,10 +40,10 @@ class PublicColumns:
         Bounds, both or none.
     boolean : (d,) array of bool
         Where the column is declared as one, so that only the two bounds occur.
-    scale : (d,) array
-        Standard deviations, or whatever else is to be the unit of the column.
-    centre : (d,) array
-        As it was given: the bounds have no say in it.
+    units : (d,) array
+        Standard deviations, or whatever else the column is to be divided by.
+    around : (d,) array
+        The centre as it was given: the bounds have no say in it.
     complete : (d,) array of bool
         Where the declared type has no gaps.
     whole : (d,) array of bool
@@ -53,8 +53,8 @@ class PublicColumns:
     low: Array
     high: Array
     boolean: Bools
-    scale: Array
-    centre: Array
+    units: Array
+    around: Array
     complete: Bools
     whole: Bools
 
@@ -65,8 +65,8 @@ class PublicColumns:
 
     @property
     def scaled(self) -> Bools:
-        """Which columns have a scale, (d,)."""
-        return np.isfinite(self.scale)
+        """Which columns have a unit, (d,)."""
+        return np.isfinite(self.units)
 
     @property
     def half_range(self) -> Array:
@@ -77,7 +77,7 @@ class PublicColumns:
     def start(self) -> Array:
         """The centre; where there is none the middle of the bounds, and 0 where there are none either; (d,)."""
         middle = np.where(self.bounded, self.low + self.half_range, 0.0)
-        return np.where(np.isfinite(self.centre), self.centre, middle)
+        return np.where(np.isfinite(self.around), self.around, middle)
 
 
 def public_columns(
@@ -86,8 +86,8 @@ def public_columns(
     *,
     names: Sequence[str] | None = None,
     bounds: PublicBounds | None = None,
-    scale: PublicNumbers | bool | None = None,
-    center: PublicNumbers | bool | None = None,
+    units: PublicNumbers | None = None,
+    around: PublicNumbers | None = None,
 ) -> PublicColumns:
     """Check what a user declares of the columns; add what the table declares: columns of booleans lie within 0 and 1.
 
@@ -102,9 +102,8 @@ def public_columns(
     bounds : mapping, (2,) or (2, d) array, or None
         (low, high) by name or position of a column; or for all columns alike; or low ends and high ends, NaN where
         nothing is known.
-    scale, center : mapping, (d,) array, bool or None
-        Numbers by name or position; or one for each column, NaN where nothing is known.  True and False, which say
-        whether something is to be measured, declare nothing.
+    units, around : mapping, (d,) array or None
+        Numbers by name or position; or one for each column, NaN where nothing is known.
 
     Returns
     -------
@@ -117,8 +116,8 @@ def public_columns(
 
     Examples
     --------
-    >>> known = public_columns(None, 3, names=["age", "bmi", "income"], bounds={"age": (0, 120)}, scale={"bmi": 5})
-    >>> known.start, known.half_range, known.scale
+    >>> known = public_columns(None, 3, names=["age", "bmi", "income"], bounds={"age": (0, 120)}, units={"bmi": 5})
+    >>> known.start, known.half_range, known.units
     (array([60.,  0.,  0.]), array([60., nan, nan]), array([nan,  5., nan]))
     """
     columns = _Columns(d, column_names(X) if names is None else list(names))
@@ -129,8 +128,8 @@ def public_columns(
         low,
         high,
         boolean & (low == 0.0) & (high == 1.0),
-        columns.numbers("scale", scale, least=1.0 / _LARGEST),
-        columns.numbers("center", center, least=-_LARGEST),
+        columns.numbers("units", units, least=1.0 / _LARGEST),
+        columns.numbers("around", around, least=-_LARGEST),
         _declared_complete(X, d),
         _by_kind(X, d, lambda kind: str(kind).lower().startswith(("int", "uint"))),
     )
@@ -202,9 +201,9 @@ class _Columns:
         self._refuse("bounds", "finite, low < high", ~possible & ~np.isnan(ends).all(axis=0))
         return ends
 
-    def numbers(self, name: str, given: PublicNumbers | bool | None, *, least: float) -> Array:
+    def numbers(self, name: str, given: PublicNumbers | None, *, least: float) -> Array:
         """Return one number per column, NaN where none is given; (d,)."""
-        if given is None or isinstance(given, bool | np.bool_):
+        if given is None:
             return np.full(self.d, np.nan)
         if isinstance(given, Mapping):
             values = self._placed(name, given, ())

@@ -98,7 +98,7 @@ class CellMoments:
 
 def looks_for_ranges(public: PublicColumns) -> bool:
     """Tell whether a column lacks a range, so that histograms are asked for."""
-    return not bool(((np.isfinite(public.centre) & public.scaled) | public.boolean).all())
+    return not bool(((np.isfinite(public.around) & public.scaled) | public.boolean).all())
 
 
 def find_ranges(
@@ -127,9 +127,9 @@ def find_ranges(
     """
     tuning = tuning or RangeTuning()
     d = int(source.shape[1])
-    known = np.isfinite(public.centre) & public.scaled
-    centre = np.where(known, public.centre, np.where(public.boolean, 0.5, np.nan))
-    spread = np.where(known, public.scale, np.where(public.boolean, 0.5, np.nan))
+    known = np.isfinite(public.around) & public.scaled
+    centre = np.where(known, public.around, np.where(public.boolean, 0.5, np.nan))
+    spread = np.where(known, public.units, np.where(public.boolean, 0.5, np.nan))
     low, high = public.low.copy(), public.high.copy()  # of the next histogram; NaN before the first
     spike = np.zeros(d, dtype=bool)
     active = np.flatnonzero(~np.isfinite(spread))

@@ -85,7 +85,7 @@ def everyday_pca(
     k: int,
     run: Run,
     *,
-    center: Array | None = None,
+    around: Array | None = None,
     search: bool | None = None,
     instead: Instead | None = None,
 ) -> EverydayLook:
@@ -99,12 +99,12 @@ def everyday_pca(
         Number of directions, at most d.
     run : Run
         All that is left is spent; at least half of it must be.
-    center : (d,) array, optional
+    around : (d,) array, optional
         Public: no search is paid for, and small tables need no pairs.  With public bounds of the columns, the middle
         of each; `privspan.sums.about.in_units` makes half of its range the unit.
     search : bool, optional
-        Whether to look for the centre, starting at `center`, where there is data enough.  By default only without a
-        `center`: right if that is about the mean.  The middle of a range often is not.
+        Whether to look for the centre, starting at `around`, where there is data enough.  By default only without a
+        public centre: right if that is about the mean.  The middle of a range often is not.
     instead : callable, optional
         Asked once a centre is found: what it returns is released in place of the looks, unless it is None.  It spends
         from the same account and has a guarantee of its own.
@@ -116,11 +116,11 @@ def everyday_pca(
     Guarantee
     ---------
     Gaussian steps whose shares the account counts: mu-GDP for its mu, for replace-one neighbours and
-    every data set, unless `instead` is less; n, d, k and `center` are public.
+    every data set, unless `instead` is less; n, d, k and `around` are public.
     Proof: docs/explanation/everyday-tables.md.
     """
     course = _Course(source, int(k), run, instead)
-    return course.run(center, center is None if search is None else search)
+    return course.run(around, around is None if search is None else search)
 
 
 def searches(n: int, d: int, mu: float) -> bool:
@@ -217,12 +217,12 @@ class _Course:
         self._wide = self._d > WIDEST_DENSE
         self._gain = look_gain(CONSTANT, most_lift(source))
 
-    def run(self, center: Array | None, search: bool) -> EverydayLook:
+    def run(self, around: Array | None, search: bool) -> EverydayLook:
         """Take the course that public numbers and the search decide."""
         run, enough = self._run, self._data >= LEAST_DATA
         if search and searches(self._n, self._d, run.account.mu):
             few = self._drawn()
-            centre = found_centre(few, run, center)
+            centre = found_centre(few, run, around)
             other = self._instead(centre) if self._instead is not None and centre.found else None
             if other is not None:
                 return other
@@ -232,9 +232,9 @@ class _Course:
                 clips = centre.found and self._z <= _TWO_LOOKS and not self._wide
                 centre = seen_from(centre, self._source, early=clips and fits_early(self._n, self._d))
             return self._about(centre) if centre.found else self._by_pairs(centre)
-        if center is None:
+        if around is None:
             return self._by_pairs(None)
-        return self._about(first_length(self._source, center, run) if enough else unmeasured(center))
+        return self._about(first_length(self._source, around, run) if enough else unmeasured(around))
 
     def _drawn(self) -> Any:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
