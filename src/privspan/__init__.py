@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         TransformedRowsWarning,
         WeakPrivacyWarning,
     )
+    from privspan.privacy.rotated import Rotated
     from privspan.private import UselessPlanWarning, private_subspace
     from privspan.stable.records import stable_subspace
     from privspan.standard.column_scales import NoSpreadWarning, PrivateScales, private_scales
@@ -69,6 +70,7 @@ _HOMES = {
     "PrivspanError": "privspan._lib.errors",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
+    "Rotated": "privspan.privacy.rotated",
     "ScoreMap": "privspan.sums.score_map",
     "Subspace": "privspan.subspace",
     "TransformedRowsWarning": "privspan.privacy",
@@ -109,6 +111,7 @@ __all__ = [
     "PrivspanError",
     "Relation",
     "Release",
+    "Rotated",
     "ScoreMap",
     "Subspace",
     "TransformedRowsWarning",

@@ -528,6 +528,19 @@ def test_public_numbers_of_columns_reach_the_library(folder: Path, capsys) -> No
     assert (robust.method[:13], robust.parameters["robust"]) == ("private PCA (", True)
 
 
+def test_components_are_rotated_where_they_are_shown(fitted: Path, folder: Path, capsys) -> None:
+    file = str(fitted / "a.npz")
+    assert main(["show", file, "--rotate", "varimax"]) == 0
+    assert "largest loadings, rotated by varimax" in capsys.readouterr().out
+    assert main(["show", file, "--rotate", "oblimin", "--json"]) == 0
+    rotated = json.loads(capsys.readouterr().out)["rotated"]
+    assert rotated["criterion"] == "oblimin"
+    assert main(["report", file, "--rotate", "varimax", "-o", "turned.html"]) == 0
+    assert "Rotated loadings of Factor 1" in Path("turned.html").read_text("utf-8")
+    assert main(["show", file, "--rotate", "equamax"]) == 2
+    assert "--rotate takes one of varimax, quartimax, promax, oblimin; got 'equamax'" in capsys.readouterr().err
+
+
 def test_what_a_small_table_cannot_tell_is_said_not_to_be_measured(folder: Path, capsys) -> None:
     np.save("little.npy", np.load("people.npy")[:60])
     assert main(fit_with(file="little.npy")) == 0

@@ -132,6 +132,21 @@ def tips(ax) -> np.ndarray:
     return np.array([note.xy for note in ax.texts if getattr(note, "arrow_patch", None)])
 
 
+def test_a_rotation_is_drawn_like_components(model):
+    rotated = model.rotate("oblimin")
+    ax = ps.plot.loadings(rotated, 1)
+    order = np.argsort(-np.abs(rotated.loadings[:, 1]), kind="stable")
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(rotated.loadings[order, 1].tolist())
+    halves = np.diff(segments(ax)[:, :, 0])[:, 0] / 2.0
+    assert halves == pytest.approx(rotated.loadings_std[order, 1])
+    assert ax.get_title() == "factor 2, by oblimin"
+    plane = ps.plot.biplot(rotated, (1, 0))
+    assert (plane.get_xlabel(), plane.get_ylabel()) == ("factor 2", "factor 1")
+    assert len([one for one in plane.patches if isinstance(one, Ellipse)]) == 8
+    with pytest.raises(ValueError, match="`component` must be below 2"):
+        ps.plot.loadings(rotated, 2)
+
+
 def test_a_correlation_circle_shows_correlations_and_their_errors(scaled):
     ax = ps.plot.correlation_circle(scaled, most=8)
     correlations = scaled.components_ * np.sqrt(scaled.explained_variance_)[:, None]  # (2, d)

@@ -103,6 +103,15 @@ def test_a_pca_shows_spectrum_loadings_plan_and_budget(pca: ps.PrivatePCA) -> No
     assert ps.__version__ in text
 
 
+def test_a_rotation_is_shown_after_the_components(pca: ps.PrivatePCA) -> None:
+    page = report_html(pca.release_, rotated=pca.rotate("promax"))
+    assert {"Loadings of Component 1", "Rotated loadings of Factor 1"} <= set(pictures(page))
+    text = Reader(page).text
+    assert "The components rotated by promax" in text
+    assert "Correlations of the factors: 1 and 2: " in text
+    assert "Rotated loadings" not in report_html(pca.release_)
+
+
 def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
     release = everyday(found=1)
     text = Reader(report_html(release)).text

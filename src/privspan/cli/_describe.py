@@ -15,6 +15,7 @@ from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
 from privspan.privacy.reading import stands_out
+from privspan.privacy.rotated import Rotated, said
 from privspan.report.appendix import by_column
 from privspan.report.released import standardised, unmeasured
 from privspan.report.subject import Subject
@@ -25,7 +26,7 @@ _RELATIONS_SHOWN = 12
 _COLUMNS_SHOWN = 12
 
 
-def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
+def print_saved(saved: SavedRelease, path: Path, loadings: int, turned: Rotated | None = None) -> None:
     """Describe it for people."""
     subspace = saved.subspace
     told = None if saved.release is None else Subject(saved.release)
@@ -39,6 +40,7 @@ def print_saved(saved: SavedRelease, path: Path, loadings: int) -> None:
         _print_relations(subspace)
     else:
         _print_components(saved, loadings)
+        _print_rotated(turned, loadings)
         _print_columns(saved)
 
 
@@ -109,6 +111,17 @@ def _print_components(saved: SavedRelease, loadings: int) -> None:
     _console.print_table((">", *known, "largest loadings"), rows)
 
 
+def _print_rotated(turned: Rotated | None, loadings: int) -> None:
+    if turned is None:
+        return
+    rows = []
+    for factor in range(turned.loadings.shape[1]):
+        words = "  ".join(f"{said(value, std)} {name}" for name, value, std in turned.leading(factor, loadings))
+        rows.append((str(factor + 1), said(turned.variances[factor], turned.variances_std[factor]), words))
+    _console.print_table((">factor", ">variance", f"largest loadings, rotated by {turned.criterion}"), rows)
+    _console.print_lines(*(f"factors {pair}" for pair in turned.between()), *filter(None, [turned.about]))
+
+
 def _spectrum(saved: SavedRelease) -> list[dict[str, str]]:
     """Return variance, with its noise where that is told, and share of every component, as far as measured."""
     extras = {} if saved.release is None else saved.release.extras
@@ -173,7 +186,7 @@ def relations_of(subspace: Subspace) -> list[str]:
     return [relation.describe(names_of(subspace)) for relation in subspace.relations()]
 
 
-def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
+def as_json(saved: SavedRelease, loadings: int, turned: Rotated | None = None) -> dict[str, Any]:
     """Describe it for programs."""
     subspace = saved.subspace
     subject = None if saved.release is None else Subject(saved.release)
@@ -189,6 +202,7 @@ def as_json(saved: SavedRelease, loadings: int) -> dict[str, Any]:
         "columns": list(names_of(subspace)),
         "mean": _mean(saved, subject),
         "components": components,
+        "rotated": None if turned is None else turned.to_dict(),
         "relations": None if subspace.exact is None else relations_of(subspace),
         "release": None if saved.release is None else saved.release.to_dict(),
         "plan": None if saved.plan is None else plain(asdict(saved.plan)),

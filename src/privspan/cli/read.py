@@ -15,13 +15,19 @@ from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
+    from privspan.privacy.rotated import Rotated
 
+Rotate = Annotated[
+    str | None,
+    option("--rotate", "Rotate the components: varimax, quartimax, promax or oblimin.", "CRITERION"),
+]
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 
 
 def show(
     subspace: SubspaceFile,
     loadings: Annotated[int, whole("--loadings", "5", "Columns to name.", metavar="COUNT")] = 5,
+    rotate: Rotate = None,
     report: Annotated[Path | None, option("--report", "Write the report on it, one .html page.", "FILE")] = None,
     sheet: Annotated[
         bool, option("--sheet", "Print what is promised, for whom and what is public, as JSON for other accountants.")
@@ -37,6 +43,7 @@ def show(
     """
     check_target(report, "--report", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     saved = load(subspace)
+    turned = _rotated(saved, rotate)
     if sheet:
         if saved.release is None:
             raise Complaint("this file does not tell what the subspace cost, so there is no sheet of it.")
@@ -44,18 +51,19 @@ def show(
         return
     if report is not None:
         with activity(f"Writing {report}"):
-            _write_report(saved, report, overwrite)
+            _write_report(saved, report, overwrite, turned)
     from privspan.cli import _describe
 
     if json:
-        _console.print_json(_describe.as_json(saved, loadings))
+        _console.print_json(_describe.as_json(saved, loadings, turned))
     else:
-        _describe.print_saved(saved, subspace, loadings)
+        _describe.print_saved(saved, subspace, loadings, turned)
 
 
 def report(
     subspace: SubspaceFile,
     output: Annotated[Path | None, output_to("The .html file to write; by default the name of the subspace.")] = None,
+    rotate: Rotate = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write the report on a saved release: one page for people, offline or in print.
@@ -67,15 +75,29 @@ def report(
     page = subspace.with_suffix(".html") if output is None else output
     check_target(page, "-o", (".html",), spare={"the subspace": subspace}, overwrite=overwrite)
     with activity(f"Writing {page}"):
-        _write_report(load(subspace), page, overwrite)
+        saved = load(subspace)
+        _write_report(saved, page, overwrite, _rotated(saved, rotate))
 
 
-def _write_report(saved: SavedRelease, report: Path, overwrite: bool) -> None:
+def _rotated(saved: SavedRelease, criterion: str | None) -> Rotated | None:
+    """Return the rotation that was asked for."""
+    if criterion is None:
+        return None
+    from privspan.subspace.rotation import CRITERIA
+
+    if saved.release is None:
+        raise Complaint("this file holds a subspace only; a rotation needs what `privspan fit` tells of it.")
+    if criterion not in CRITERIA:
+        raise Complaint(f"--rotate takes one of {', '.join(CRITERIA)}; got {criterion!r}.")
+    return saved.release.rotate(criterion)  # type: ignore[arg-type]
+
+
+def _write_report(saved: SavedRelease, report: Path, overwrite: bool, turned: Rotated | None) -> None:
     from privspan.report import write_report
 
     if saved.release is None:
         raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
-    write_report(report, saved.release, plan=saved.plan, record=saved.record, overwrite=overwrite)
+    write_report(report, saved.release, plan=saved.plan, record=saved.record, rotated=turned, overwrite=overwrite)
     _console.note(f"Wrote {report}.")
 
 

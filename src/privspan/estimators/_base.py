@@ -31,12 +31,14 @@ from privspan.privacy.call import Call, LedgerLike, outside
 from privspan.privacy.persons import whose
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
+from privspan.privacy.rotated import Rotated
 from privspan.rows import PartitionedTable, RowSource, partitioned, without_ids
 from privspan.rows.categories import EncodedRows, encoded
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import as_table, piece_rows
 from privspan.subspace import Subspace
+from privspan.subspace.rotation import Criterion
 
 # scikit-learn reads docstrings for its picture of an estimator, and would tell every reader of a notebook that it
 # does not know the section in which a guarantee is stated.
@@ -228,6 +230,22 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         self.subspace_ = self.release_.subspace or Subspace(np.eye(X.shape[1], int(k)))
         self.components_ = self.subspace_.basis.T.copy()  # (k, d)
         self.n_components_ = self.components_.shape[0]
+
+    def rotate(self, criterion: Criterion = "varimax", *, kaiser: bool = True) -> Rotated:
+        """Rotate the components that stand out of the noise to simple structure: see `Release.rotate`.
+
+        Parameters
+        ----------
+        criterion, kaiser
+            As there. Post-processing: it costs nothing.
+
+        Returns
+        -------
+        Rotated
+        """
+        check_is_fitted(self)
+        rotated: Rotated = self.release_.rotate(criterion, kaiser=kaiser, columns=self._names())
+        return rotated
 
     def plot(self) -> Any:
         """Draw the usual three pictures of the fit: scree plot, first loadings, columns in the first plane.

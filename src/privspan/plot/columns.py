@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from privspan._lib.errors import ParameterError
 from privspan._lib.in_words import share
 from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, reading_of
-from privspan.plot.components import component_of, largest
+from privspan.plot.components import component_of, factor_of, largest
 from privspan.privacy.reading import Reading
+from privspan.privacy.rotated import Rotated
 
 Array = NDArray[np.float64]
 
@@ -64,7 +65,7 @@ def correlation_circle(
     arrows = _arrows(reading, components, most)
     ax = axes(ax, (7.2, 5.6))
     palette = colours(ax)
-    _draw(ax, palette, reading, arrows, max(1.0, float(np.abs(arrows.tips).max(initial=0.0))))
+    _draw(ax, palette, reading.names, arrows, max(1.0, float(np.abs(arrows.tips).max(initial=0.0))))
     from matplotlib.patches import Circle
 
     ax.add_patch(Circle((0.0, 0.0), 1.0, fill=False, color=palette.soft, lw=1.0))
@@ -87,8 +88,8 @@ def biplot(
 
     Parameters
     ----------
-    source : fitted model or Release
-        Of a private PCA; without variances, arrows are plain loadings.
+    source : fitted model, Release or Rotated
+        Of a private PCA; without variances, arrows are plain loadings.  Or what ``rotate`` made of them.
     components, most, columns, ax
         As for :func:`correlation_circle`.
 
@@ -96,11 +97,12 @@ def biplot(
     -------
     matplotlib Axes
     """
-    reading = reading_of(source, columns)
+    reading = source if isinstance(source, Rotated) else reading_of(source, columns)
     arrows = _arrows(reading, components, most)
     ax = axes(ax, (7.2, 5.6))
-    _draw(ax, colours(ax), reading, arrows, float(np.abs(arrows.tips).max(initial=0.0)) or 1.0)
-    ax.set_title("columns in the plane of two components", fontsize="medium")
+    _draw(ax, colours(ax), columns or reading.names, arrows, float(np.abs(arrows.tips).max(initial=0.0)) or 1.0)
+    of = f"factors, by {source.criterion}" if isinstance(source, Rotated) else "components"
+    ax.set_title(f"columns in the plane of two {of}", fontsize="medium")
     return ax
 
 
@@ -108,23 +110,27 @@ def biplot(
 class _Arrows:
     """The longest arrows: which columns, where they end, their errors if these are told, and how many there were."""
 
-    components: tuple[int, int]
     order: NDArray[np.intp]
     tips: Array  # (columns, 2)
     errors: Array | None  # (columns, 2)
     noise: bool  # whether one of the two components cannot be told from noise
+    axes: tuple[str, str]  # what they are called
 
 
-def _arrows(reading: Reading, components: tuple[int, int], most: int) -> _Arrows:
+def _arrows(reading: Reading | Rotated, components: tuple[int, int], most: int) -> _Arrows:
     first, second = components
     if first == second:
         raise ParameterError("{components} must be two different ones.")
-    ends = [_along(reading, component) for component in (first, second)]
+    if isinstance(reading, Rotated):
+        ends, called = [factor_of(reading, factor) for factor in components], [f"factor {i + 1}" for i in components]
+    else:
+        ends = [_along(reading, component) for component in (first, second)]
+        called = [_axis(reading, component) for component in components]
     tips = np.column_stack([tip for tip, _ in ends])  # (d, 2)
     errors = None if any(error is None for _, error in ends) else np.column_stack([e for _, e in ends])  # type: ignore[misc]
     order = largest(np.hypot(*tips.T), most)
-    noise = any(map(reading.is_noise, components))
-    return _Arrows((int(first), int(second)), order, tips[order], None if errors is None else errors[order], noise)
+    noise = isinstance(reading, Reading) and any(map(reading.is_noise, components))
+    return _Arrows(order, tips[order], None if errors is None else errors[order], noise, (called[0], called[1]))
 
 
 def _along(reading: Reading, component: int) -> tuple[Array, Array | None]:
@@ -140,7 +146,7 @@ def _along(reading: Reading, component: int) -> tuple[Array, Array | None]:
     return values * deviation, np.hypot(errors * deviation, values * float(noise[component]) / (2.0 * deviation))
 
 
-def _draw(ax: Any, palette: Colours, reading: Reading, arrows: _Arrows, reach: float) -> None:
+def _draw(ax: Any, palette: Colours, names: Sequence[str], arrows: _Arrows, reach: float) -> None:
     from matplotlib.patches import Ellipse
     from matplotlib.ticker import MaxNLocator
 
@@ -151,10 +157,10 @@ def _draw(ax: Any, palette: Colours, reading: Reading, arrows: _Arrows, reach: f
             ax.add_patch(Ellipse((x, y), width, height, color=palette.blue, alpha=0.16, lw=0))
         arrow = {"arrowstyle": "-|>", "color": palette.blue, "alpha": opacity, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", (x, y), (0.0, 0.0), arrowprops=arrow)
-    _names(ax, palette, [name_of(reading.names[i]) for i in arrows.order], arrows.tips, reach)
+    _names(ax, palette, [name_of(names[i]) for i in arrows.order], arrows.tips, reach)
     ax.axhline(0.0, color=palette.line, lw=0.8, zorder=0)
     ax.axvline(0.0, color=palette.line, lw=0.8, zorder=0)
-    ax.set(xlabel=_axis(reading, arrows.components[0]), ylabel=_axis(reading, arrows.components[1]))
+    ax.set(xlabel=arrows.axes[0], ylabel=arrows.axes[1])
     ax.set_xlim(-1.9 * reach, 1.9 * reach)
     ax.set_ylim(-1.25 * reach, 1.25 * reach)
     ax.set_aspect("equal")

@@ -13,6 +13,7 @@ from privspan._lib.errors import ParameterError
 from privspan._lib.in_words import number, share
 from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, reading_of
 from privspan.privacy.reading import Reading
+from privspan.privacy.rotated import Rotated
 
 Array = NDArray[np.float64]
 
@@ -101,10 +102,10 @@ def loadings(
 
     Parameters
     ----------
-    source : fitted model or Release
-        Anything that learnt a subspace.
+    source : fitted model, Release or Rotated
+        Anything that learnt a subspace, or what ``rotate`` made of it.
     component : int, default=0
-        Which one, from 0.
+        Which one, or which factor, from 0.
     most : int, default=15
         How many columns to show, of those with the largest loadings.
     columns : sequence of str, optional
@@ -116,17 +117,22 @@ def loadings(
     -------
     matplotlib Axes
     """
-    reading = reading_of(source, columns)
-    values = component_of(reading, component)
+    if isinstance(source, Rotated):
+        (values, errors), names, noise = factor_of(source, component), columns or source.names, False
+        title = f"factor {component + 1}, by {source.criterion}"
+    else:
+        reading = reading_of(source, columns)
+        values, errors, names = component_of(reading, component), reading.loading_std(component), reading.names
+        title, noise = _title(reading, component), reading.is_noise(component)
     order = largest(np.abs(values), most)
     ax = axes(ax, (6.0, 1.2 + 0.27 * len(order)))
-    palette, errors, noise = colours(ax), reading.loading_std(component), reading.is_noise(component)
+    palette = colours(ax)
     _bars(ax, palette, values[order], None if errors is None else errors[order], _FAINT if noise else 1.0)
-    ax.set_yticks(range(len(order)), [name_of(reading.names[i]) for i in order])
+    ax.set_yticks(range(len(order)), [name_of(names[i]) for i in order])
     ax.invert_yaxis()
     shown = "" if len(order) == len(values) else f"; the {len(order)} largest of {number(len(values))}"
     ax.set_xlabel(f"loading{', ± standard error of the noise' if errors is not None else ''}{shown}")
-    ax.set_title(_title(reading, component), fontsize="medium")
+    ax.set_title(title, fontsize="medium")
     plainly(ax, palette)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
@@ -161,6 +167,16 @@ def component_of(reading: Reading, component: int) -> Array:
             "{component} must be below {dimension}; got {got}.", dimension=subspace.dimension, got=int(component)
         )
     return np.asarray(subspace.basis[:, int(component)])
+
+
+def factor_of(rotated: Rotated, factor: int) -> tuple[Array, Array | None]:
+    """Return the loadings on a factor, (d,), and their errors, if these are told."""
+    k = rotated.loadings.shape[1]
+    checks.integer_at_least(0, component=factor)
+    if factor >= k:
+        raise ParameterError("{component} must be below {k}; got {got}.", k=k, got=int(factor))
+    errors = rotated.loadings_std[:, int(factor)]
+    return rotated.loadings[:, int(factor)], errors if np.isfinite(errors).all() else None
 
 
 def largest(sizes: Array, most: int) -> NDArray[np.intp]:

@@ -34,8 +34,10 @@ from privspan.privacy import exports
 from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
 from privspan.privacy.reading import PERSONS, Reading
 from privspan.privacy.release_card import release_pieces
+from privspan.privacy.rotated import Rotated, rotated
 from privspan.privacy.sheet import sheet
 from privspan.subspace import Subspace
+from privspan.subspace.rotation import Criterion
 
 NEIGHBOURS = "replace-one"
 
@@ -550,6 +552,39 @@ class Release:
             "parameters": plain(self.parameters),
             "extras": plain(self.extras),
         }
+
+    def rotate(
+        self, criterion: Criterion = "varimax", *, kaiser: bool = True, columns: Sequence[str] | None = None
+    ) -> Rotated:
+        """Rotate the components that stand out of the noise to simple structure: few large loadings on each factor.
+
+        Post-processing: it costs nothing, and every criterion may be tried.  The factors come by falling variance,
+        each with its largest loading positive.
+
+        Parameters
+        ----------
+        criterion : {"varimax", "quartimax", "promax", "oblimin"}, default="varimax"
+            The first two keep factors uncorrelated, the others let them correlate.
+        kaiser : bool, default=True
+            Whether all columns count alike, as if each had a communality of 1 (not in promax after its varimax).
+            Columns that are mostly noise then count as well; ``False`` lets columns count by what they share.
+        columns : sequence of str, optional
+            Names of the columns, where the release has none.
+
+        Returns
+        -------
+        Rotated
+            Loadings, variances, correlations of factors and communalities, with their errors.
+
+        Examples
+        --------
+        >>> from privspan.datasets import gaussian_subspace
+        >>> import privspan as ps
+        >>> X, _ = gaussian_subspace(5_000, 8, 2, gamma_w=0.1, rng=0)
+        >>> ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0).rotate("promax")
+        Rotated(promax, 2 factors of 8 columns, private=False)
+        """
+        return rotated(self, criterion, kaiser=kaiser, columns=columns)
 
     def sheet(self) -> dict[str, object]:
         """Return what is promised, for whom and what is public, as JSON that others can compose.

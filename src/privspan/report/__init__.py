@@ -18,6 +18,7 @@ from privspan._lib.version import __version__
 from privspan._lib.whole_file import whole_file
 from privspan.planner import Plan
 from privspan.privacy import Release
+from privspan.privacy.rotated import Rotated
 from privspan.report import accuracy, appendix, circumstances, promise, released, sheet
 from privspan.report.subject import Subject
 
@@ -31,6 +32,7 @@ def report_html(
     title: str | None = None,
     columns: Sequence[str] | None = None,
     record: Record | None = None,
+    rotated: Rotated | None = None,
 ) -> str:
     """Return the report on a release as one self-contained HTML page.
 
@@ -48,6 +50,8 @@ def report_html(
         Where the table came from, by whom and for what the release was made, and more: see :class:`Record`.  Shown as
         it is, so say public things only.  By default the report names today as its date, and says that the rest was
         not recorded.
+    rotated : Rotated, optional
+        What ``release.rotate`` made of the components: shown after them.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def report_html(
     >>> "total = rent + food" in page
     True
     """
-    subject = Subject(release, columns, plan, Record() if record is None else record)
+    subject = Subject(release, columns, plan, Record() if record is None else record, rotated)
     headline = title if title is not None else released.headline(subject)
     body = (
         released.opening(subject, headline),
@@ -99,6 +103,7 @@ def write_report(
     title: str | None = None,
     columns: Sequence[str] | None = None,
     record: Record | None = None,
+    rotated: Rotated | None = None,
     overwrite: bool = True,
 ) -> None:
     """Write the report on a release to a file, whole or not at all.
@@ -107,7 +112,7 @@ def write_report(
     ----------
     path : str or path-like
         File to write.
-    release, plan, title, columns, record
+    release, plan, title, columns, record, rotated
         As in :func:`report_html`.
     overwrite : bool, default=True
         Whether to replace a file of that name; ``FileExistsError`` if not.
@@ -116,6 +121,6 @@ def write_report(
     ---------
     As private as the release, like :func:`report_html`.  See docs/explanation/promise.md.
     """
-    page = report_html(release, plan=plan, title=title, columns=columns, record=record)
+    page = report_html(release, plan=plan, title=title, columns=columns, record=record, rotated=rotated)
     with whole_file(path, overwrite=overwrite) as handle:
         handle.write(page.encode("utf-8"))

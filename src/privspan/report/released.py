@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from privspan._lib.in_words import angle, at_most, number, share, share_with_noise, two_digits, with_noise
 from privspan._lib.markup import Html, element, figure, join, listed, note
 from privspan.privacy.reading import stands_out
+from privspan.privacy.rotated import said
 from privspan.report import pictures
 from privspan.report.subject import Subject
 from privspan.report.words import about_method, chance_to_guess, course, gaps, one_column, shortened_rows
@@ -152,6 +153,7 @@ def section(subject: Subject) -> Html:
         _relations(subject, subspace),
         _spectrum(subject),
         _loadings(subject, subspace),
+        _rotated(subject),
         _weights(subject, subspace),
         _shortened(subject),
         _gaps(subject),
@@ -265,6 +267,28 @@ def _loadings(subject: Subject, subspace: Subspace) -> Html:
     title = element("h3", "Loadings: what each component is made of")
     said = [] if one is None else [element("p", one, class_="banner")]
     return join(title, *said, note(words), element("div", *figures, class_="gallery"))
+
+
+def _rotated(subject: Subject) -> Html:
+    """Show the components rotated to simple structure, if that was asked for."""
+    turned = subject.rotated
+    if turned is None:
+        return join()
+    figures, reach = [], max(1.0, float(np.abs(turned.loadings).max()))
+    for factor in range(min(turned.loadings.shape[1], _MOST_COMPONENTS)):
+        values, errors = turned.loadings[:, factor] / reach, np.nan_to_num(turned.loadings_std[:, factor]) / reach
+        rows = [(turned.names[i], float(values[i]), float(errors[i])) for i in _largest(np.abs(values))]
+        words = f"Explains {said(turned.variances[factor], turned.variances_std[factor])}."
+        name = f"Factor {factor + 1}"
+        figures.append(figure(name, words, pictures.diverging_bars(rows, f"Rotated loadings of {name}")))
+    words = (
+        f"The components rotated by {turned.criterion}, so that few columns have large loadings on each factor. The "
+        "subspace and the variance in it are the same."
+    )
+    words += f" Bars are in units of {number(reach)}, the largest loading." if reach > 1.0 else ""
+    pairs = [f"Correlations of the factors: {', '.join(turned.between())}."] if turned.oblique else []
+    notes = [note(one) for one in (words, turned.about, *pairs) if one]
+    return join(element("h3", "Rotated loadings"), *notes, element("div", *figures, class_="gallery"))
 
 
 def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -> Html:

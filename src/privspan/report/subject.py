@@ -11,6 +11,7 @@ from privspan._lib.record import Record
 from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.privacy.reading import Reading
+from privspan.privacy.rotated import Rotated
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Subject(Reading):
     release: Release
     plan: Plan | None = None
     record: Record = field(default_factory=Record)
+    rotated: Rotated | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.release, Release):
