@@ -81,9 +81,9 @@ def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prep
     centre: Centre | None = None
     if searches(n, d, run.account.mu):
         centre = found_centre(X, run)
-        if centre.found:
+        if centre.located:
             centre = polished_centre(X, centre, run)
-    if centre is None or not centre.found:
+    if centre is None or not centre.located:
         return Prepared(pair_differences(X, open_streams(run.streams.public).public), False, 1.0 - run.account.left)
     rows, short = X - centre.vector(d), short and expected_share(n, d, run.account.mu)[0] == "two looks"
     if short:

@@ -327,7 +327,7 @@ def _everyday(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
     seen = _seen(table, X, release, seed)
     along, total = _along(basis, seen.made_up), float(np.trace(seen.made_up))
     numbers = _captured(told, basis, seen.moment, _covariance(X), seen.of)
-    found = int(told["found"])
+    found = int(told["stands_out"])
     if "explained_variance" in told:
         value, std = told["explained_variance"][:found], told["explained_variance_std"][:found]
         numbers.append(Told("variances", seen.of, value, std, along[:found]))
@@ -368,7 +368,7 @@ def _standard(course: str) -> Callable[..., tuple[str, list[Told]]]:
         with look.watched():
             release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, scale=course, rng=seed)
         told, basis = release.extras, release.subspace.basis
-        found, numbers = int(told["found"]), _gaps(told, X)
+        found, numbers = int(told["stands_out"]), _gaps(told, X)
         share = np.isfinite(X).mean(axis=0) if "gaps" in told else np.ones(X.shape[1])
         if course == "ranks":
             of, moment, present = "rank correlations", _sign_moment(table), share**2
@@ -461,7 +461,7 @@ def _captured(told: Any, basis: Array, seen: Array, whole: Array, of: str) -> li
 
 
 def _loadings(told: Any, basis: Array, axes: Array, of: str) -> list[Told]:
-    found = min(int(told.get("found", 0)), basis.shape[1])
+    found = min(int(told.get("stands_out", 0)), basis.shape[1])
     if not found or "components_std" not in told:
         return []
     axes = axes[:, :found] * np.sign(np.einsum("ij,ij->j", axes[:, :found], basis[:, :found]))

@@ -35,7 +35,7 @@ def table(n: int, d: int, variances: tuple[float, ...]) -> np.ndarray:
 def case(X: np.ndarray, k: int, epsilon: float, options: dict, fits: int) -> tuple[list[float], float, int]:
     """Return spread over told error for every component, the share within two errors, and the fits that told."""
     made = [ps.private_pca(X, k, epsilon=epsilon, delta=1e-6, rng=seed, **options) for seed in range(fits)]
-    told = [release for release in made if release.extras.get("found", k) == k]
+    told = [release for release in made if release.extras.get("stands_out", k) == k]
     found = np.array([release.subspace.basis.T for release in told])  # (fits, k, d)
     found *= np.sign((found * found[0]).sum(axis=2))[:, :, None]
     errors = np.array([release.extras["components_std"] for release in told])

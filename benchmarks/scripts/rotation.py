@@ -65,7 +65,7 @@ def case(n, factors, own, between, epsilon, scale, fits):
     releases = [
         ps.private_pca(X, factors, epsilon=epsilon, delta=1e-6, scale=scale, rng=seed) for seed in range(fits)
     ]
-    releases = [release for release in releases if release.extras["found"] == factors]
+    releases = [release for release in releases if release.extras["stands_out"] == factors]
     belongs = np.repeat(np.arange(factors), own)
     for criterion in CRITERIA:
         truth = without_noise(X, factors, criterion, scale)

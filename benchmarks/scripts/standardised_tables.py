@@ -84,7 +84,7 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
     high = told - truth
     ratios = np.array([release.extras["explained_variance_ratio"] for release in made])
     ratio_std = np.array([release.extras.get("explained_variance_std", np.nan) for release in made]) / len(target)
-    found = int(min(int(release.extras["found"]) for release in made))
+    found = int(min(int(release.extras["stands_out"]) for release in made))
     bases = np.array([release.subspace.basis.T for release in made])
     bases *= np.sign(np.einsum("rkd,kd->rk", bases, bases[0]))[:, :, None]
     loading_std = np.array([release.extras["components_std"] for release in made])
@@ -96,7 +96,7 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
         "share_errors": over_spread(ratio_std, ratios),
         "found_share_errors": over_spread(ratio_std[:, :found], ratios[:, :found]),
         "loading_errors": over_spread(loading_std[:, :found], bases[:, :found]),
-        "found": found,
+        "stands_out": found,
     }
 
 

@@ -21,11 +21,11 @@ for epsilon in (10.0, 3.0, 1.0):
     models[f"ε = {epsilon:g}"] = ps.PrivatePCA(components, epsilon=epsilon, delta=1e-6).fit(digits)
 
 # %%
-# A component that could not be told from noise is a guess, and the fit says how many are not: ``found_``. Those are
-# framed. A sign means nothing, so each picture is turned to agree with the one above.
+# A component that does not stand out of the noise is a guess; ``stands_out_`` says how many do. Those are framed. A
+# sign means nothing, so each picture is turned to agree with the one above.
 figure, panels = plt.subplots(len(models), components, figsize=(7, 6), layout="constrained")
 for row, (name, model) in zip(panels, models.items(), strict=True):
-    found = getattr(model, "found_", components)
+    found = getattr(model, "stands_out_", components)
     for number, axes in enumerate(row):
         picture = model.components_[number]
         picture = picture * np.sign(picture @ models["no privacy"].components_[number])

@@ -477,7 +477,7 @@ def test_fit_writes_a_private_pca_and_tells_about_it(folder: Path, capsys) -> No
     lines = said.out.splitlines()
     assert lines[2].startswith("captured   about ")
     assert " %) of the variance that the best 2 would" in lines[2]
-    assert lines[3].startswith("found      ")
+    assert lines[3].startswith("stand out  ")
     assert any(line.startswith("planned ") and line.endswith("for ideal data") for line in lines)
     assert any(line.startswith("height ") and " ± " in line for line in lines)
     assert "people.csv, 3,000 rows, 4 columns" in said.out
@@ -552,7 +552,7 @@ def test_what_a_small_table_cannot_tell_is_said_not_to_be_measured(folder: Path,
     assert main(["show", "out.npz", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["mean"] is None
-    assert [one["noise"] for one in shown["components"]].count(False) == shown["release"]["extras"]["found"]
+    assert [one["noise"] for one in shown["components"]].count(False) == shown["release"]["extras"]["stands_out"]
 
 
 def test_fit_in_json_writes_nothing_else_to_stdout(folder: Path, capsys) -> None:

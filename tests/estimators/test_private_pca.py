@@ -92,7 +92,7 @@ def test_fitted_attributes(table):
     assert model.n_components_ == 2
     assert model.n_features_in_ == 12
     assert model.plan_.method == "everyday"
-    assert model.found_ == 2
+    assert model.stands_out_ == 2
     assert model.captured_variance_ == pytest.approx(1.0, abs=0.03)
     assert 0.0 < model.captured_variance_std_ < 0.05
     assert (np.abs(model.mean_ - X.mean(axis=0)) < 5 * model.mean_std_).all()
@@ -209,7 +209,7 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
     assert np.isnan(model.explained_variance_).all()
     assert np.isinf(model.mean_std_).all()
     assert "explained_variance" not in model.release_.extras
-    assert model.found_ == 0
+    assert model.stands_out_ == 0
     assert np.isnan(model.captured_variance_)
     assert "finds nothing that stands out" in repr(model)
 

@@ -40,7 +40,7 @@ def people() -> pd.DataFrame:
 def model() -> ps.PrivatePCA:
     with pytest.warns(ps.NotPrivateWarning):
         fitted = ps.PrivatePCA(3, **BUDGET, random_state=1).fit(people())
-    assert fitted.found_ == 2
+    assert fitted.stands_out_ == 2
     return fitted
 
 
@@ -86,7 +86,7 @@ def test_a_scree_plot_shows_shares_their_noise_and_what_is_noise(model):
     heights = {round(bar.get_x() + bar.get_width() / 2): bar for bar in ax.patches}
     for place, ratio in enumerate(model.explained_variance_ratio_, start=1):
         assert heights[place].get_height() == pytest.approx(ratio)
-        assert (heights[place].get_alpha() == 1.0) is (place <= model.found_)
+        assert (heights[place].get_alpha() == 1.0) is (place <= model.stands_out_)
     reach = np.ptp(segments(ax)[:, :, 1], axis=1) / 2
     np.testing.assert_allclose(reach, model.explained_variance_std_ / model.total_variance_)
     assert "captures about" in ax.get_title()

@@ -239,7 +239,7 @@ def test_the_step_of_a_search_in_float32_is_charged_for_it(monkeypatch):
     )
     X = np.random.default_rng(0).standard_normal((600, 300))
     for table in (X, X.astype(np.float32)):
-        now = search.Centre(None, 1.0, 20.0, 20.0, None, found=False)
+        now = search.Centre(None, 1.0, 20.0, 20.0, None, located=False)
         search.mean_step(table, now, 1.0, seeded(0))
     double, single = (bounds.chunk_error for bounds in charged)
     assert double == mean_bounds(*X.shape).chunk_error

@@ -200,7 +200,7 @@ def everyday(
         "mean_std": np.full(4, 0.25),
         "captured_variance": 0.934,
         "captured_variance_std": 0.08,
-        "found": found,
+        "stands_out": found,
         "clip": 9.5,
         "rows_shortened": 12.3,
         "rows_shortened_std": 4.1,
@@ -374,7 +374,7 @@ def test_loadings_have_their_errors_in_pictures_and_tables(pca: ps.PrivatePCA) -
 
 def test_a_method_leads_with_its_own_error_and_not_with_that_of_a_plan() -> None:
     released = a_release(
-        "adaptive", a_subspace(9, 2), parameters={"expected_error": 0.05, "found": 1, "k": 2, "d": 9}
+        "adaptive", a_subspace(9, 2), parameters={"expected_error": 0.05, "stands_out": 1, "k": 2, "d": 9}
     )
     plan = ps.plan(900, 9, 2, **BUDGET, center=False)
     text = Reader(report_html(released, plan=plan)).text

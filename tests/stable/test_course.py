@@ -104,7 +104,7 @@ def test_parameters_are_public_or_released_and_readable():
         assert isinstance(release.parameters["course"], str)
         assert set(release.parameters) <= {
             "n", "d", "k", "course", "rows_looked_at", "short_tail", "share_of_short_tails", "log2_norm_scale",
-            "tail_length", "long_share", "signal_strength", "found", "expected_error", "shares", "robust",
+            "tail_length", "long_share", "signal_strength", "stands_out", "expected_error", "shares", "robust",
         }  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def test_what_is_explained_has_the_constant(people, spied):
     calls = spied(adaptive._Course, "_pairs")
     near(people, k=5)
     look = calls[0][2]
-    assert len(look.explained) == look.found + 1
+    assert len(look.explained) == look.stands_out + 1
 
 
 def course(n, d, k=3):
@@ -167,7 +167,7 @@ def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
     assert len(handed) == 1
 
 
-@pytest.mark.parametrize("change", [{"found": False}, {"length": 2.0**63}])
+@pytest.mark.parametrize("change", [{"located": False}, {"length": 2.0**63}])
 def test_a_centre_that_is_lost_while_it_is_polished_is_not_taken(monkeypatch, change):
     monkeypatch.setattr(near_course, "polished_centre", lambda *given: replace(given[1], **change))
     centre = Centre(np.zeros(50), 0.5, 1.0, 0.9, None, True)
@@ -187,7 +187,7 @@ def test_neither_a_guess_nor_the_constant_is_counted_as_found():
     rng = np.random.default_rng(0)
     axes = np.linalg.qr(rng.standard_normal((24, 3)))[0]
     X = rng.standard_normal((4_000, 3)) * [1.0, 1.0, 0.0] @ axes.T + 1e-2 * rng.standard_normal((4_000, 24)) + 1.0
-    assert near(X, 2, k=3).found == 2
+    assert near(X, 2, k=3).stands_out == 2
 
 
 def test_the_mean_is_no_worse_than_the_centre(spied):

@@ -203,7 +203,7 @@ def find_ranges_of(X, tuning, seen):
 def test_the_bulk_is_found_in_any_unit(unit, offset):
     X = (np.random.default_rng(0).standard_normal((5_000, 2)) + offset) * unit
     found = found_in(X)[0]
-    assert found.found.all()
+    assert found.measured.all()
     assert (np.abs(found.centre - X.mean(axis=0)) < X.std(axis=0)).all()
     assert (np.abs(np.log2(found.spread / X.std(axis=0))) < 1.0).all()
     assert not found.spike.any()
@@ -219,15 +219,15 @@ def test_a_column_that_fills_no_bin_is_spread_evenly_over_its_stretch():
 
 
 def test_noise_is_not_taken_for_a_column():
-    found = [found_in(np.full((50, 3), np.nan), seed=seed)[0].found.any() for seed in range(200)]
+    found = [found_in(np.full((50, 3), np.nan), seed=seed)[0].measured.any() for seed in range(200)]
     assert sum(found) <= 2
 
 
 def test_numbers_beyond_the_first_bins_have_no_range_rather_than_a_wrong_one():
     X = np.random.default_rng(0).standard_normal((5_000, 2)) * [1e18, 1.0] + [1e19, 0.0]
-    np.testing.assert_array_equal(found_in(X)[0].found, [False, True])
+    np.testing.assert_array_equal(found_in(X)[0].measured, [False, True])
     known = found_in(X, bounds={0: (0.0, 2e19)})[0]
-    assert known.found.all()
+    assert known.measured.all()
     assert known.centre[0] == pytest.approx(1e19, rel=0.1)
 
 
@@ -293,8 +293,8 @@ def test_every_number_is_finite_or_said_to_be_unknown(n, cell):
     for X in (np.full((n, 2), cell), np.vstack([np.full((n - 1, 2), cell), [[1e300, -1.0]]])):
         released = private_scales(X, epsilon=5.0, delta=1e-6, rng=0)
         for name in ("mean", "scale", "mean_std", "scale_std", "low", "high"):
-            np.testing.assert_array_equal(np.isfinite(getattr(released, name)), released.found)
-        assert (released.scale[released.found] > 0.0).all()
+            np.testing.assert_array_equal(np.isfinite(getattr(released, name)), released.measured)
+        assert (released.scale[released.measured] > 0.0).all()
 
 
 def test_a_value_that_travels_makes_cells_of_any_type():

@@ -100,7 +100,7 @@ def test_every_number_is_finite_whatever_was_released(moment, noise, k):
     assert all(np.isfinite(value).all() for value in (*numbers, made.captured.std))
     np.testing.assert_allclose(made.basis.T @ made.basis, np.eye(k), atol=1e-9)
     assert 0.0 <= made.captured.value <= 1.0
-    assert 0 <= made.found <= k
+    assert 0 <= made.stands_out <= k
     assert (made.variances >= 0.0).all()
     assert (np.diff(made.variances) <= 1e-12 * (1.0 + made.variances[:1])).all()
 
@@ -153,7 +153,7 @@ def test_noise_and_sampling_seldom_pass_for_a_component(noise):
         table = rng(seed).standard_normal((n, d))
         rows = signs(table[order[0]], table[order[1]]) / np.sqrt(d)
         made = NoisyMoment(rows.T @ rows + noise * symmetric(d, rng(seed + 999)), noise, 2.0 / n, np.ones(d))
-        found.append(read_components(made, 2, rng(seed)).found)
+        found.append(read_components(made, 2, rng(seed)).stands_out)
     assert np.mean(np.array(found) > 0) < 0.12
 
 
@@ -213,9 +213,11 @@ def test_columns_that_cannot_be_seen_do_not_hide_a_component():
     for seed in range(20):
         X = np.zeros((1_500, 9))
         X[:, :4] = generator.standard_normal((1_500, 4))
-        noise = private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["found"]
+        noise = private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["stands_out"]
         X[:, 1:3] = X[:, :1] + 0.8 * X[:, 1:3]
-        found.append((noise, private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["found"]))
+        found.append(
+            (noise, private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["stands_out"])
+        )
     by_chance, real = np.array(found).T
     assert (by_chance > 0).sum() <= 4
     assert (real == 1).sum() >= 16

@@ -221,7 +221,7 @@ def test_the_number_of_components_is_that_which_stands_out():
     X = np.random.default_rng(0).standard_normal((8_000, 1)) + np.random.default_rng(1).standard_normal((8_000, 5))
     auto = private_pca(X, "auto", epsilon=2.0, delta=DELTA, scale=True, rng=0)
     assert auto.subspace.basis.shape == (5, 1)
-    assert auto.extras["found"] == 1
+    assert auto.extras["stands_out"] == 1
     share = private_pca(X, 0.7, epsilon=2.0, delta=DELTA, scale=True, rng=0)
     ratios = share.extras["explained_variance_ratio"]
     assert ratios.sum() >= 0.7 > ratios[:-1].sum()

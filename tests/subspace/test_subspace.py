@@ -522,7 +522,7 @@ def test_an_unchanged_rewrite_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"version": 2}, "its version is 2, and this privspan reads 1"),
+        ({"version": 1}, "its version is 1, and this privspan reads 2"),
         ({"version": None}, "its version is None"),
         ({"format": "other"}, "not written by Subspace.save"),
         ({"basis": np.eye(3)[:, :1].astype(np.float32)}, "its basis is not an array of 64-bit floats"),

@@ -494,7 +494,7 @@ def test_the_noise_of_several_preconditioned_looks_together_is_what_it_says():
             lazy = adaptive.LazyGauss(source, mu, bits, most_columns=d, most_passes=20)
             image = lazy.product(basis[:, :known])
             mixed = image - basis[:, :known] @ (basis[:, :known].T @ image)
-            looks.append(adaptive.Look(lazy, basis[:, :known], mixed, mixed.T / n, 0.4 * known))
+            looks.append(adaptive.ShrunkLook(lazy, basis[:, :known], mixed, mixed.T / n, 0.4 * known))
         start = rng.standard_normal((d, d))
         values, directions, noise = adaptive.leading_directions(looks, basis, d - 2, start, 1, rng)
         turned = rest.T @ directions
@@ -535,7 +535,7 @@ def test_predictions_are_near():
 def test_the_self_report_is_near():
     X, truth = gaussian_subspace(3_000, 200, 3, gamma_w=0.1, rng=0)
     release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=0)
-    assert release.parameters["found"] == 3
+    assert release.parameters["stands_out"] == 3
     assert 0.5 < release.parameters["expected_error"] / release.subspace.distance(truth) < 2.0
 
 
@@ -546,7 +546,7 @@ def test_directions_that_nothing_sets_apart_are_not_found(robust, equal, spread)
     X = np.random.default_rng(0).standard_normal((20_000, 20))
     X[:, :equal] *= spread
     release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=1, robust=robust)
-    assert release.parameters["found"] < 3
+    assert release.parameters["stands_out"] < 3
     assert release.parameters["expected_error"] > 0.5
 
 
@@ -559,7 +559,7 @@ def test_tails_that_no_noise_hides_are_guesses_all_the_same(shape, tail, epsilon
     axes = np.linalg.qr(rng.standard_normal((d, 2)))[0]
     X = rng.standard_normal((n, 2)) @ axes.T + tail / math.sqrt(d) * rng.standard_normal((n, d))
     release = adaptive_subspace(X, 4, epsilon=epsilon, delta=1e-6, rng=1)
-    assert release.parameters["found"] == 2
+    assert release.parameters["stands_out"] == 2
     assert release.parameters["expected_error"] == 1.0
     # The two are in it, about as near as is told of them.
     basis = release.subspace.basis
@@ -573,7 +573,7 @@ def test_weak_directions_below_a_short_residual_are_told_from_errors_of_the_othe
     axes = np.linalg.qr(rng.standard_normal((100, 3)))[0]
     X = rng.standard_normal((20_000, 3)) * [1.0, 1.0, 0.02] @ axes.T + 1e-4 * rng.standard_normal((20_000, 100))
     release = adaptive_subspace(X, 3, epsilon=1.0, delta=1e-6, rng=1)
-    assert release.parameters["found"] == 3
+    assert release.parameters["stands_out"] == 3
     assert release.subspace.distance(Subspace.from_spanning(axes)) < 0.02
 
 
@@ -589,7 +589,7 @@ def test_the_self_report_of_analyze_gauss_counts_the_tail(k):
         release = adaptive_subspace(X, k, epsilon=1.0, delta=1e-6, rng=seed, robust=False)
         reported.append(release.parameters["expected_error"])
         measured.append(release.subspace.distance(best))
-    assert release.parameters["found"] == k
+    assert release.parameters["stands_out"] == k
     assert 0.8 < np.median(reported) / np.median(measured) < 2.0
 
 

@@ -382,7 +382,7 @@ def test_a_bound_holds_where_there_are_no_long_rows():
 def test_nothing_is_found_in_a_table_of_one_value(n, d, k):
     for seed in range(25):
         release = ps.private_pca(np.full((n, d), 3.0), k, epsilon=1.0, delta=DELTA, rng=seed)
-        assert release.extras["found"] == 0
+        assert release.extras["stands_out"] == 0
         assert "captured_variance" not in release.extras
         assert release.headline == "finds nothing that stands out of the noise"
 
@@ -398,7 +398,7 @@ def test_one_column_is_all_of_the_variance():
 def test_of_isotropic_rows_it_is_said_that_nothing_stands_out():
     X = np.random.default_rng(0).standard_normal((5_000, 12))
     release = ps.private_pca(X, 2, epsilon=1.0, delta=DELTA, rng=0)
-    assert release.extras["found"] == 0
+    assert release.extras["stands_out"] == 0
     assert "captured_variance" not in release.extras
     assert "nothing that stands out" in release.headline
 
@@ -547,7 +547,7 @@ def test_it_finds_variances_directions_and_the_mean(offset):
     np.testing.assert_allclose(look.variances, np.linalg.eigvalsh(moment)[:-3:-1], rtol=0.1)
     assert look.total == pytest.approx(np.trace(moment), rel=0.1)
     assert look.captured.value > 0.98
-    assert look.found == 2
+    assert look.stands_out == 2
     assert 0.99 <= math.fsum(share for _, share in look.shares) <= 1.0
 
 

@@ -63,7 +63,7 @@ def test_a_private_pca_tells_the_errors_of_its_loadings(options, n):
     turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
     X = rng.standard_normal((n, 8)) * np.array([5.0, 3.0, *np.ones(6)]) @ turn + 3.0
     fits = [ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=seed, **options) for seed in range(24)]
-    fits = [fit for fit in fits if fit.extras.get("found", 2) == 2]
+    fits = [fit for fit in fits if fit.extras.get("stands_out", 2) == 2]
     assert len(fits) > 12
     found = np.array([fit.subspace.basis.T for fit in fits])  # (fits, k, d)
     found *= np.sign((found * found[0]).sum(axis=2))[:, :, None]
@@ -77,7 +77,7 @@ def test_components_that_are_noise_have_no_finite_error():
     X = np.random.default_rng(0).standard_normal((3_000, 12)) * np.array([6.0, *np.ones(11)])
     with pytest.warns(ps.NotPrivateWarning):
         model = ps.PrivatePCA(3, epsilon=1.0, delta=1e-6, random_state=1).fit(X)
-    assert model.found_ == 1
+    assert model.stands_out_ == 1
     assert np.isfinite(model.components_std_[0]).all()
     assert np.isinf(model.components_std_[1:]).all()
     assert np.isfinite(np.asarray(model.release_.extras["components_std"])).all()  # as files hold finite numbers only

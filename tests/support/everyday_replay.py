@@ -32,7 +32,7 @@ def numbers(look):
     scalars = (
         look.captured.value,
         look.captured.std,
-        look.found,
+        look.stands_out,
         look.clip,
         look.shortened,
         look.length,

@@ -14,7 +14,7 @@ from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.ledger.release_file import SavedRelease
 from privspan.privacy import Release
-from privspan.privacy.reading import stands_out
+from privspan.privacy.reading import which_stand_out
 from privspan.privacy.rotated import Rotated, said
 from privspan.report.appendix import by_column
 from privspan.report.released import standardised, unmeasured
@@ -82,8 +82,10 @@ def _quality(release: Release) -> list[tuple[str, str]]:
         best += f", {subject.rows_meant}" if subject.rows_meant else ""
         best += f". {subject.whole_rows}" if subject.whole_rows else ""
         facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
-    if subject.found is not None and subject.k is not None:
-        facts.append(("found", f"{subject.found} of {subject.k}. {stands_out(subject.found, subject.k)}"))
+    if subject.stands_out is not None and subject.k is not None:
+        facts.append(
+            ("stand out", f"{subject.stands_out} of {subject.k}. {which_stand_out(subject.stands_out, subject.k)}")
+        )
     if shortened is not None:
         facts.append(("clipped", shortened))
     missing_cells = gaps(release, subject.names)

@@ -59,7 +59,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         `rows_shortened_` rows were clipped) or, in small tables, after scaling them to one length. NaN where no
         component stands out of the noise, by a named or robust method, and where a share of the variance left
         components out.
-    found_ : int
+    stands_out_ : int
         How many components stand out of the noise; those after them cannot be distinguished from it.
     components_ : (n_components, n_features) array
         Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
@@ -205,7 +205,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
         told: Any = release.extras.get("components_std", np.full((k, d), np.nan))
         self.components_std_ = np.where(noise, np.inf, told)
-        self.found_ = int(release.extras.get("found", release.parameters.get("found", k)))  # type: ignore[call-overload]
+        self.stands_out_ = int(release.extras.get("stands_out", release.parameters.get("stands_out", k)))  # type: ignore[call-overload]
         return release
 
     def _warn(self, call: Call) -> None:

@@ -112,13 +112,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         check_missing(self.missing)
         run = call.begin(gaussian=True, empty=empty_share(call.budget.mu, X, public, self.missing))
         release = scales_within(run, X, public, self.missing)
-        self.release_, found = release, release.found
+        self.release_, found = release, release.measured
         self.mean_, self.scale_ = np.where(found, release.mean, 0.0), np.where(found, release.scale, 1.0)
         self.mean_std_, self.scale_std_ = (np.where(found, x, np.inf) for x in (release.mean_std, release.scale_std))
         self.low_, self.high_ = np.where(found, release.low, -np.inf), np.where(found, release.high, np.inf)
         self.gaps_ = np.full(len(found), np.nan) if release.gaps is None else release.gaps
         self.var_ = np.where(found, self.scale_**2, 0.0)
-        left = np.flatnonzero(~release.found).tolist()
+        left = np.flatnonzero(~release.measured).tolist()
         self.left_as_they_are_ = left if names is None else [names[column] for column in left]
 
     def _warn(self, call: Call) -> None:

@@ -231,7 +231,7 @@ def _release(subspace: Subspace, values: object) -> Release:
     extra_kinds: dict[str, Kind] = {
         "captured_variance": number(0),
         "captured_variance_std": noise,
-        "found": whole(0),
+        "stands_out": whole(0),
         "components_std": listed(by_column, k),
         "explained_variance": along,
         "explained_variance_std": along,

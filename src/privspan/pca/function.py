@@ -114,7 +114,7 @@ def private_pca(
         NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d)
         are the standard errors of the loadings, due to noise alone.  All of them are of the rows after
         clipping at the length ``clip`` about ``centre`` or, in small tables, after scaling them to one
-        length.  With the everyday course also ``found`` (how many components stand out of the noise) and, if
+        length.  With the everyday course also ``stands_out`` (how many components stand out of the noise) and, if
         any does, ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the best
         components these hold, as estimated from this very release).  Where clipped rows were counted there
         are ``rows_shortened`` and ``rows_shortened_std``, and ``captured_variance_at_least``: the same share,

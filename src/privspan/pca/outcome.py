@@ -94,12 +94,12 @@ class Looked:
         if np.isfinite(look.mean_std).all():
             extras["mean_std"] = _each(look.mean_std, d)
         extras["components_std"] = look.basis_std
-        extras |= told_of_captured(look.captured, look.found)
+        extras |= told_of_captured(look.captured, look.stands_out)
         if look.clip is not None:
             extras["clip"] = look.clip
         if look.shortened is not None:
             extras |= {"rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
-        if look.at_least is not None and look.found:
+        if look.at_least is not None and look.stands_out:
             extras |= {"captured_variance_at_least": look.at_least, "longest_counted": look.counted_to}
         if look.filled is not None and look.length is not None:
             extras["centre"] = look.filled
@@ -186,10 +186,10 @@ class Numbers:
         return Release(found, cost, self.method, parameters, self.private, extras)
 
 
-def told_of_captured(captured: Captured, found: int) -> dict[str, float | int]:
+def told_of_captured(captured: Captured, stands_out: int) -> dict[str, float | int]:
     """Return what is said of the components' quality; where none stands out there is no number worth telling."""
-    quality = {"captured_variance": captured.value, "captured_variance_std": captured.std} if found else {}
-    return {**quality, "found": found}
+    quality = {"captured_variance": captured.value, "captured_variance_std": captured.std} if stands_out else {}
+    return {**quality, "stands_out": stands_out}
 
 
 def _each(std: float | Array, size: int) -> Array:
@@ -221,7 +221,7 @@ class Standardised:
             "total_variance": float(d),
             "total_variance_std": 0.0,  # known: every column has variance 1
             "components_std": made.loadings_std,
-            **told_of_captured(made.captured, made.found),
+            **told_of_captured(made.captured, made.stands_out),
         }
         if learnt.gaps is not None:
             extras |= {"gaps": learnt.gaps.counts, "gaps_std": learnt.gaps.std}

@@ -186,7 +186,7 @@ class PCASettings:
         gaps = released_gaps(table.source, ~table.public.complete, run) if self._counts_gaps else None
         learnt = standardised_pca(table.source, most, run, table.public, course=course, gaps=gaps)
         if self.k == "auto":
-            learnt = learnt.leading(max(1, learnt.components.found), run.streams.public)
+            learnt = learnt.leading(max(1, learnt.components.stands_out), run.streams.public)
         made = Standardised(learnt, run.account.cost(), run.private).release(table)
         release = self._told(call, made, table, gaps, learnt.components.basis.shape[1])
         if self.share is not None and learnt.released is not None:  # what the components that were kept capture

@@ -79,7 +79,7 @@ class Setting:
         return self.n >= self.k and choice.may_pay(self.public, None if self.assumed else self.gamma)
 
     @property
-    def look(self) -> choice.Look:
+    def look(self) -> choice.LookPlan:
         """What a course that begins with stable leverage is expected to do."""
         found = choice.forecast(self.public, self.tail)
         assert found is not None

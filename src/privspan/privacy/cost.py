@@ -526,7 +526,7 @@ class Release:
         reading = Reading(self)
         if reading.nothing_stands_out:
             return "finds nothing that stands out of the noise"
-        if reading.captured is None or reading.found is None:
+        if reading.captured is None or reading.stands_out is None:
             return ""
         if reading.k == reading.d:
             return "holds all of the variance: there are as many components as columns"
@@ -534,9 +534,9 @@ class Release:
         said += (
             f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
         )
-        if reading.found == reading.k:
+        if reading.stands_out == reading.k:
             return said
-        return f"{said}; {reading.found} of {reading.k} components stand out of the noise, the rest is noise"
+        return f"{said}; {reading.stands_out} of {reading.k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what describes the release as a dictionary that JSON can hold.

@@ -135,20 +135,20 @@ class Reading:
         return "pairs of rows" if self._by_pairs and self._earlier else "rows"
 
     @property
-    def found(self) -> int | None:
+    def stands_out(self) -> int | None:
         """How many components, from the first on, can be told from noise; None if that is not told."""
-        found = self.released("found")
+        found = self.released("stands_out")
         return None if found is None else int(found[0])
 
     @property
     def told(self) -> int | None:
         """How many directions can be told from noise, though it is not said which; None if that is not told."""
-        found = self.release.parameters.get("found") if self.found is None else self.found
+        found = self.release.parameters.get("stands_out") if self.stands_out is None else self.stands_out
         return found if isinstance(found, int) else None
 
     def is_noise(self, component: int) -> bool:
         """Whether a component cannot be told from noise."""
-        return self.found is not None and component >= self.found
+        return self.stands_out is not None and component >= self.stands_out
 
     @property
     def captured(self) -> tuple[str, str] | None:
@@ -159,7 +159,7 @@ class Reading:
     @property
     def nothing_stands_out(self) -> bool:
         """Whether no component of a PCA can be told from noise: then there is no number for what they capture."""
-        return self.found == 0
+        return self.stands_out == 0
 
     @property
     def rows_meant(self) -> str:
@@ -293,7 +293,7 @@ class Reading:
         return int(value) if isinstance(value, int | np.integer) else None
 
 
-def stands_out(found: int, k: int) -> str:
+def which_stand_out(found: int, k: int) -> str:
     """Say how many of k components, which come by falling variance, can be told from noise."""
     if found >= k:
         return "It stands out of the noise." if k == 1 else "All of them stand out of the noise."

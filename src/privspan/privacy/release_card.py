@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privspan._lib import card
 from privspan._lib.in_words import number, share, with_noise
 from privspan._lib.markup import Html, join
-from privspan.privacy.reading import Reading, Released, stands_out
+from privspan.privacy.reading import Reading, Released, which_stand_out
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -72,8 +72,8 @@ def _sentence(reading: Reading) -> Html:
         meant = reading.rows_meant and f", {reading.rows_meant}"
         said.append(f"Captures about {about} ({error}) of the variance that the best {k} would{meant}.")
         said += [reading.whole_rows] if reading.whole_rows else []
-    if reading.found is not None:
-        said.append(stands_out(reading.found, k))
+    if reading.stands_out is not None:
+        said.append(which_stand_out(reading.stands_out, k))
     elif reading.told is not None and reading.told < k:
         said.append(f"Only {reading.told} of the {k} stand out of the noise.")
     return card.sentence(" ".join(said)) if said else join()

@@ -155,7 +155,7 @@ def rotated(
     reading = Reading(release, columns)
     if release.subspace is None:
         raise ParameterError("There is nothing to rotate: the method abstained.")
-    k = release.subspace.dimension if reading.found is None else reading.found
+    k = release.subspace.dimension if reading.stands_out is None else reading.stands_out
     if k == 0:
         raise ParameterError("There is nothing to rotate: no component stands out of the noise.")
     basis, noise = release.subspace.basis[:, :k], _noise(reading, k)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.in_words import angle, at_most, number, share, share_with_noise, two_digits, with_noise
 from privspan._lib.markup import Html, element, figure, join, listed, note
-from privspan.privacy.reading import stands_out
+from privspan.privacy.reading import which_stand_out
 from privspan.privacy.rotated import said
 from privspan.report import pictures
 from privspan.report.subject import Subject
@@ -74,7 +74,7 @@ def _finding(subject: Subject) -> str:
     directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
     ratios, quality = subject.released("explained_variance_ratio"), subject.captured
     if subject.nothing_stands_out:
-        return f"{directions} out of {d} columns. {stands_out(0, subspace.dimension)}"
+        return f"{directions} out of {d} columns. {which_stand_out(0, subspace.dimension)}"
     if quality is not None and missing == 0:
         return f"{directions} out of {d} columns, so they hold all of the variance."
     if quality is not None:
@@ -82,7 +82,11 @@ def _finding(subject: Subject) -> str:
         share_held += f", {subject.rows_meant}" if subject.rows_meant else ""
         lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
         lead += f" {subject.whole_rows}" if subject.whole_rows else ""
-        return lead if subject.found is None else f"{lead} {stands_out(subject.found, subspace.dimension)}"
+        return (
+            lead
+            if subject.stands_out is None
+            else f"{lead} {which_stand_out(subject.stands_out, subspace.dimension)}"
+        )
     if ratios is not None:
         return (
             f"{directions} out of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
@@ -95,7 +99,7 @@ def _finding(subject: Subject) -> str:
 
 def _told(subject: Subject) -> str:
     """Say how many directions a method told from noise, if not all; it does not say which of the components."""
-    found = subject.release.parameters.get("found")
+    found = subject.release.parameters.get("stands_out")
     if not isinstance(found, int) or subject.k is None or found >= subject.k:
         return ""
     return f" Only {number(found)} of the {number(subject.k)} could be told from noise."
@@ -108,11 +112,13 @@ def facts(subject: Subject) -> Html:
     quality = subject.captured
     if quality is not None:
         shown.append(("variance captured", quality[0], f"{quality[1]}; the best would be 100\u00a0%"))
-    if subject.k is not None and subject.found is not None:
+    if subject.k is not None and subject.stands_out is not None:
         rest = f"out of {number(subject.d or 0)} columns"
         if subject.is_noise(subject.k - 1):
-            rest = "the others are noise" if subject.found else "they are noise" if subject.k > 1 else "it is noise"
-        shown.append(("components found", f"{number(subject.found)} of {number(subject.k)}", rest))
+            rest = (
+                "the others are noise" if subject.stands_out else "they are noise" if subject.k > 1 else "it is noise"
+            )
+        shown.append(("components that stand out", f"{number(subject.stands_out)} of {number(subject.k)}", rest))
     elif subject.k is not None:
         out_of = "" if subject.d is None else f"out of {number(subject.d)} columns"
         chosen = "n_components" in subject.release.extras
@@ -410,7 +416,7 @@ def _unmeasured(subject: Subject) -> Html:
 
 def unmeasured(subject: Subject) -> list[str]:
     """List what a private PCA had too few rows to measure."""
-    if subject.found is None or subject.estimates:
+    if subject.stands_out is None or subject.estimates:
         return []
     missing = []
     if subject.mean_is == "public":

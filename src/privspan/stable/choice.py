@@ -131,7 +131,7 @@ class Scales:
 
 
 @dataclass(frozen=True)
-class Look:
+class LookPlan:
     """Shares of mu² for the test and the noise of the look, and what is expected of it."""
 
     error: float  # after everything, by privacy alone
@@ -214,12 +214,12 @@ def course_for(public: Public) -> Course:
 
 
 @lru_cache(maxsize=4096)
-def forecast(public: Public, tail: float) -> Look | None:
+def forecast(public: Public, tail: float) -> LookPlan | None:
     """Predict a course with a look for normal records of this tail energy; None if there is no plan for it."""
     return _expected_look(public, tail)
 
 
-def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> Look | None:
+def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> LookPlan | None:
     """Plan with expected scales, and a strength that its noise lowers by so many standard deviations."""
     k, scales = public.k, scales_for(public)
     length, strength = _expected_scales(public, scales, tail)
@@ -253,7 +253,7 @@ def _strength_noise(public: Public, scales: Scales) -> float:
 
 def plan_released(
     public: Public, scales: Scales, strength: float, tail: float, left: float, allowance: stable_plan.Allowance
-) -> Look | None:
+) -> LookPlan | None:
     """Plan with released numbers; None if stable leverage has no plan or does not promise enough.
 
     What localised rounds and the adaptive algorithm make of the same data is inferred as for normal records.
@@ -276,7 +276,7 @@ def plan_look(
     off: float,
     left: float,
     allowance: stable_plan.Allowance,
-) -> Look | None:
+) -> LookPlan | None:
     """Share out `left` of mu² between the test, the noise of the look and the rounds; or all that follows *yes*.
 
     `strength` and `tail` are those of the scaled rows that were drawn; `weakest` and `off` are lambda_k and g of all
@@ -289,7 +289,7 @@ def plan_look(
     size, moment = math.sqrt(d) + math.sqrt(k), moment_share(n, k, mu)
     levels = partial(stable_plan.plan_levels, public.rows, d, strength, tail, allowance=allowance)
     plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
-    best: Look | None = None
+    best: LookPlan | None = None
     least = math.inf
     tests = _TEST_WEIGHTS if public.joint is None else (0.0,)
     for test in tests:
@@ -302,7 +302,7 @@ def plan_look(
         if plan is None:
             continue
         alone = plan.sensitivity() * size / mu  # the error of the look, for all of mu²
-        options = [Look(alone / math.sqrt(rest), test, rest, rounds=False)]
+        options = [LookPlan(alone / math.sqrt(rest), test, rest, rounds=False)]
         for part in _NOISE_PARTS:
             noise = part * rest
             start = min(1.0, alone / math.sqrt(noise))
@@ -312,7 +312,7 @@ def plan_look(
             error = sums_plan.rounds_error(
                 n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN.probe
             )
-            options.append(Look(_BY_ROUNDS * error, test, noise, rounds=True))
+            options.append(LookPlan(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
         # What the test takes is missed after a no.
         risk = first.error + _RISK * min(1.0, plain / math.sqrt(rest))

@@ -86,7 +86,7 @@ def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, 
     elif not account.set_aside or not choice.may_pay(public, gamma):
         return adaptive_within(run, source, k, constant=constant)
     # Streams of their own, so that the adaptive course draws the same noise with the same seed as it does alone.
-    look = _Look(source, public, run.on(Child.LOOK), constant)
+    look = StableSteps(source, public, run.on(Child.LOOK), constant)
     if gamma is None and not look.tails_are_short():
         return _adaptively(look, source, run, "tails are too long for stable leverage to pay off")
     found = look.stable_basis()
@@ -158,7 +158,7 @@ class _Found:
     rounds: bool  # whether rounds are to follow
 
 
-class _Look:
+class StableSteps:
     """The steps that stable leverage takes on the rows that were drawn, and what they released."""
 
     def __init__(self, source: Any, public: choice.Public, run: Run, constant: bool) -> None:
@@ -233,7 +233,7 @@ def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generat
     return rows.toarray() if is_sparse(rows) else rows
 
 
-def _localised(look: _Look, found: _Found, source: Any, run: Run) -> Release:
+def _localised(look: StableSteps, found: _Found, source: Any, run: Run) -> Release:
     """Steps 5 and 6: rounds on all rows from the released basis, if they are to follow."""
     public = look.public
     span = Subspace.from_spanning(found.basis)
@@ -257,7 +257,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
     return Estimate(basis @ turn[:, ::-1], np.eye(k) / std**2, values / max(float(values.sum()), 1.0))
 
 
-def _adaptively(look: _Look, source: Any, run: Run, why: str) -> Release:
+def _adaptively(look: StableSteps, source: Any, run: Run, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
     release = adaptive_within(run, source, look.public.k, habits=LEAN, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"
@@ -265,7 +265,7 @@ def _adaptively(look: _Look, source: Any, run: Run, why: str) -> Release:
     return replace(release, method=LABELS[0], parameters=parameters)
 
 
-def _release(look: _Look, subspace: Subspace, label: str, course: str, error: float, private: bool) -> Release:
+def _release(look: StableSteps, subspace: Subspace, label: str, course: str, error: float, private: bool) -> Release:
     public, account = look.public, look.run.account
     parameters = {
         "n": public.n,
@@ -273,7 +273,7 @@ def _release(look: _Look, subspace: Subspace, label: str, course: str, error: fl
         "k": public.k,
         "course": course,
         **look.released,
-        "found": public.k,
+        "stands_out": public.k,
         "expected_error": min(1.0, error),
         "shares": account.shares,
     }

@@ -152,7 +152,7 @@ class NearCourse:
             return centre
         weight = _ADDS * self.k
         polished = polished_centre(self.source, replace(centre, rows=None), self.run, weight)
-        lost = not polished.found or polished.length >= LONGEST / 2.0
+        lost = not polished.located or polished.length >= LONGEST / 2.0
         return centre if lost else polished
 
     def _constant(self, centre: Centre) -> float:
@@ -163,7 +163,7 @@ class NearCourse:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
         cut = _cut(seen, self._constant(centre))
         d, k = cut.basis.shape
-        found, errors, error = min(k, int(told["found"])), told_errors(told, k), float(told["expected_error"])
+        found, errors, error = min(k, int(told["stands_out"])), told_errors(told, k), float(told["expected_error"])
         of_found = float(told.get("expected_error_of_found", error))
         explained = float(cut.variances.sum())
         total = explained + seen.outside
@@ -186,7 +186,7 @@ class NearCourse:
                 cut.variances, seen.noise, max(total, 1e-300), seen.noise * math.sqrt(k + 1.0), within=True
             ),
             captured=Captured(value, min(1.0, unsure)),
-            found=found,
+            stands_out=found,
             clip=_CLIP * centre.length,
             shortened=None,
             shortened_std=None,

@@ -51,7 +51,7 @@ class PrivateScales:
     mean_std, scale_std : (d,) arrays
         Standard errors of both, due to noise.
     low, high : (d,) arrays
-    found : (d,) array of bool
+    measured : (d,) array of bool
         Where a range was found.
     mostly_one_value : (d,) array of bool
         Where the search closed on one value: hardly more is seen of a cell than on which side of that value it lies.
@@ -71,7 +71,7 @@ class PrivateScales:
     scale_std: Array
     low: Array
     high: Array
-    found: Bools
+    measured: Bools
     mostly_one_value: Bools
     cost: PrivacyCost
     private: bool
@@ -79,7 +79,7 @@ class PrivateScales:
     gaps_std: float | None = None
 
     def __repr__(self) -> str:
-        said = f"{int(self.found.sum())} of {len(self.found)} columns measured"
+        said = f"{int(self.measured.sum())} of {len(self.measured)} columns measured"
         return f"PrivateScales({said}, {self.cost}, private={self.private})"
 
     def _repr_html_(self) -> str:
@@ -93,9 +93,10 @@ class PrivateScales:
             ("winsorised standard deviation", self.scale, self.scale_std),
         )
         columns = {
-            name: (np.where(self.found, value, 0.0), np.where(self.found, std, np.inf)) for name, value, std in shown
+            name: (np.where(self.measured, value, 0.0), np.where(self.measured, std, np.inf))
+            for name, value, std in shown
         }
-        measured = f"{int(self.found.sum()):,} of {len(self.found):,}"
+        measured = f"{int(self.measured.sum()):,} of {len(self.measured):,}"
         known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("columns measured", measured)]
         return [*warnings_of(self.private), facts(known), *column_table(names, columns)]
 

@@ -82,7 +82,7 @@ class Components:
         Variance along the basis over that of the best basis.
     loadings_std : (k, d) array
         Standard errors of the entries of the basis, due to noise.
-    found : int
+    stands_out : int
         Components that rise above noise and sampling.
     seen : (d,) array of bool
         Columns whose own variance can be told from noise; the others are tamed most.
@@ -93,7 +93,7 @@ class Components:
     variances_std: Array
     captured: Captured
     loadings_std: Array
-    found: int
+    stands_out: int
     seen: NDArray[np.bool_]
 
 

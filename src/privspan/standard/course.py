@@ -208,7 +208,7 @@ def _of_wide_ranks(source: Any, k: int, run: Run) -> Components:
     made = lazy_looks(rows, None, [mu], k, run, total=count, constant=0.0, lift=lift, count=count).verdict
     per_column = d / made.total  # the total variance is d
     std = np.full(k, made.variances_std * per_column)
-    told = made.variances * per_column, std, made.captured, made.loadings_std, made.found
+    told = made.variances * per_column, std, made.captured, made.loadings_std, made.stands_out
     return Components(made.basis, *told, np.ones(d, dtype=bool))
 
 

@@ -73,7 +73,7 @@ class Ranges:
     spike: Bools
 
     @property
-    def found(self) -> Bools:
+    def measured(self) -> Bools:
         """Which columns have one; (d,)."""
         return np.isfinite(self.spread)
 
@@ -296,7 +296,7 @@ def reaches(ranges: Ranges, public: PublicColumns, spreads: float) -> Array:
     with np.errstate(invalid="ignore"):
         furthest = np.maximum(np.abs(public.high - ranges.centre), np.abs(ranges.centre - public.low))
         reach = np.fmin(spreads * ranges.spread, furthest)  # fmin: bounds may be unknown
-    return np.where(ranges.found & (reach > 0.0), reach, np.nan)
+    return np.where(ranges.measured & (reach > 0.0), reach, np.nan)
 
 
 def measured_ranges(ranges: Ranges, moments: CellMoments, public: PublicColumns, clear: float) -> Ranges:

@@ -27,7 +27,7 @@ from privspan._lib.whole_file import whole_file
 from privspan.subspace.relations import ExactForm
 
 _FORMAT = "privspan.Subspace"
-_VERSION = 1
+_VERSION = 2  # 1 called what stands out "found", and public units "scale"
 _BY_MISTAKE = "allow_pickle"  # what privspan 0.2 stored beside the others with NumPy 2.0, which took it for an array
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes
 
@@ -110,7 +110,6 @@ def _description(array: NDArray[Any]) -> dict[str, Any]:
     version = found.get("version")
     if isinstance(version, bool) or version != _VERSION:
         raise Problem(f"its version is {version!r}, and this privspan reads {_VERSION}")
-    found = {"made": None, **found}  # absent from files of privspan 0.1
     names, told = optional(listed(text)), optional(mapping)
     return fields(found, format=text, version=whole(1), affine=flag, names=names, exact=told, made=told)
 

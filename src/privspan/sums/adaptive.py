@@ -33,7 +33,7 @@ from privspan.sums.first_look import FOUND, FOUND_LATE, FirstLook, count_found, 
 from privspan.sums.krylov import separation_errors, spiked_eigenvalues
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
 from privspan.sums.off_constant import beside
-from privspan.sums.preconditioned import Look, leading_directions, preconditioned_look
+from privspan.sums.preconditioned import ShrunkLook, leading_directions, preconditioned_look
 from privspan.sums.rounds import Rounds
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ def adaptive_subspace(
     -------
     Release
         Never abstains.  ``parameters`` tells the shares, the number of directions told from noise and from directions
-        that are left out (``found``, the others are guesses) and the error to be expected from the private noise
+        that are left out (``stands_out``, the others are guesses) and the error to be expected from the private noise
         (``expected_error``; beside guesses also ``expected_error_of_found``).
 
     Guarantee
@@ -161,7 +161,7 @@ def adaptive_within(
         "k": int(k),
         "robust": robust,
         "course": outcome.course,
-        "found": outcome.found,
+        "stands_out": outcome.stands_out,
         "expected_error": outcome.error,
         "shares": run.account.shares,
     }
@@ -176,7 +176,7 @@ class _Outcome:
     """What a run ends with: a basis (d, k), how many directions are sure, the expected error, and how it went."""
 
     basis: Array
-    found: int
+    stands_out: int
     error: float
     course: str
     error_of_found: float | None = None  # the same for those alone
@@ -217,14 +217,14 @@ class _Course:
             first_share = left * planner.first_share(self._n, self._d, self._wanted, mu)
         look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
         off = residual_size(look.explained)
-        if look.found == 0 or look.no_gap or (look.found < self._wanted and off * off > 0.3):
+        if look.stands_out == 0 or look.no_gap or (look.stands_out < self._wanted and off * off > 0.3):
             return self._finish(look)
-        found = slice(0, look.found)
+        found = slice(0, look.stands_out)
         estimate = first_estimate(look.vectors[:, found], look.eigenvalues[found], look.lazy.noise, self._n)
         if look.mean is not None:
             estimate = beside(estimate, look.mean)
-        guesses = look.vectors[:, look.found :]
-        if look.found < self._wanted:
+        guesses = look.vectors[:, look.stands_out :]
+        if look.stands_out < self._wanted:
             estimate, guesses = self._weak_directions(estimate, guesses, off)
             return self._localised(estimate, guesses, None)
         return self._localised(estimate, guesses, look)
@@ -258,7 +258,7 @@ class _Course:
 
     def _weak_directions(self, estimate: Estimate, guesses: Array, off: float) -> tuple[Estimate, Array]:
         """Look for the missing directions, up to three times, each time with the known ones shrunk."""
-        looks: list[Look] = []
+        looks: list[ShrunkLook] = []
         while len(estimate.eigenvalues) < self._k and len(looks) < _MOST_LOOKS:
             if self._run.account.left <= 5.0 * self._rounds.probe:
                 break
@@ -288,7 +288,7 @@ class _Course:
         alone = eigenvalues[:-1] * _APART > eigenvalues[-1]
         return int((errors < bar).sum()), int(((errors < bar) & (among < bar) & alone).sum())
 
-    def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[Look, Estimate]:
+    def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[ShrunkLook, Estimate]:
         """Run one preconditioned round with its share: .3, then .5, then all that is left."""
         left = self._run.account.left
         share = (max(0.3 * left, 0.15), 0.5 * left, left)[earlier]

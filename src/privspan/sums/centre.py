@@ -3,8 +3,8 @@
 A mean of rows shortened to the radius R has noise in proportion to R.  So one starts with all rows about zero, and
 every round shortens rows to their typical length about the last centre: as long as the centre is further off than
 the rows are spread, this falls by half a round or so, whatever the units are.  Once the typical length is no longer
-made of the error of the centre, the centre is *found*, and a few polishing rounds are bought as far as they lower the
-noise that later looks at the centred rows will have.  How many rounds there are depends on what they release; the
+made of the error of the centre, the centre is *located*, and a few polishing rounds are bought as far as they lower
+the noise that later looks at the centred rows will have.  How many rounds there are depends on what they release; the
 account sees to it that the budget does not.  Proofs: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
 """
 
@@ -75,7 +75,7 @@ class Centre:
         The rows about the centre, at unit length; None where nothing was measured.
     early : EarlyGram or None
         Their second moment as far as it is known before they are clipped: not released.
-    found : bool
+    located : bool
         Whether `length` is that of the rows rather than of the error.
     rounds : int
     passes : float
@@ -87,7 +87,7 @@ class Centre:
     length: float
     clip: float
     lengths: PerRow
-    found: bool
+    located: bool
     rows: AnyRows | None = None
     early: EarlyGram | None = None
     rounds: int = 0
@@ -178,9 +178,9 @@ def found_centre(source: Any, run: Run, start: Array | None = None) -> Centre:
     """
     most_left = max(run.account.left - _MOST_LOCATING, _LEAST_LEFT)
     first = first_length(source, start, run)
-    now = replace(first, error=first.length, found=False)
+    now = replace(first, error=first.length, located=False)
     share, per_length = _locating_share(source, run), _share_of_length(source, run)
-    while now.rounds < MOST_ROUNDS and not now.found and run.account.left - share - per_length >= most_left:
+    while now.rounds < MOST_ROUNDS and not now.located and run.account.left - share - per_length >= most_left:
         now = _round(source, now, share, per_length, run)
     return now
 
@@ -201,7 +201,7 @@ def polished_centre(source: Any, now: Centre, run: Run, adds: float = _ADDS) -> 
     z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run), 0
     while now.rounds < MOST_ROUNDS:
         share = _locating_share(source, run)
-        if now.found:
+        if now.located:
             share = _polishing_share(now, z, run.account.left - per_length, run.account.left, adds)
             if share == 0.0 or polished == _MOST_POLISHING:
                 break
@@ -256,9 +256,9 @@ def _round(source: Any, now: Centre, share: float, per_length: float, run: Run) 
     answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, run, **counts)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
-    found = answer.radius >= _RESOLVED * error and not answer.lowest
+    located = answer.radius >= _RESOLVED * error and not answer.lowest
     rounds, passes = now.rounds + 1, now.passes + 2
-    return Centre(centre, error, answer.radius, answer.below, lengths, found, rows, rounds=rounds, passes=passes)
+    return Centre(centre, error, answer.radius, answer.below, lengths, located, rows, rounds=rounds, passes=passes)
 
 
 def _steps(d: int) -> int:

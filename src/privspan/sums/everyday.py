@@ -223,15 +223,15 @@ class _Course:
         if search and searches(self._n, self._d, run.account.mu):
             few = self._drawn()
             centre = found_centre(few, run, around)
-            other = self._instead(centre) if self._instead is not None and centre.found else None
+            other = self._instead(centre) if self._instead is not None and centre.located else None
             if other is not None:
                 return other
-            if centre.found:
+            if centre.located:
                 centre = polished_centre(few, centre, run)
             if few is not self._source:
-                clips = centre.found and self._z <= _TWO_LOOKS and not self._wide
+                clips = centre.located and self._z <= _TWO_LOOKS and not self._wide
                 centre = seen_from(centre, self._source, early=clips and fits_early(self._n, self._d))
-            return self._about(centre) if centre.found else self._by_pairs(centre)
+            return self._about(centre) if centre.located else self._by_pairs(centre)
         if around is None:
             return self._by_pairs(None)
         return self._about(first_length(self._source, around, run) if enough else unmeasured(around))
@@ -417,7 +417,7 @@ class _Course:
                 verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
             ),
             captured=verdict.captured,
-            found=verdict.found,
+            stands_out=verdict.stands_out,
             clip=None if clip is None else clip.radius,
             shortened=None if clip is None else clip.longer,
             shortened_std=None if clip is None else clip.longer_std,

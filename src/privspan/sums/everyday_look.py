@@ -36,7 +36,7 @@ class EverydayLook:
     captured : Captured
         Variance along the basis over that of the best basis: estimate and standard error.  It speaks of the rows as
         they were looked at; where the two looks tell that long rows lead elsewhere, it allows for that.
-    found : int
+    stands_out : int
         Directions that stand out of the noise and of what is left out; the others are guesses.
     clip : float or None
         Rows further than this from the centre were shortened to it; None where only unit rows were looked at.
@@ -78,7 +78,7 @@ class EverydayLook:
     ratios: Array
     ratios_std: Array
     captured: Captured
-    found: int
+    stands_out: int
     clip: float | None
     shortened: float | None
     shortened_std: float | None

@@ -35,14 +35,14 @@ class FirstLook:
     vectors: Array  # (d, k)
     eigenvalues: Array  # (k,)
     values: Array  # (k + 1,), of the noisy sum as they are, off a constant where there is one
-    found: int
+    stands_out: int
     no_gap: bool
     mean: Estimate | None  # the direction of the mean and the constant, where there is one
 
     @property
     def explained(self) -> Array:
         """Mean squares of a unit row along what is found, that direction included."""
-        found = self.eigenvalues[: self.found]
+        found = self.eigenvalues[: self.stands_out]
         return found if self.mean is None else np.append(found, self.mean.eigenvalues)
 
     def whole(self, basis: Array) -> Array:

@@ -83,7 +83,7 @@ class Verdict:
         Along the columns, not negative.
     variances_std, total, total_std : float
     captured : Captured
-    found : int
+    stands_out : int
         Columns that stand out of the noise and of what is left out.
     weight : float
         Of the unit look.
@@ -97,7 +97,7 @@ class Verdict:
     total: float
     total_std: float
     captured: Captured
-    found: int
+    stands_out: int
     weight: float
     loadings_std: Array
 

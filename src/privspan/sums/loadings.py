@@ -82,7 +82,7 @@ def told_errors(parameters: Mapping[str, Any], k: int) -> Array:
     """
     error = float(parameters["expected_error"])
     of_found = float(parameters.get("expected_error_of_found", error))
-    return np.where(np.arange(k) < int(parameters.get("found", k)), of_found, error)
+    return np.where(np.arange(k) < int(parameters.get("stands_out", k)), of_found, error)
 
 
 def errors_after_turning(basis: Array, variances: Array, std: float, errors: Array | float) -> Array:

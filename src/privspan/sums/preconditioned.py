@@ -81,7 +81,7 @@ class PreconditionedGram:
 
 
 @dataclass(frozen=True)
-class Look:
+class ShrunkLook:
     """One preconditioned second moment, seen off the subspace known at the time."""
 
     lazy: LazyGauss
@@ -104,7 +104,7 @@ class Look:
 
 def preconditioned_look(
     rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, run: Run, *, columns: int
-) -> tuple[Look, Estimate]:
+) -> tuple[ShrunkLook, Estimate]:
     """Release a preconditioned second moment (lazily) and improve the known directions with it.
 
     `off` is the root mean square of the residuals, estimated from released values; `columns` directions may be
@@ -132,7 +132,7 @@ def preconditioned_look(
     precision = np.asarray(np.linalg.inv(slope.T @ slope * lazy.noise**2), np.float64)
     weight = float(np.clip(np.trace(inner) / expected, _LEAST_WEIGHT, 1.0))
     solved = np.asarray(np.linalg.solve(inner, mixed.T), np.float64)  # (k, d)
-    look = Look(lazy, estimate.basis, mixed, solved, weight)
+    look = ShrunkLook(lazy, estimate.basis, mixed, solved, weight)
     return look, joined(estimate, mixed @ slope, precision, 0.0)
 
 
@@ -150,7 +150,7 @@ def _sturdy(inner: Array, expected: float, noise: float) -> Array:
 
 
 def leading_directions(
-    looks: Sequence[Look], basis: Array, count: int, start: Array, passes: int, public: np.random.Generator
+    looks: Sequence[ShrunkLook], basis: Array, count: int, start: Array, passes: int, public: np.random.Generator
 ) -> tuple[Array, Array, float]:
     """Find the leading directions off `basis` in all looks together, averaged by precision.
 
@@ -169,7 +169,7 @@ class _Remainder:
 
     complete = False
 
-    def __init__(self, looks: Sequence[Look], known: Array) -> None:
+    def __init__(self, looks: Sequence[ShrunkLook], known: Array) -> None:
         self._looks, self._known = looks, known
         weights = np.array([look.noise**-2.0 for look in looks])
         self._weights, self.noise = weights / weights.sum(), float(weights.sum()) ** -0.5

@@ -44,8 +44,8 @@ def cut_to_share(release: Release, share: float) -> tuple[Release, bool]:
     extras |= {name: extras[name][:k] for name in _ALONG if name in extras}
     told: dict[str, Any] = {**release.parameters, "k": k, "share": float(share), "considered": considered}
     for values in (extras, told):
-        if "found" in values:
-            values["found"] = min(values["found"], k)
+        if "stands_out" in values:
+            values["stands_out"] = min(values["stands_out"], k)
     whole = release.subspace
     kept = None if whole is None else Subspace(whole.basis[:, :k], offset=whole.offset, names=whole.names)
     return replace(release, subspace=kept, parameters=told, extras={**extras, "n_components": k}), enough

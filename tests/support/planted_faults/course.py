@@ -97,7 +97,7 @@ def split(counts: Any) -> Any:
 
 @fault("a branch that an unreleased number decides", path_depends_on_more_than_releases)
 def bare_branch(patch):
-    genuine = course._Look.tails_are_short
+    genuine = course.StableSteps.tails_are_short
 
     def decided(self):
         counted, squares = [], course.unit_tail_squares
@@ -105,7 +105,7 @@ def bare_branch(patch):
             genuine(self)
         return np.count_nonzero(counted[0] < 0.5) >= 100
 
-    patch.setattr(course._Look, "tails_are_short", decided)
+    patch.setattr(course.StableSteps, "tails_are_short", decided)
 
 
 def others_are_seen() -> bool:
