@@ -121,7 +121,7 @@ def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
         lambda made: made["release"]["extras"].update(n_components=1),
         lambda made: made["release"]["extras"].update(captured_variance="most"),
         lambda made: made["release"]["extras"].update(captured_variance_std=-1.0),
-        lambda made: made["release"]["extras"].update(found=1.5),
+        lambda made: made["release"]["extras"].update(stands_out=1.5),
         lambda made: made["release"]["extras"].update(mean_std=[0.1]),
         lambda made: made["release"]["extras"].update(scale=[1.0, 0.0, 1.0]),
         lambda made: made["release"]["extras"].update(rows_shortened="few"),
