@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from charges import watched
 from folding import (
     adversarial_table,
     errors_over_charges,
@@ -230,18 +231,13 @@ def test_sums_of_float32_are_added_in_float64(runs):
     assert out[0, 1] == 2.0**24 + runs - 1
 
 
-def test_the_step_of_a_search_in_float32_is_charged_for_it(monkeypatch):
-    charged, sums = [], search.gaussian_sum
-    monkeypatch.setattr(
-        search,
-        "gaussian_sum",
-        lambda parts, shape, bounds, *rest: charged.append(bounds) or sums(parts, shape, bounds, *rest),
-    )
+def test_the_step_of_a_search_in_float32_is_charged_for_it():
     X = np.random.default_rng(0).standard_normal((600, 300))
-    for table in (X, X.astype(np.float32)):
-        now = search.Centre(None, 1.0, 20.0, 20.0, None, located=False)
-        search.mean_step(table, now, 1.0, seeded(0))
-    double, single = (bounds.chunk_error for bounds in charged)
+    with watched() as seen:
+        for table in (X, X.astype(np.float32)):
+            now = search.Centre(None, 1.0, 20.0, 20.0, None, located=False)
+            search.mean_step(table, now, 1.0, seeded(0))
+    double, single = (one.bounds.chunk_error for one in seen.charged)
     assert double == mean_bounds(*X.shape).chunk_error
     assert single >= double + SINGLE_SUM_ROWS**2 * 2.0**-24
 

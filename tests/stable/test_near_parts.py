@@ -63,7 +63,7 @@ def test_the_cut_knows_the_constant_of_the_rows(people, spied, monkeypatch):
 def test_the_bar_knows_the_error_of_the_centre(people, spied):
     calls = spied(near_course, "most_off", "most_are_near")
     near(people, k=5)
-    (_, (*_, error), bar), (_, asked, _) = calls
+    (_, (*_, error, _), bar), (_, asked, _) = calls
     assert 0.0 < error < 1.0
     assert asked[3] == bar < most_off(6_000, 60, 5, MU)
 

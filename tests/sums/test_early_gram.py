@@ -2,21 +2,24 @@
 
 import math
 from copy import copy
+from functools import partial
 
 import folding
 import numpy as np
 import pytest
-from everyday_replay import DELTA, fitted, numbers, replayed
+from everyday_replay import BY_A_DRAW, DELTA, fitted, numbers, replayed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import seeded
+from sources import limited
 
 from privspan._lib.watch import watching_rows
 from privspan.audit.replay import spent_by
 from privspan.privacy import mu_from_budget
+from privspan.rows.limits import Limits
 from privspan.rows.scaling import clip_scale, row_scales
 from privspan.rows.unit import Rows
-from privspan.sums import early_gram, everyday
+from privspan.sums import early_gram
 from privspan.sums.early_gram import ClippedGram, EarlyGram, fits_early
 from privspan.sums.lengths import LONGEST
 from privspan.sums.looks import CONSTANT, AugmentedGram, released_looks
@@ -35,8 +38,16 @@ def rows_of_all_kinds(n=40, d=3, seed=0):
     return X
 
 
-def clipped(X, radius=RADIUS, length=LENGTH):
-    return ClippedGram(EarlyGram(Rows(X), length), radius, CONSTANT)
+def clipped(X, radius=RADIUS, length=LENGTH, rows=None):
+    return ClippedGram(EarlyGram(Rows(X) if rows is None else rows, length), radius, CONSTANT)
+
+
+class ReadAgain(Rows):
+    """Rows that count those that are read a second time, by request."""
+
+    def stored(self, numbers):
+        self.counts = [*getattr(self, "counts", []), len(numbers)]
+        return super().stored(numbers)
 
 
 @pytest.mark.parametrize("radius", [1.5, RADIUS, 20.0])
@@ -66,24 +77,22 @@ def test_rows_within_reach_are_those_up_to_four_typical_lengths(unit):
     assert clipped(X, RADIUS * unit, LENGTH * unit)._early.beyond.tolist() == [2, 3, 4, 6, 7]
 
 
-def test_rows_with_gaps_are_summed_up_in_the_first_pass(monkeypatch):
+def test_rows_with_gaps_are_summed_up_in_the_first_pass():
     """A table in which everybody has a gap is not read twice."""
     X = np.random.default_rng(0).standard_normal((5_000, 4))
     X[np.arange(5_000), np.arange(5_000) % 4] = np.nan
-    read, stored = [], Rows.stored
-    monkeypatch.setattr(Rows, "stored", lambda rows, numbers: read.append(len(numbers)) or stored(rows, numbers))
-    (early,) = clipped(X).products()
+    rows = ReadAgain(X)
+    (early,) = clipped(X, rows=rows).products()
     plain = sum(AugmentedGram(Rows(X, clip=RADIUS), [None]).products(None))
     np.testing.assert_allclose(early, plain, atol=1e-10)
-    assert sum(read) < 500
+    assert sum(rows.counts) < 500
 
 
-def test_rows_that_are_read_again_are_read_a_few_at_a_time(monkeypatch):
-    X, read, stored = 50.0 * np.random.default_rng(0).standard_normal((3_000, 200)), [], Rows.stored
-    monkeypatch.setattr(Rows, "stored", lambda rows, numbers: read.append(len(numbers)) or stored(rows, numbers))
-    list(clipped(X).products())
-    assert sum(read) == 3_000
-    assert max(read) <= 512
+def test_rows_that_are_read_again_are_read_a_few_at_a_time():
+    rows = ReadAgain(50.0 * np.random.default_rng(0).standard_normal((3_000, 200)))
+    list(clipped(None, rows=rows).products())
+    assert sum(rows.counts) == 3_000
+    assert max(rows.counts) <= 512
 
 
 def test_a_row_that_is_read_again_is_clipped_as_it_would_be_alone(monkeypatch):
@@ -95,11 +104,10 @@ def test_a_row_that_is_read_again_is_clipped_as_it_would_be_alone(monkeypatch):
     assert np.array_equal(early_gram._clipped(rows, RADIUS), alone)
 
 
-def test_chunks_are_those_of_the_row_numbers(monkeypatch):
-    monkeypatch.setattr(early_gram, "_CHUNK_ROWS", 8192)
+def test_chunks_are_those_of_the_row_numbers():
     X = np.random.default_rng(0).standard_normal((20_000, 3)) * 1.2
     X[[0, 8191, 8192, 16_384, 19_999]] *= 50.0
-    sums = list(clipped(X).products())
+    sums = list(clipped(X, rows=Rows(X, limits=Limits(early_rows=8192))).products())
     assert len(sums) == 3
     for at, found in enumerate(sums):
         part = Rows(X[8192 * at : 8192 * (at + 1)], clip=RADIUS)
@@ -169,30 +177,25 @@ def test_public_numbers_decide_whether_sums_are_held():
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def drawn():
     """Return a table whose centre is searched for in a public draw, so that the look begins with the lengths."""
-    monkeypatch.setattr(everyday, "_FEW_ROWS", 1_000)
-    monkeypatch.setattr(everyday, "_FEW", 0.0)
-    begun, make = [], early_gram.EarlyGram.__init__
-    monkeypatch.setattr(EarlyGram, "__init__", lambda early, *given: begun.append(early) or make(early, *given))
-    X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
-    yield X
-    assert begun
+    return np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
 
 
-def test_a_look_that_began_early_is_the_look(drawn, monkeypatch):
-    early = fitted(drawn)
-    with monkeypatch.context() as without:
-        without.setattr(everyday, "fits_early", lambda n, d: False)
-        plain = fitted(drawn)
+by_a_draw = partial(fitted, tuning=BY_A_DRAW)
+
+
+def test_a_look_that_began_early_is_the_look(drawn):
+    early, plain = by_a_draw(drawn), by_a_draw(limited(drawn, early_entries=0))
     assert early.course == plain.course == "clipped look"
+    assert not np.array_equal(numbers(early), numbers(plain))  # it did begin early
     np.testing.assert_allclose(numbers(early), numbers(plain), rtol=3e-5, atol=1e-6)  # rounding is charged
 
 
 def test_a_file_gives_the_same_bits(drawn, tmp_path):
     np.save(tmp_path / "X.npy", drawn)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert np.array_equal(numbers(fitted(mapped)), numbers(fitted(drawn)))
+    assert np.array_equal(numbers(by_a_draw(mapped)), numbers(by_a_draw(drawn)))
 
 
 @pytest.mark.parametrize("length", [9.0, 15.0, 22.0, 40.0, 1e6])
@@ -200,7 +203,7 @@ def test_no_replacement_costs_more_than_mu(drawn, length):
     """Rows from within the clip to beyond reach."""
     neighbour = drawn.copy()
     drawn[-1], neighbour[-1] = 4.0 + length * np.eye(6)[2:4]
-    spent, same = replayed(drawn, neighbour)
+    spent, same = replayed(drawn, neighbour, by_a_draw)
     assert same
     assert 0.1 * mu_from_budget(1.0, DELTA) ** 2 < spent <= mu_from_budget(1.0, DELTA) ** 2 * (1 + 1e-9)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from everyday_replay import DELTA, fitted, numbers, replayed
+from everyday_replay import BY_A_DRAW, DELTA, fitted, numbers, replayed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import seeded
@@ -25,7 +25,8 @@ from privspan.rows.unit import Rows, as_rows_input
 from privspan.sums import centre, everyday, judge, lazy_looks
 from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
 from privspan.sums.centred_gauss import CentredGauss
-from privspan.sums.judge import WEIGHTS, _candidates, captured, is_clear
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
+from privspan.sums.judge import _candidates, captured, is_clear
 from privspan.sums.lengths import bisected_radius
 from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
 from privspan.sums.mean import less_mean
@@ -265,9 +266,9 @@ def test_what_decides_about_a_second_look_was_released(name, monkeypatch):
     _, options, shape = COURSES[name]
     X, told, later = table(**shape), [], []
 
-    def noted(values, noise, d, shortened):
+    def noted(values, noise, d, shortened, tuning):
         told.append((*np.ravel(values), noise, d, shortened))
-        return is_clear(values, noise, d, shortened)
+        return is_clear(values, noise, d, shortened, tuning)
 
     def noted_look(looks, sound=CentredGauss.look_at_unit_rows):
         later.append(looks)
@@ -736,7 +737,7 @@ def test_units_are_the_same_wherever_the_rows_are(tmp_path):
         assert fitted(scaled).mean == pytest.approx(X.mean(axis=0) / units, abs=0.4)
 
 
-def test_the_table_is_never_copied(monkeypatch):
+def test_the_table_is_never_copied():
     """A centre is subtracted piece by piece: no array of the size of the table is ever made."""
     X = table(n=400_000, d=20)
     tracemalloc.start()
@@ -746,12 +747,9 @@ def test_the_table_is_never_copied(monkeypatch):
     assert peak < 0.6 * X.nbytes
 
 
-def test_rounds_have_a_public_cap(monkeypatch):
-    monkeypatch.setattr(centre, "_polishing_share", lambda *arguments: 0.0)
-    monkeypatch.setattr(centre, "_RESOLVED", math.inf)  # never found
-    monkeypatch.setattr(centre, "_MOST_LOCATING", 1.0)
-    monkeypatch.setattr(centre, "_LEAST_SHARE", 1e-6)
-    look = fitted(table(n=100_000), epsilon=3.0)
+def test_rounds_have_a_public_cap():
+    never_found = EverydayTuning(resolved=math.inf, most_locating=1.0, least_share=1e-6)
+    look = fitted(table(n=100_000), epsilon=3.0, tuning=never_found)
     assert look.course == "centre not found"
     assert look.rounds <= centre.MOST_ROUNDS
 
@@ -761,23 +759,17 @@ def test_courses_are_documented():
         assert course in everyday.__doc__
 
 
-def _large(monkeypatch):
+def _large():
     """Return a table that is searched by a public draw, and the rows of that draw."""
-    monkeypatch.setattr(everyday, "_FEW_ROWS", 1_000)
-    monkeypatch.setattr(everyday, "_FEW", 0.0)
     X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
     drawn = np.sort(open_streams(0).public.choice(6_000, 1_000, replace=False, shuffle=False))
     return X, drawn
 
 
-def test_a_large_table_is_searched_by_a_public_draw_at_no_loss(monkeypatch):
-    X, drawn = _large(monkeypatch)
-    seen = []
-    monkeypatch.setattr(
-        everyday, "found_centre", lambda few, *rest: seen.append(few) or centre.found_centre(few, *rest)
-    )
-    look = fitted(X)
-    assert np.array_equal(seen[0], X[drawn])
+def test_a_large_table_is_searched_by_a_public_draw_at_no_loss():
+    X, drawn = _large()
+    assert np.array_equal(everyday._Course(X, 2, seeded(0, 1.0, DELTA), None, BY_A_DRAW)._drawn(), X[drawn])
+    look = fitted(X, tuning=BY_A_DRAW)
     some = (1 + 2 * look.rounds) * len(drawn) / len(X)
     assert look.passes == math.ceil(2 + some)  # the lengths of all rows, and the look
     assert look.course == "clipped look"
@@ -787,24 +779,27 @@ def test_a_large_table_is_searched_by_a_public_draw_at_no_loss(monkeypatch):
 
 @pytest.mark.parametrize("among", [True, False])
 @pytest.mark.parametrize("row", [np.zeros(6), np.full(6, 1e300), np.full(6, np.nan), -40.0 * np.eye(6)[2]])
-def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(monkeypatch, among, row):
-    X, drawn = _large(monkeypatch)
+def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(among, row):
+    X, drawn = _large()
     neighbour = X.copy()
     neighbour[drawn[7] if among else np.setdiff1d(np.arange(6_000), drawn)[7]] = row
-    spent, same = replayed(X, neighbour)
+    spent, same = replayed(X, neighbour, partial(fitted, tuning=BY_A_DRAW))
     assert same
     assert spent <= MU**2 * (1 + 1e-9)
 
 
-def test_a_draw_that_depends_on_a_row_is_found_out(monkeypatch):
-    X, _ = _large(monkeypatch)
-    monkeypatch.setattr(
-        everyday._Course, "_drawn", lambda course: course._source[int(course._source[-1, 0] > 0) :: 6]
-    )
+def test_a_draw_that_depends_on_a_row_is_found_out():
+    class ByTheLastRow(everyday._Course):
+        def _drawn(self):
+            return self._source[int(self._source[-1, 0] > 0) :: 6]
+
+    X, _ = _large()
     neighbour = X.copy()
     neighbour[-1] = -40.0
     X[-1] = 40.0
-    spent, _ = replayed(X, neighbour)
+    spent, _ = replayed(
+        X, neighbour, lambda rows, rng: ByTheLastRow(rows, 2, seeded(rng, 1.0, DELTA)).run(None, True)
+    )
     assert spent > 2.0 * MU**2
 
 
@@ -823,4 +818,4 @@ def test_with_few_columns_looks_are_mixed_only_where_strong_directions_may_hide_
         return _candidates(Look(rows.T @ rows, 1.0, np.zeros(len(variances)), 0.0), 2)
 
     assert offered(4.0, 3.0, 1.0) == (0.0,)
-    assert offered(40.0, 3.0, 1.0) == offered(4.0, 3.0, *[0.5] * 22) == WEIGHTS
+    assert offered(40.0, 3.0, 1.0) == offered(4.0, 3.0, *[0.5] * 22) == EVERYDAY.weights

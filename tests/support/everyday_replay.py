@@ -8,8 +8,11 @@ from privspan.privacy.randomness import Child
 from privspan.rows.unit import as_rows_input
 from privspan.stable.near import NearCourse
 from privspan.sums.everyday import everyday_pca
+from privspan.sums.everyday_tuning import EverydayTuning
 
 DELTA = 1e-6
+BY_A_DRAW = EverydayTuning(few_rows=1_000, few=0.0)
+"""Tables of 2,000 rows and more are searched by a public draw of 1,000."""
 
 
 def fitted(X, rng=0, *, k=2, epsilon=1.0, **options):

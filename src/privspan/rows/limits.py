@@ -29,6 +29,9 @@ class Limits:
     groups_bytes: int = 2**20  # of the rows of groups, which are gone over several times
     slab_bytes: int = 2**19  # of rows that are gone over several times, and stay in the cache
     columns_bytes: int = 2**28  # of the columns that are read from a file at a time
+    early_rows: int = 2**16  # summed before a clip is known: rounding in so long a sum is nothing beside the noise
+    early_entries: int = 2**25  # of the sums of all such chunks
+    held_entries: int = 2**26  # of a public draw of rows, which is held in memory
     drawn_bytes: int = 2**30  # of rows that are drawn for stable leverage, as float64
     drawn_rows: int = 5_000  # and rows: its time grows like the cube of their number, and the rounds see all rows
 

@@ -22,6 +22,7 @@ from privspan.privacy import Budget
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
 from privspan.rows import GatheredRows, PartitionedTable
+from privspan.rows.limits import LIMITS
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse
@@ -32,55 +33,65 @@ from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
 from privspan.sums.everyday_look import EverydayLook, share_errors
+from privspan.sums.everyday_tuning import EVERYDAY
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import MANY_COLUMNS, Captured
+from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
 from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
 
-_CONSTANT = 0.3  # the entry that is added, in typical lengths
-_OF_EVEN = 0.44  # after the question, at most so much of the length of a row along one of k equal directions
-_ROWS = 2  # a group has this many times k + 2 rows
-_NEAR = 0.06  # most energy of a group off its best k + 1 directions
-_NEAR_OF_MANY, _FALL = 0.205, 1.35  # where columns are many, for k = 3; with this power of 4 / (k + 1) for more
-_SURE = 1.0 / 20.0  # most z for that
-_PROBE = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
-_LEAST_PROBE = 5.0  # the same, where that would cost more than
-_MOST_PROBE = 0.04  # of mu²
-_LEAST_COLUMNS = 4  # times k + 1; with fewer there is little room off a subspace
-_MOMENTS = (0.1, 60.0)  # share of what is left for the second moments: at most, and (this / n mu)²
-_ADDS = 0.25  # to the noise, per squared error of the centre, for each direction that is looked for
-_LITTLE = 1.0 / 8.0  # z beyond which a better centre costs more than it helps, and one may be far off:
-_EXACT = 0.003  # most energy there, of what is off the first direction, which may be the error of the centre
-_SURELY_FOUND = 1.9  # and least typical length over that error
-_NO_ENERGY = 1e-12
-_CLIP = 2.0  # of these, in typical lengths
-_CHEAP = 0.004  # of mu²; a count need not cost less
-_MOST_ENTRIES = 2**26  # of the rows that are drawn for it
-_LEAST_SLOPE = 0.05  # of the constant's direction in the subspace, for a point to be read off
+_NO_ENERGY = 1e-12  # of a Gram matrix in float64: below it is rounding
 
 
-def can_be_near(source: Any, k: int, mu: float) -> bool:
+@dataclass(frozen=True)
+class NearTuning:
+    """Of the question and what follows *yes*, no part of a proof: fitted by benchmarks/scripts/everyday_tables.py."""
+
+    constant: float = 0.3  # typical lengths, the entry that is added
+    of_even: float = 0.44  # after the question, at most so much of a row along one of k equal directions: hides none
+    rows: int = 2  # times k + 2 rows has a group: what is near a subspace then shows in most groups
+    near: float = 0.06  # of the energy of a group, off its best k + 1 directions, at most
+    near_of_many: float = 0.205  # the same where columns are many, for k = 3, as looks are worse there
+    fall: float = 1.35  # with this power of 4 / (k + 1) for more
+    sure: float = 1.0 / 20.0  # z, at most, for that
+    probe: float = 6.0  # groups over the noise of the count: nearly all of them are near, or nearly none
+    least_probe: float = 5.0  # the same, where that would cost more than
+    most_probe: float = 0.04  # of mu²
+    least_columns: int = 4  # times k + 1: with fewer there is little room off a subspace
+    moments: tuple[float, float] = (0.1, 60.0)  # of what is left for second moments: at most, and (this / n mu)²
+    adds: float = 0.25  # to the noise, per squared error of the centre, for each direction that is looked for
+    little: float = 1.0 / 8.0  # z beyond which a better centre costs more than it helps, and one may be far off:
+    exact: float = 0.003  # most energy there, of what is off the first direction, which may be that error
+    surely_found: float = 1.9  # and least typical length over that error
+    clip: float = 2.0  # typical lengths of these, for second moments
+    cheap: float = 0.004  # of mu²; a count need not cost less
+    least_slope: float = 0.05  # of the constant's direction in the subspace, for a point to be read off
+
+
+NEAR = NearTuning()
+
+
+def can_be_near(source: Any, k: int, mu: float, tuning: NearTuning = NEAR) -> bool:
     """Tell from public numbers whether it is worth asking if most rows lie near a subspace."""
     n, d = map(int, source.shape)
-    enough = d >= _LEAST_COLUMNS * (k + 1) and searches(n, d, mu) and not is_sparse(source)
-    return enough and _groups(n, d, k, mu) * mu * math.sqrt(_MOST_PROBE) >= _LEAST_PROBE
+    enough = d >= tuning.least_columns * (k + 1) and searches(n, d, mu) and not is_sparse(source)
+    return enough and _groups(n, d, k, mu, tuning) * mu * math.sqrt(tuning.most_probe) >= tuning.least_probe
 
 
-def probe_share(n: int, d: int, k: int, mu: float) -> float:
+def probe_share(n: int, d: int, k: int, mu: float, tuning: NearTuning = NEAR) -> float:
     """Return the share of mu² of the count: its noise is then a sixth of the number of groups, at most a fifth."""
-    return min((_PROBE / (max(_groups(n, d, k, mu), 1) * mu)) ** 2, _MOST_PROBE)
+    return min((tuning.probe / (max(_groups(n, d, k, mu, tuning), 1) * mu)) ** 2, tuning.most_probe)
 
 
-def _groups(n: int, d: int, k: int, mu: float) -> int:
+def _groups(n: int, d: int, k: int, mu: float, tuning: NearTuning = NEAR) -> int:
     """Return how many groups are asked: no more than make the count cheap, and than are quickly held in memory."""
-    rows = min(n, _MOST_ENTRIES // (d + 1))
-    return min(rows // (_ROWS * (k + 2)), math.ceil(_PROBE / (mu * math.sqrt(_CHEAP))))
+    rows = min(n, LIMITS.held_entries // (d + 1))
+    return min(rows // (tuning.rows * (k + 2)), math.ceil(tuning.probe / (mu * math.sqrt(tuning.cheap))))
 
 
-def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0) -> float:
+def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0, tuning: NearTuning = NEAR) -> float:
     """Return the most energy of a group off its best k + 1 directions that counts as near.
 
     With many columns the noise of looks is worse than what rows of one length change of PCA, so the tail may be as
@@ -89,11 +100,12 @@ def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0) -> float:
     is better unless the tail is next to nothing: of what is off the first direction, there.
     """
     z = noise_ratio(n, d, mu)
-    if z > _LITTLE:
-        return _EXACT
-    if d < MANY_COLUMNS or z > _SURE:
-        return _NEAR
-    return max(_NEAR, _NEAR_OF_MANY * math.pow(min(1.0, 4.0 / (k + 1)), _FALL) * (1.0 - min(error, 1.0) ** 2))
+    if z > tuning.little:
+        return tuning.exact
+    if d < EVERYDAY.many_columns or z > tuning.sure:
+        return tuning.near
+    tail = tuning.near_of_many * math.pow(min(1.0, 4.0 / (k + 1)), tuning.fall)
+    return max(tuning.near, tail * (1.0 - min(error, 1.0) ** 2))
 
 
 def test_share(source: Any, k: int, budget: Budget) -> float:
@@ -112,6 +124,7 @@ class NearCourse:
     k: int
     run: Run
     apart: Run  # with other streams, for the course
+    tuning: NearTuning = NEAR
 
     def __call__(self, centre: Centre) -> EverydayLook | None:
         """Ask whether most rows are near a subspace; if so, learn it with all that is left.
@@ -123,45 +136,46 @@ class NearCourse:
         """
         # Lengths are not measured beyond a cap; there the constant would be nothing beside the rows.
         measured = centre.measured and centre.length < LONGEST / 2.0
-        n, d = map(int, self.source.shape)
-        little = noise_ratio(n, d, self.run.account.mu) > _LITTLE
-        sure = not little or centre.length >= _SURELY_FOUND * centre.error
-        if not (measured and sure and can_be_near(self.source, self.k, self.run.account.mu)):
+        (n, d), tuning = map(int, self.source.shape), self.tuning
+        little = noise_ratio(n, d, self.run.account.mu) > tuning.little
+        sure = not little or centre.length >= tuning.surely_found * centre.error
+        if not (measured and sure and can_be_near(self.source, self.k, self.run.account.mu, tuning)):
             return None
-        made = partial(with_constant, centre=centre.vector(d), constant=_CONSTANT * centre.length)
-        mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu))
-        bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length)
-        groups = _groups(n, d, self.k, self.run.account.mu)
-        if not most_are_near(self.source, self.k, groups, bar, mu, self.run, but_first=little, made=made):
+        made = partial(with_constant, centre=centre.vector(d), constant=tuning.constant * centre.length)
+        mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu, tuning))
+        bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length, tuning)
+        groups = _groups(n, d, self.k, self.run.account.mu, tuning)
+        of_group = {"but_first": little, "made": made, "tuning": tuning}
+        if not most_are_near(self.source, self.k, groups, bar, mu, self.run, **of_group):
             return None
         centre = self._polished(centre)
         rows = with_constant(self.source, centre.vector(d), self._constant(centre))
-        most, needed = _MOMENTS
+        most, needed = tuning.moments
         moments = self.run.account.left * min(most, (needed / (n * self.run.account.mu)) ** 2 + 0.01)
         inner = self.run.account.nested("subspace near most rows", self.run.account.left - moments)
         found = course_within(self.apart.within(inner), rows, self.k + 1, constant=True)
         mu = self.run.account.spend("second moments", self.run.account.left, MOMENTS)
         assert found.subspace is not None
-        seen = _measured(rows, found.subspace.basis, _CLIP * centre.length, mu, self.run)
+        seen = _measured(rows, found.subspace.basis, tuning.clip * centre.length, mu, self.run)
         return self._look(centre, seen, found.parameters)
 
     def _polished(self, centre: Centre) -> Centre:
         """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
         n, d = map(int, self.source.shape)
-        if noise_ratio(n, d, self.run.account.mu) > _LITTLE:
+        if noise_ratio(n, d, self.run.account.mu) > self.tuning.little:
             return centre
-        weight = _ADDS * self.k
+        weight = self.tuning.adds * self.k
         polished = polished_centre(self.source, replace(centre, rows=None), self.run, weight)
         lost = not polished.located or polished.length >= LONGEST / 2.0
         return centre if lost else polished
 
     def _constant(self, centre: Centre) -> float:
         """Return the entry that is added: a larger one would hide weak directions in short rows."""
-        return min(_CONSTANT, _OF_EVEN / math.sqrt(self.k)) * centre.length
+        return min(self.tuning.constant, self.tuning.of_even / math.sqrt(self.k)) * centre.length
 
     def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
-        cut = _cut(seen, self._constant(centre))
+        cut = _cut(seen, self._constant(centre), self.tuning.least_slope)
         d, k = cut.basis.shape
         found, errors, error = min(k, int(told["stands_out"])), told_errors(told, k), float(told["expected_error"])
         of_found = float(told.get("expected_error_of_found", error))
@@ -187,7 +201,7 @@ class NearCourse:
             ),
             captured=Captured(value, min(1.0, unsure)),
             stands_out=found,
-            clip=_CLIP * centre.length,
+            clip=self.tuning.clip * centre.length,
             shortened=None,
             shortened_std=None,
             length=centre.length,
@@ -211,6 +225,7 @@ def most_are_near(
     *,
     but_first: bool = False,
     made: Callable[[Any], Any] = lambda rows: rows,
+    tuning: NearTuning = NEAR,
 ) -> bool:
     """Tell whether half of so many groups of 2 (k + 2) rows have no more than `bar` energy off k + 1 directions.
 
@@ -222,7 +237,7 @@ def most_are_near(
     mu-GDP for replace-one neighbours: groups are disjoint and public, and each value is a function of its own
     records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
-    size = _ROWS * (k + 2)
+    size = tuning.rows * (k + 2)
     numbers = np.sort(run.streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
     rows = rows.one_each() if isinstance(rows, PersonTable) else rows
     dealt = public_groups(len(numbers), size - 1, run.streams.public)  # (groups, size)
@@ -274,18 +289,18 @@ class _Cut:
     point_std: float
 
 
-def _cut(seen: _Measured, constant: float) -> _Cut:
+def _cut(seen: _Measured, constant: float, least_slope: float = NEAR.least_slope) -> _Cut:
     """Leave out the one direction of a subspace (d + 1, k + 1) that has the constant."""
     slopes = seen.basis[-1]  # (k + 1,)
     slope = float(np.linalg.norm(slopes))
-    first = slopes / slope if slope > _LEAST_SLOPE else np.eye(len(slopes))[-1]
+    first = slopes / slope if slope > least_slope else np.eye(len(slopes))[-1]
     turn = np.linalg.qr(np.column_stack([first, np.eye(len(slopes))]))[0]  # (k + 1, k + 1)
     turn[:, 0] = first  # the same but for its sign
     moments, basis = turn.T @ seen.inside @ turn, seen.basis @ turn
-    height = constant / max(slope, _LEAST_SLOPE)  # of every row near the subspace, along the first direction
+    height = constant / max(slope, least_slope)  # of every row near the subspace, along the first direction
     means, std = moments[1:, 0] / height, seen.noise / height  # (k,), along the others
     shrink = max(0.0, 1.0 - len(means) * std**2 / max(float(means @ means), 1e-300))  # James and Stein
     values, axes = np.linalg.eigh(moments[1:, 1:] - shrink * np.outer(means, means))
     flat = np.linalg.qr(basis[:-1, 1:] @ axes[:, ::-1])[0]  # (d, k); a QR keeps the order and the directions
-    point = basis[:-1] @ np.append(height, shrink * means) if slope > _LEAST_SLOPE else np.zeros(len(flat))
+    point = basis[:-1] @ np.append(height, shrink * means) if slope > least_slope else np.zeros(len(flat))
     return _Cut(flat, np.maximum(values[::-1], 0.0), point, std)

@@ -24,34 +24,17 @@ from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.early_gram import EarlyGram
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.mean import is_single, mean_bounds, row_sums
 
 Array = NDArray[np.float64]
 
-LEAST_DATA = 80.0
-"""Least n mu for the first length, which then costs 6 % of mu²."""
-
 MOST_ROUNDS = 30
-"""Public cap on the number of rounds, which composition asks for."""
+"""Public cap on the number of rounds, which composition asks for: everyday-tables, lemma 5."""
 
-_LONGER, _LONGER_FAR = 0.4, 0.5  # of the rows are longer than the typical length; octaves away all are, or none
-_FIRST_LENGTH = (20.0, 30.0, 0.03, 0.001)  # see `_length_share`
-_LENGTH = (12.0, 18.0, 0.01, 0.0005)  # for three counts
-_FIRST_STEPS, _STEPS = 8, 3  # counts: half octaves from 2^-64 to 2^63.5, then from R/4 to 2.8 R
-_FINE_COLUMNS = 24  # from so many on, a centre costs so much more than a count that quarter octaves pay
-_SHORTEST = 2.0**-64
-_CONTRACTION = 0.4  # noise of a locating round in units of its radius
-_LEAST_SHARE = 0.002  # of a locating round: cheap, and a smaller one would only mean more rounds
-_SLACK = 0.25  # share of a step that is doubted, because long rows were shortened
-_RESOLVED = 1.5  # the centre is found when the typical length is this many times its error
-_MOST_LOCATING = 0.25  # of mu², before the centre is found
-_MOST_POLISHING = 3  # rounds
-_POLISHING = 0.005 * 2.0 ** (np.arange(14) / 2)  # shares that are considered
-_LEAST_LEFT = 0.3  # of mu², after polishing
-_ADDS = 2.0  # to the relative noise of looks, per squared error of the centre over the squared spread
-_WORTH_IT = 0.97  # of the predicted noise of the looks, or no further round
+_SHORTEST = 2.0**-64  # of the first radii: with it and so many counts, those of all float64 tables: lemma 1
 
 
 @dataclass(frozen=True)
@@ -127,12 +110,13 @@ def _length_share(data: float, needed: float, wanted: float, most: float, least:
     return max((needed / data) ** 2, min((wanted / data) ** 2, most), least)
 
 
-def most_of_lengths(n: int, d: int, mu: float) -> tuple[float, float]:
+def most_of_lengths(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> tuple[float, float]:
     """Return the share of mu² of the first length, and the most that those of all rounds can have."""
-    return _length_share(n * mu, *_FIRST_LENGTH), MOST_ROUNDS * _length_share(n * mu, *_LENGTH) * _steps(d) / _STEPS
+    later = _length_share(n * mu, *tuning.later_length) * _steps(d, tuning) / tuning.steps
+    return _length_share(n * mu, *tuning.first_length), MOST_ROUNDS * later
 
 
-def first_length(source: Any, centre: Array | None, run: Run) -> Centre:
+def first_length(source: Any, centre: Array | None, run: Run, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Release the typical length of the rows about zero, or about a public centre.
 
     Parameters
@@ -141,20 +125,22 @@ def first_length(source: Any, centre: Array | None, run: Run) -> Centre:
     centre : (d,) array or None
         Public.
     run : Run
+    tuning : EverydayTuning, optional
 
     Guarantee
     ---------
     Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
     n = int(source.shape[0])
-    mu = run.account.spend("first length", _length_share(n * run.account.mu, *_FIRST_LENGTH))
+    mu = run.account.spend("first length", _length_share(n * run.account.mu, *tuning.first_length))
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
-    answer = bisected_radius(lengths, _LONGER * n, _SHORTEST, _FIRST_STEPS, mu, run, far=_LONGER_FAR * n)
+    wanted, far = tuning.longer * n, tuning.longer_far * n
+    answer = bisected_radius(lengths, wanted, _SHORTEST, tuning.first_steps, mu, run, far=far)
     return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, rows, passes=1)
 
 
-def found_centre(source: Any, run: Run, start: Array | None = None) -> Centre:
+def found_centre(source: Any, run: Run, start: Array | None = None, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Search for the centre of the rows; `polished_centre` makes it better where that pays.
 
     Parameters
@@ -165,6 +151,7 @@ def found_centre(source: Any, run: Run, start: Array | None = None) -> Centre:
         Private noise.
     start : (d,) array or None
         Where to start: public; None for zero.
+    tuning : EverydayTuning, optional
 
     Returns
     -------
@@ -176,20 +163,23 @@ def found_centre(source: Any, run: Run, start: Array | None = None) -> Centre:
     Gaussian steps, at most 61, whose shares the account counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
-    most_left = max(run.account.left - _MOST_LOCATING, _LEAST_LEFT)
-    first = first_length(source, start, run)
+    most_left = max(run.account.left - tuning.most_locating, tuning.least_left)
+    first = first_length(source, start, run, tuning)
     now = replace(first, error=first.length, located=False)
-    share, per_length = _locating_share(source, run), _share_of_length(source, run)
+    share, per_length = _locating_share(source, run, tuning), _share_of_length(source, run, tuning)
     while now.rounds < MOST_ROUNDS and not now.located and run.account.left - share - per_length >= most_left:
-        now = _round(source, now, share, per_length, run)
+        now = _round(source, now, share, per_length, run, tuning)
     return now
 
 
-def polished_centre(source: Any, now: Centre, run: Run, adds: float = _ADDS) -> Centre:
+def polished_centre(
+    source: Any, now: Centre, run: Run, adds: float | None = None, tuning: EverydayTuning = EVERYDAY
+) -> Centre:
     """Take up to three further rounds from a centre that was found, as far as they lower the noise of looks about it.
 
     One that is lost on the way is searched for again, as far as that costs no more than half of the first search.
-    A squared error of the centre, over the squared spread, is taken to add `adds` times itself to that noise.
+    A squared error of the centre, over the squared spread, is taken to add `adds` times itself to that noise; without
+    `adds`, as it does for looks.
 
     Guarantee
     ---------
@@ -197,22 +187,23 @@ def polished_centre(source: Any, now: Centre, run: Run, adds: float = _ADDS) -> 
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
     n, d = int(source.shape[0]), int(source.shape[1])
-    most_left = max(run.account.left - _MOST_LOCATING / 2.0, _LEAST_LEFT)
-    z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run), 0
+    most_left = max(run.account.left - tuning.most_locating / 2.0, tuning.least_left)
+    z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run, tuning), 0
+    adds = tuning.adds if adds is None else adds
     while now.rounds < MOST_ROUNDS:
-        share = _locating_share(source, run)
+        share = _locating_share(source, run, tuning)
         if now.located:
-            share = _polishing_share(now, z, run.account.left - per_length, run.account.left, adds)
-            if share == 0.0 or polished == _MOST_POLISHING:
+            share = _polishing_share(now, z, run.account.left - per_length, run.account.left, adds, tuning)
+            if share == 0.0 or polished == tuning.most_polishing:
                 break
             polished += 1
         elif run.account.left - share - per_length < most_left:
             break
-        now = _round(source, now, share, per_length, run)
+        now = _round(source, now, share, per_length, run, tuning)
     return now
 
 
-def seen_from(centre: Centre, source: Any, *, early: bool) -> Centre:
+def seen_from(centre: Centre, source: Any, *, early: bool, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Return a centre that was found among some rows with the lengths of all rows about it, in one pass.
 
     With `early`, which is for dense tables of few columns, that pass begins a look at clipped rows too.
@@ -223,47 +214,48 @@ def seen_from(centre: Centre, source: Any, *, early: bool) -> Centre:
     if not early:
         return replace(centre, rows=rows, lengths=lengths_of(rows), passes=passes)
     assert isinstance(rows, Rows)
-    begun = EarlyGram(rows, centre.length)
+    begun = EarlyGram(rows, centre.length, tuning.reach)
     return replace(centre, rows=rows, lengths=begun.lengths, early=begun, passes=passes)
 
 
-def _locating_share(source: Any, run: Run) -> float:
+def _locating_share(source: Any, run: Run, tuning: EverydayTuning) -> float:
     """Return the share of a round whose noise is a part of its radius that makes the search fall by half."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    return max((noise_ratio(n, d, run.account.mu) / _CONTRACTION) ** 2, _LEAST_SHARE)
+    return max((noise_ratio(n, d, run.account.mu) / tuning.contraction) ** 2, tuning.least_share)
 
 
-def _share_of_length(source: Any, run: Run) -> float:
+def _share_of_length(source: Any, run: Run, tuning: EverydayTuning) -> float:
     """Return the share of the typical length after a round."""
     n, d = int(source.shape[0]), int(source.shape[1])
-    return _length_share(n * run.account.mu, *_LENGTH) * _steps(d) / _STEPS
+    return _length_share(n * run.account.mu, *tuning.later_length) * _steps(d, tuning) / tuning.steps
 
 
-def _round(source: Any, now: Centre, share: float, per_length: float, run: Run) -> Centre:
+def _round(source: Any, now: Centre, share: float, per_length: float, run: Run, tuning: EverydayTuning) -> Centre:
     """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
     step, std = mean_step(source, now, run.account.spend("centre", share, SUMS), run)
     noise = std * math.sqrt(d)
-    doubt = _SLACK * math.sqrt(max(0.0, float(step @ step) - noise * noise))
+    doubt = tuning.slack * math.sqrt(max(0.0, float(step @ step) - noise * noise))
     error = math.hypot(noise, doubt)
     weight = now.error**2 / (now.error**2 + error**2)  # precision weighting with the former centre
     centre = as_held(source, weight * step if now.centre is None else now.centre + weight * step)
     rows = rows_about(source, centre, keep=False)
     lengths = lengths_of(rows)
     mu = run.account.spend("length", per_length)
-    fineness = 2 ** (_steps(d) - 2)  # radii per octave: the range stays about the same
-    counts = {"far": _LONGER_FAR * n, "per_octave": fineness}
-    answer = bisected_radius(lengths, _LONGER * n, now.length / 4.0, _steps(d), mu, run, **counts)
+    steps = _steps(d, tuning)
+    fineness = 2 ** (steps - 2)  # radii per octave: the range stays about the same
+    counts = {"far": tuning.longer_far * n, "per_octave": fineness}
+    answer = bisected_radius(lengths, tuning.longer * n, now.length / 4.0, steps, mu, run, **counts)
     error = math.sqrt(weight) * error
     # At the short end of what was searched the rows may be shorter still, and the centre not needed that closely yet.
-    located = answer.radius >= _RESOLVED * error and not answer.lowest
+    located = answer.radius >= tuning.resolved * error and not answer.lowest
     rounds, passes = now.rounds + 1, now.passes + 2
     return Centre(centre, error, answer.radius, answer.below, lengths, located, rows, rounds=rounds, passes=passes)
 
 
-def _steps(d: int) -> int:
+def _steps(d: int, tuning: EverydayTuning) -> int:
     """Return the number of counts of a length after the first."""
-    return _STEPS + 1 if d >= _FINE_COLUMNS else _STEPS
+    return tuning.steps + 1 if d >= tuning.fine_columns else tuning.steps
 
 
 def mean_step(source: Any, now: Centre, mu: float, run: Run) -> tuple[Array, float]:
@@ -286,17 +278,18 @@ def step_bounds(rows: AnyRows) -> SumBounds:
     return replace(bounds, chunk_error=error)
 
 
-def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float) -> float:
+def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float, tuning: EverydayTuning) -> float:
     """Return the share of the next round that lowers the noise of the looks most, or 0 if none lowers it enough.
 
     That of looks grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of
     the centre adds to the second moment: `adds` is 2.
     """
-    spread, before = now.spread_square, now.error**2
-    fresh = (now.length * z) ** 2 / _POLISHING
+    spread, before, shares = now.spread_square, now.error**2, np.array(tuning.polishing)
+    fresh = (now.length * z) ** 2 / shares
     after = fresh * before / (before + fresh)
-    rest = left - _POLISHING
-    predicted = np.where(rest > _LEAST_LEFT, (1.0 + adds * after / spread) / np.sqrt(np.maximum(rest, 0.01)), np.inf)
+    rest = left - shares
+    noise = (1.0 + adds * after / spread) / np.sqrt(np.maximum(rest, 0.01))
+    predicted = np.where(rest > tuning.least_left, noise, np.inf)
     best = int(predicted.argmin())
-    worth_it = predicted[best] <= _WORTH_IT * (1.0 + adds * before / spread) / math.sqrt(kept)
-    return float(_POLISHING[best]) if worth_it else 0.0
+    worth_it = predicted[best] <= tuning.worth_it * (1.0 + adds * before / spread) / math.sqrt(kept)
+    return float(shares[best]) if worth_it else 0.0

@@ -19,20 +19,18 @@ from privspan._lib.rounding import relative_error
 from privspan._lib.watch import rows_seen
 from privspan.privacy.zero_out import look_empty
 from privspan.rows.gaps import without_gaps
+from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import clip_scale, delicate_lengths, row_scales, scaled_dense
 from privspan.rows.unit import Rows, piece_rows
+from privspan.sums.everyday_tuning import EVERYDAY
 from privspan.sums.lengths import LONGEST
 
 Array = NDArray[np.float64]
 
-_REACH = 4.0  # typical lengths: few rows of ordinary tables are longer, and rounding is charged its square
-_CHUNK_ROWS = 2**16  # more than elsewhere: rounding in so long a sum is still nothing beside the noise
-_MOST_STORED = 2**25  # entries of the sums of all chunks
 
-
-def fits_early(n: int, d: int) -> bool:
+def fits_early(n: int, d: int, limits: Limits = LIMITS) -> bool:
     """Tell from public numbers whether the sums of all chunks take little memory."""
-    return (n // _CHUNK_ROWS + 1) * (d + 1) * d <= _MOST_STORED
+    return (n // limits.early_rows + 1) * (d + 1) * d <= limits.early_entries
 
 
 class EarlyGram:
@@ -44,6 +42,8 @@ class EarlyGram:
         Of a dense table in float64, about a released centre.
     length : float
         Typical length of the rows: released.
+    reach : float, optional
+        Of the sums, in typical lengths.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class EarlyGram:
         As `privspan.sums.lengths.lengths_of` returns them: not released.
     """
 
-    def __init__(self, rows: Rows, length: float) -> None:
-        self.rows, self.reach = rows, min(_REACH * length, LONGEST)
-        d, ones, beyond = rows.shape[1], np.ones(_CHUNK_ROWS), [np.empty(0, dtype=np.intp)]
+    def __init__(self, rows: Rows, length: float, reach: float = EVERYDAY.reach) -> None:
+        self.rows, self.reach, step = rows, min(reach * length, LONGEST), rows.limits.early_rows
+        d, ones, beyond = rows.shape[1], np.ones(step), [np.empty(0, dtype=np.intp)]
 
         def part(piece: Array, squares: Array, start: int) -> Array:
             unsure = delicate_lengths(squares, self.reach * self.reach)
@@ -68,7 +68,7 @@ class EarlyGram:
             made[:d], made[d] = piece.T @ piece, ones[: len(piece)] @ piece
             return made
 
-        lengths, self.sums = rows.lengths_and_sums(part, _CHUNK_ROWS)  # (n,), and (d + 1, d) for each chunk
+        lengths, self.sums = rows.lengths_and_sums(part, step)  # (n,), and (d + 1, d) for each chunk
         self.lengths = np.minimum(lengths, LONGEST)
         self.beyond = np.concatenate(beyond)  # row numbers, rising
 
@@ -95,15 +95,16 @@ class ClippedGram:
     def products(self, block: None = None) -> Iterator[Array]:
         """Yield the sum over one chunk after the other, (d + 1, d + 1)."""
         early, radius, (n, d) = self._early, self._radius, self._early.rows.shape
+        chunk = early.rows.limits.early_rows
         scale = clip_scale(radius, d)  # of every row that is not longer than the radius
         changed = np.union1d(np.flatnonzero(early.lengths > radius), early.beyond)
         summed = ~np.isin(changed, early.beyond, assume_unique=True)
         cuts, step = (
-            np.searchsorted(changed, [*range(0, n, _CHUNK_ROWS), n]).tolist(),
+            np.searchsorted(changed, [*range(0, n, chunk), n]).tolist(),
             piece_rows(d, early.rows.limits),
         )
         for at, sums in enumerate(early.sums):
-            count = min(_CHUNK_ROWS, n - at * _CHUNK_ROWS)
+            count = min(chunk, n - at * chunk)
             moment, total = scale * scale * sums[:d], scale * sums[d]
             for start in range(cuts[at], cuts[at + 1], step):
                 mine = slice(start, min(start + step, cuts[at + 1]))
@@ -124,7 +125,8 @@ class ClippedGram:
     def chunk_error(self, columns: int = 0) -> float:
         """Bound the error of one sum: rows within reach, up to `reach` long, are put in and may be taken out."""
         longest = max(1.0, self._early.reach / self._radius)
-        return 1.01 * self.size * _CHUNK_ROWS * relative_error(_CHUNK_ROWS + 16) * (2.0 * longest * longest + 1.0)
+        rows = self._early.rows.limits.early_rows
+        return 1.01 * self.size * rows * relative_error(rows + 16) * (2.0 * longest * longest + 1.0)
 
 
 def _clipped(rows: Array, radius: float) -> Array:

@@ -30,10 +30,9 @@ from privspan.privacy.zero_out import SUMS, look_gain, most_share
 from privspan.rows import PartitionedTable
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, is_sparse
+from privspan.rows.unit import CHUNK_ROWS, is_sparse, limits_of
 from privspan.sums.about import rows_about
 from privspan.sums.centre import (
-    LEAST_DATA,
     Centre,
     first_length,
     found_centre,
@@ -46,9 +45,10 @@ from privspan.sums.centre import (
 )
 from privspan.sums.early_gram import ClippedGram, fits_early
 from privspan.sums.everyday_look import EverydayLook, share_errors
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import MANY_COLUMNS, Verdict, enough_alone, judged_mixture
+from privspan.sums.judge import Verdict, enough_alone, judged_mixture
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
@@ -58,22 +58,6 @@ from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import size_noise, typical_length
 
 Array = NDArray[np.float64]
-
-_MOST_NOISE = 0.2  # of z, for a search for the centre
-_TWO_LOOKS = 1.0 / 20.0  # most z
-_FEW_ROWS, _FEW = 2**14, 320.0  # least rows of a draw for the search, and times sqrt(d) / mu: see `_drawn`
-_FEW_ENTRIES = 2**26  # of a draw, which is held in memory
-_KAPPA = 12.0  # the clip leaves about this many times sqrt(d) / mu rows longer than itself
-_MOST_CLIP = 0.1  # of mu²
-_FAR = 1.5  # times as many for a clip octaves longer: 4.5 deviations, as one that is much too long spoils everything
-_ALIKE = 1.2  # typical lengths up to which a clip leaves little but unit rows
-_UNIT, _UNIT_OF_FEW = 0.4, 0.15  # of what is left, for the unit look where there are two; with few columns
-_TOTAL, _TOTAL_DATA = 0.02, 12.0  # share of mu², at most, and (the latter / n mu)², for the mean squared length
-_TOTAL_CLIP = 2.0  # times the typical length
-_WEIGHT = 0.01  # of mu², for the weight of persons with several rows
-_MEAN = 0.04  # of mu², for a mean where there was no search
-_SCALE = 40.0  # share (this / n mu)² of the typical length of differences
-_LEAST_SCALE = 150.0  # n mu
 
 
 Instead = Callable[[Centre], EverydayLook | None]
@@ -88,6 +72,7 @@ def everyday_pca(
     around: Array | None = None,
     search: bool | None = None,
     instead: Instead | None = None,
+    tuning: EverydayTuning = EVERYDAY,
 ) -> EverydayLook:
     """Release principal directions, variances and the mean of a table.
 
@@ -108,6 +93,7 @@ def everyday_pca(
     instead : callable, optional
         Asked once a centre is found: what it returns is released in place of the looks, unless it is None.  It spends
         from the same account and has a guarantee of its own.
+    tuning : EverydayTuning, optional
 
     Returns
     -------
@@ -119,33 +105,35 @@ def everyday_pca(
     every data set, unless `instead` is less; n, d, k and `around` are public.
     Proof: docs/explanation/everyday-tables.md.
     """
-    course = _Course(source, int(k), run, instead)
+    course = _Course(source, int(k), run, instead, tuning)
     return course.run(around, around is None if search is None else search)
 
 
-def searches(n: int, d: int, mu: float) -> bool:
+def searches(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> bool:
     """Tell from public numbers whether a search for the centre can be afforded."""
-    return n * mu >= LEAST_DATA and noise_ratio(n, d, mu) <= _MOST_NOISE
+    return n * mu >= tuning.least_data and noise_ratio(n, d, mu) <= tuning.most_noise
 
 
-def expected_share(n: int, d: int, mu: float, about: bool = False) -> tuple[str, float]:
+def expected_share(
+    n: int, d: int, mu: float, about: bool = False, tuning: EverydayTuning = EVERYDAY
+) -> tuple[str, float]:
     """Return the course that a table is expected to take, and about which share of mu² its looks will have.
 
     Two locating rounds and one that polishes are what most tables take; `about` tells of a public centre.  A
     forecast, which promises nothing.
     """
     data, z = n * mu, noise_ratio(n, d, mu)
-    if not searches(n, d, mu) and about:
-        return "public centre", 0.9 if data >= LEAST_DATA else 1.0
-    if not searches(n, d, mu):
-        return "pairs", 1.0 - (_MEAN + 0.06 if data >= LEAST_DATA else 0.0)
+    if not searches(n, d, mu, tuning) and about:
+        return "public centre", 0.9 if data >= tuning.least_data else 1.0
+    if not searches(n, d, mu, tuning):
+        return "pairs", 1.0 - (tuning.mean + 0.06 if data >= tuning.least_data else 0.0)
     search = (25.0 / data) ** 2 + 2.0 * max((z / 0.4) ** 2, 0.002) + max(0.6 * z, 0.005)
-    if z > _TWO_LOOKS:
-        return "one look", 1.0 - min(search, 0.3) - _TOTAL
-    return "two looks", 1.0 - min(search, 0.3) - min(_MOST_CLIP, 45.0 / (_KAPPA**2 * d))
+    if z > tuning.two_looks:
+        return "one look", 1.0 - min(search, 0.3) - tuning.total
+    return "two looks", 1.0 - min(search, 0.3) - min(tuning.most_clip, 45.0 / (tuning.kappa**2 * d))
 
 
-def empty_share(source: Any, mu: float, gaps: int) -> float:
+def empty_share(source: Any, mu: float, gaps: int, tuning: EverydayTuning = EVERYDAY) -> float:
     """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
 
     Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
@@ -154,36 +142,38 @@ def empty_share(source: Any, mu: float, gaps: int) -> float:
     n, d = map(int, source.shape)
     data, plain = n * mu, gap_share(n, gaps, mu)
     if isinstance(source, PersonTable):
-        plain += _WEIGHT
-    if data >= LEAST_DATA:
-        first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu)), d, mu)
-        total = _TOTAL if d > WIDEST_DENSE else min(_TOTAL, (_TOTAL_DATA / data) ** 2)
-        scale = (_SCALE / data) ** 2 if data >= _LEAST_SCALE else 0.0
-        plain += first + max(rounds + _clip_steps(n, d, mu)[1] + total, scale)
+        plain += tuning.weight
+    if data >= tuning.least_data:
+        first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu, tuning)), d, mu, tuning)
+        total = tuning.total if d > WIDEST_DENSE else min(tuning.total, (tuning.total_data / data) ** 2)
+        scale = (tuning.scale / data) ** 2 if data >= tuning.least_scale else 0.0
+        plain += first + max(rounds + _clip_steps(n, d, mu, tuning)[1] + total, scale)
     return most_share(plain, look_gain(CONSTANT, most_lift(source)))
 
 
-def _clip_steps(n: int, d: int, mu: float) -> tuple[int, float]:
+def _clip_steps(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int, float]:
     """Return the number of counts for a clip, and their share of mu²."""
     steps = 1 + math.ceil(math.log2(math.log2(n * mu)))  # radii up to about length sqrt(n mu)
-    return steps, min(_MOST_CLIP, 9.0 * steps / (_KAPPA**2 * d))  # the noise of a count is a third of that
+    return steps, min(
+        tuning.most_clip, 9.0 * steps / (tuning.kappa**2 * d)
+    )  # the noise of a count is a third of that
 
 
-def _rows_of_draw(d: int, mu: float) -> int:
-    return max(_FEW_ROWS, math.ceil(_FEW * math.sqrt(d) / mu))
+def _rows_of_draw(d: int, mu: float, tuning: EverydayTuning) -> int:
+    return max(tuning.few_rows, math.ceil(tuning.few * math.sqrt(d) / mu))
 
 
-def balancing_clip(centre: Centre, n: int, d: int, run: Run) -> Radius:
+def balancing_clip(centre: Centre, n: int, d: int, run: Run, tuning: EverydayTuning = EVERYDAY) -> Radius:
     """Release the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer.
 
     Guarantee
     ---------
     Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
-    steps, share = _clip_steps(n, d, run.account.mu)
-    wanted = max(_KAPPA * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / run.account.mu
+    steps, share = _clip_steps(n, d, run.account.mu, tuning)
+    wanted = max(tuning.kappa * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / run.account.mu
     mu = run.account.spend("clip", share)
-    shortest, far = centre.length / math.sqrt(2.0), _FAR * wanted
+    shortest, far = centre.length / math.sqrt(2.0), tuning.far_rows * wanted
     return bisected_radius(centre.lengths, wanted, shortest, steps, mu, run, far=far, per_octave=4)
 
 
@@ -208,9 +198,11 @@ class _LiftedRows:
 class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
-    def __init__(self, source: Any, k: int, run: Run, instead: Instead | None = None) -> None:
+    def __init__(
+        self, source: Any, k: int, run: Run, instead: Instead | None = None, tuning: EverydayTuning = EVERYDAY
+    ) -> None:
         self._source, self._k, self._run = source, k, run
-        self._instead = instead
+        self._instead, self._tuning = instead, tuning
         self._n, self._d = int(source.shape[0]), int(source.shape[1])
         self._data = self._n * run.account.mu
         self._z = noise_ratio(self._n, self._d, run.account.mu)
@@ -219,22 +211,23 @@ class _Course:
 
     def run(self, around: Array | None, search: bool) -> EverydayLook:
         """Take the course that public numbers and the search decide."""
-        run, enough = self._run, self._data >= LEAST_DATA
-        if search and searches(self._n, self._d, run.account.mu):
+        run, enough = self._run, self._data >= self._tuning.least_data
+        if search and searches(self._n, self._d, run.account.mu, self._tuning):
             few = self._drawn()
-            centre = found_centre(few, run, around)
+            centre = found_centre(few, run, around, self._tuning)
             other = self._instead(centre) if self._instead is not None and centre.located else None
             if other is not None:
                 return other
             if centre.located:
-                centre = polished_centre(few, centre, run)
+                centre = polished_centre(few, centre, run, tuning=self._tuning)
             if few is not self._source:
-                clips = centre.located and self._z <= _TWO_LOOKS and not self._wide
-                centre = seen_from(centre, self._source, early=clips and fits_early(self._n, self._d))
+                early = centre.located and self._z <= self._tuning.two_looks and not self._wide
+                early = early and fits_early(self._n, self._d, limits_of(self._source))
+                centre = seen_from(centre, self._source, early=early, tuning=self._tuning)
             return self._about(centre) if centre.located else self._by_pairs(centre)
         if around is None:
             return self._by_pairs(None)
-        return self._about(first_length(self._source, around, run) if enough else unmeasured(around))
+        return self._about(first_length(self._source, around, run, self._tuning) if enough else unmeasured(around))
 
     def _drawn(self) -> Any:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
@@ -242,9 +235,9 @@ class _Course:
         So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
         left of that after two of them is little to the looks.
         """
-        rows = _rows_of_draw(self._d, self._run.account.mu)
+        rows = _rows_of_draw(self._d, self._run.account.mu, self._tuning)
         alone = isinstance(self._source, PersonTable | PartitionedTable) or is_sparse(self._source)
-        if alone or self._n < 2 * rows or rows * self._d > _FEW_ENTRIES:
+        if alone or self._n < 2 * rows or rows * self._d > limits_of(self._source).held_entries:
             return self._source
         numbers = self._run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
         return self._source[np.sort(numbers)]
@@ -252,12 +245,14 @@ class _Course:
     # ---- About a centre -------------------------------------------------------------------------------------
 
     def _about(self, centre: Centre) -> EverydayLook:
-        return self._clipped(centre) if self._z <= _TWO_LOOKS and centre.measured else self._one_look(centre)
+        return (
+            self._clipped(centre) if self._z <= self._tuning.two_looks and centre.measured else self._one_look(centre)
+        )
 
     def _clipped(self, centre: Centre) -> EverydayLook:
         """Look at clipped rows, and at unit rows too; at these alone if most rows would be clipped, or are alike."""
-        clip = balancing_clip(centre, self._n, self._d, self._run)
-        if self._d >= MANY_COLUMNS and clip.radius <= _ALIKE * centre.length:
+        clip = balancing_clip(centre, self._n, self._d, self._run, self._tuning)
+        if self._d >= self._tuning.many_columns and clip.radius <= self._tuning.alike * centre.length:
             return self._one_look(centre)
         rows, early, factors = self._lifted(self._rows_about(centre), CONSTANT), None, None
         if centre.early is None:
@@ -266,7 +261,7 @@ class _Course:
             early = ClippedGram(centre.early, clip.radius, CONSTANT)
         typical = (centre.length / clip.radius) ** 2  # of these squares
         total = self._sum_of_squares(factors, rows.lift, typical) if self._wide else None
-        unit = _UNIT if self._d >= MANY_COLUMNS else _UNIT_OF_FEW
+        unit = self._tuning.unit if self._d >= self._tuning.many_columns else self._tuning.unit_of_few
         mus = [self._run.account.spend("clipped look", (1.0 - unit) * self._run.account.left, self._gain)]
         mus += [self._run.account.spend("second look", self._run.account.left, self._gain)]
         seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
@@ -288,7 +283,7 @@ class _Course:
 
     def _mean_square(self, centre: Centre) -> tuple[float, float]:
         """Release the mean squared length of the rows, clipped at twice the typical one, and its relative noise."""
-        radius = _TOTAL_CLIP * centre.length
+        radius = self._tuning.total_clip * centre.length
         total, std = self._sum_of_squares(per_row(lambda lengths: np.minimum(lengths / radius, 1.0), centre.lengths))
         return total * radius**2 / self._n, std / total
 
@@ -299,7 +294,7 @@ class _Course:
             return _LiftedRows(rows, None, float(rows.shape[0]))
         if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
             return _LiftedRows(rows, lift, float(rows.shape[0]))
-        mu = self._run.account.spend("weight of persons", _WEIGHT)
+        mu = self._run.account.spend("weight of persons", self._tuning.weight)
         return _LiftedRows(rows, lift, *released_weight(lift, rows.shape[0], mu, self._run))
 
     def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None, typical: float = 1.0) -> tuple[float, float]:
@@ -312,7 +307,8 @@ class _Course:
             lifted = per_row(lambda f, s: np.minimum(f * (s / root), 1.0), factors, lift.factors)
             total, std = self._sum_of_squares(lifted, typical=typical / lift.most)
             return total * lift.most, std * lift.most
-        mu = self._run.account.spend("mean square", min(_TOTAL, (_TOTAL_DATA / (typical * self._data)) ** 2))
+        share = min(self._tuning.total, (self._tuning.total_data / (typical * self._data)) ** 2)
+        mu = self._run.account.spend("mean square", share)
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
         noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._run)
         return max(float(noisy[0]), sigma), sigma
@@ -341,17 +337,17 @@ class _Course:
         if self._wide:
             size, std = (lifted.count, 0.0) if total is None else total
             numbers |= {"total": size, "total_std": std, "shortened": shortened}
-            return lazy_looks(rows, factors, mus, self._k, self._run, **numbers)
+            return lazy_looks(rows, factors, mus, self._k, self._run, **numbers, tuning=self._tuning)
         if early is None:
             looks = whole_looks(rows, factors, mus, self._run, **numbers)
         else:
             looks = released_looks(early, mus, self._run, constant, lifted.count)
         look, unit = next(looks), None
-        if len(mus) == 2 and enough_alone(look, self._k, shortened):
+        if len(mus) == 2 and enough_alone(look, self._k, shortened, self._tuning):
             look = next(looks)
         elif len(mus) == 2:
             unit = next(whole_looks(rows, None, mus[1:], self._run, **numbers))
-        verdict = judged_mixture(look, unit, self._k, self._run.streams.public)
+        verdict = judged_mixture(look, unit, self._k, self._run.streams.public, self._tuning)
         passes, both = (1, False) if unit is None else (2, True)
         return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
@@ -371,17 +367,18 @@ class _Course:
 
     def _mean(self) -> tuple[Centre, float]:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
-        if self._data < LEAST_DATA:
+        if self._data < self._tuning.least_data:
             return unmeasured(None), math.inf
-        about_zero = first_length(self._source, None, self._run)
-        mean, std = mean_step(self._source, about_zero, self._run.account.spend("mean", _MEAN, SUMS), self._run)
+        about_zero = first_length(self._source, None, self._run, self._tuning)
+        mu = self._run.account.spend("mean", self._tuning.mean, SUMS)
+        mean, std = mean_step(self._source, about_zero, mu, self._run)
         return replace(unmeasured(None), centre=mean, passes=2), std
 
     def _scale(self, pairs: Any) -> tuple[float, float]:
         """Release the typical squared length of differences, halved, and its relative noise."""
-        if self._data < _LEAST_SCALE:
+        if self._data < self._tuning.least_scale:
             return math.nan, 0.0
-        mu = self._run.account.spend("scale", (_SCALE / self._data) ** 2)
+        mu = self._run.account.spend("scale", (self._tuning.scale / self._data) ** 2)
         return typical_length(pairs, mu, self._run) ** 2 / 2.0, 2.0 * size_noise(int(pairs.shape[0]), mu)
 
     # ---- All courses ----------------------------------------------------------------------------------------

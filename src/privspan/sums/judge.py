@@ -15,51 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning, Splitting
 from privspan.sums.krylov import above_the_rest, separation_errors
 from privspan.sums.loadings import loading_errors, turned_off, turns
 from privspan.sums.looks import Look
 
 Array = NDArray[np.float64]
 
-WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the look at unit rows in the mixture."""
-
-MANY_COLUMNS = 24
-"""From so many on the noise of looks matters more than what rows of one length change of PCA."""
-
-_STEEP = 4.0  # first variance over the k-th: with few columns, weak directions are not drowned below this
-_CLEAR = 10.0  # times the noise's sqrt(d), the k-th variance of a clipped look that needs no other beside it
-_NEGLIGIBLE = 0.03  # of the variance along the k directions
-_FOUND = 0.5  # a direction counts as found when its expected error is below this
-_NOT_NOISE = 4.0  # standard deviations that the total must be above zero for anything to be found
-_SMALLEST_TRACE = 1e-9
-_UNSEEN = 0.4  # of what clipped rows show: what they may have off the basis besides
-_OF_LOSS = 0.45  # error of what noise is estimated to lose, as a part of it; fitted on half A of the calibration
-
-
-@dataclass(frozen=True)
-class Splitting:
-    """How noise is split: t², the number of draws, and whether every N comes with its opposite."""
-
-    square: float
-    draws: int
-    paired: bool = False
-
-    @property
-    def added(self) -> float:
-        """Standard deviation that the draws add to what is measured, over that of the look; none, if paired."""
-        return 0.0 if self.paired else 1.0 / math.sqrt(self.square * self.draws)
-
-    @property
-    def excess(self) -> float:
-        """Standard deviation of what is measured, over that of the look itself."""
-        return math.hypot(1.0, self.added)
-
-
-_CHOOSING = Splitting(0.5, 8)
-_ESTIMATING = Splitting(0.1, 60, paired=True)
-_ESTIMATING_WIDE = Splitting(0.1, 20, paired=True)  # where eigenvectors take longer
-_WIDE = 64
+_SMALLEST_TRACE = 1e-9  # against division by nothing, where noise has taken all
 _SMALL = 40  # columns up to which all eigenvectors are as fast as some
 
 
@@ -102,21 +65,23 @@ class Verdict:
     loadings_std: Array
 
 
-def enough_alone(clipped: Look, k: int, shortened: float) -> bool:
+def enough_alone(clipped: Look, k: int, shortened: float, tuning: EverydayTuning = EVERYDAY) -> bool:
     """Tell whether a clipped look is so clear that unit rows could add nothing to it; see `is_clear`."""
-    return is_clear(_leading(clipped.moment, k)[0][:k], clipped.noise, len(clipped.moment), shortened)
+    return is_clear(_leading(clipped.moment, k)[0][:k], clipped.noise, len(clipped.moment), shortened, tuning)
 
 
-def is_clear(values: Array, noise: float, d: int, shortened: float) -> bool:
+def is_clear(values: Array, noise: float, d: int, shortened: float, tuning: EverydayTuning = EVERYDAY) -> bool:
     """Tell whether unit rows could add anything to the k largest eigenvalues of a clipped look, falling, (k,).
 
     Nothing to the directions if the last stands far out of the noise, and the clipped rows carry next to nothing.
     """
-    unseen = _UNSEEN * shortened
-    return bool(values[-1] >= _CLEAR * noise * math.sqrt(d) and unseen <= _NEGLIGIBLE * float(values.sum()))
+    unseen, clear = tuning.unseen * shortened, tuning.clear * noise * math.sqrt(d)
+    return bool(values[-1] >= clear and unseen <= tuning.negligible * float(values.sum()))
 
 
-def judged_mixture(first: Look, unit: Look | None, k: int, public: np.random.Generator) -> Verdict:
+def judged_mixture(
+    first: Look, unit: Look | None, k: int, public: np.random.Generator, tuning: EverydayTuning = EVERYDAY
+) -> Verdict:
     """Choose the mixture of both looks that has the largest judged variance, and estimate what it captures.
 
     Parameters
@@ -128,15 +93,16 @@ def judged_mixture(first: Look, unit: Look | None, k: int, public: np.random.Gen
     k : int
         At most d.
     public : numpy.random.Generator
+    tuning : EverydayTuning, optional
     """
     weight = 0.0
     if unit is not None:
-        weights = _candidates(first, k)
-        sums = [variances.sum() for variances in _judged(unit, first, weights, k, _CHOOSING, public)]
+        weights = _candidates(first, k, tuning)
+        sums = [variances.sum() for variances in _judged(unit, first, weights, k, tuning.choosing, public)]
         weight = weights[int(np.argmax(sums))]
     other = first if unit is None else unit
     d = len(first.moment)
-    splitting = _ESTIMATING if d <= _WIDE else _ESTIMATING_WIDE
+    splitting = tuning.estimating if d <= tuning.wide else tuning.estimating_wide
     judged = _judged(other, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
     own, chosen = judged[0], judged[-1]  # (k,)
     values, vectors = _leading(_mixed(other.moment, first.moment, weight), k)
@@ -152,21 +118,21 @@ def judged_mixture(first: Look, unit: Look | None, k: int, public: np.random.Gen
         math.sqrt(2.0) * first.noise * splitting.excess,
         total,
         math.sqrt(2.0 * d) * first.noise,
-        captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation),
-        steady(values, noise, d) if total > _NOT_NOISE * math.sqrt(2.0 * d) * first.noise else 0,
+        captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation, tuning),
+        steady(values, noise, d, tuning) if total > tuning.not_noise * math.sqrt(2.0 * d) * first.noise else 0,
         weight,
         loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
     )
 
 
-def _candidates(clipped: Look, k: int) -> tuple[float, ...]:
+def _candidates(clipped: Look, k: int, tuning: EverydayTuning = EVERYDAY) -> tuple[float, ...]:
     """Return the weights to choose from: a choice has noise of its own, and is offered where mixing may pay."""
     values = _leading(clipped.moment, k)[0][:k]
-    worth_it = len(clipped.moment) >= MANY_COLUMNS or values[0] > _STEEP * values[-1]
-    return WEIGHTS if worth_it else WEIGHTS[:1]
+    worth_it = len(clipped.moment) >= tuning.many_columns or values[0] > tuning.steep * values[-1]
+    return tuning.weights if worth_it else tuning.weights[:1]
 
 
-def captured(got: float, own: float, best: float, noise: float) -> Captured:
+def captured(got: float, own: float, best: float, noise: float, tuning: EverydayTuning = EVERYDAY) -> Captured:
     """Estimate which share of the best variance a basis has.
 
     Parameters
@@ -180,13 +146,13 @@ def captured(got: float, own: float, best: float, noise: float) -> Captured:
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
     value = min(1.0, max(got, 0.0) / truth)
-    return Captured(value, math.hypot(noise / truth, _OF_LOSS * (1.0 - value)))
+    return Captured(value, math.hypot(noise / truth, tuning.of_loss * (1.0 - value)))
 
 
-def steady(values: Array, noise: float, d: int) -> int:
+def steady(values: Array, noise: float, d: int, tuning: EverydayTuning = EVERYDAY) -> int:
     """Count the leading directions that stand out of the noise and of the rest, for a matrix of trace 1."""
     k = len(values) - 1
-    return k if d == k else int((separation_errors(values, noise, 1.0, d) < _FOUND).sum())
+    return k if d == k else int((separation_errors(values, noise, 1.0, d) < tuning.stands_out).sum())
 
 
 def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn: Array, beside: Array) -> Array:

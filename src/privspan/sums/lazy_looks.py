@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.sums.centred_gauss import CentredGauss
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.judge import (
-    WEIGHTS,
-    Splitting,
     Verdict,
     captured,
     is_clear,
@@ -36,13 +35,6 @@ from privspan.sums.loadings import turns
 from privspan.sums.looks import CONSTANT
 
 Array = NDArray[np.float64]
-
-_SPLITTING = Splitting(0.1, 1)
-_OVERSAMPLING, _LEAST_BLOCK = 2, 12  # directions per pass beyond k, and at least: with few, hard tables lose
-_TOGETHER = 4  # a multiple of so many: processors multiply them together, and one more takes as long as four
-_EARLY = 1  # passes after the first, when it is decided about unit rows
-_PASSES, _FINISH_PASSES = 8, 5  # most passes before and after the judgement
-_SMALL, _FINISH_SMALL = 0.2, 0.1  # residuals, in spreads of the noise, that end these: noise turns directions further
 
 
 @dataclass(frozen=True)
@@ -147,6 +139,7 @@ def lazy_looks(
     constant: float = CONSTANT,
     lift: Lift | None = None,
     count: float | None = None,
+    tuning: EverydayTuning = EVERYDAY,
 ) -> LookedAt:
     """Look at rows with factors, in as few directions as it takes, and at unit rows besides where that may help.
 
@@ -167,52 +160,57 @@ def lazy_looks(
         About how many rows were clipped; as for `is_clear`.
     constant, lift, count
         As for `whole_looks`.
+    tuning : EverydayTuning, optional
 
     Guarantee
     ---------
     Each look is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemmas 3 and 4.
     """
     d, public = rows.shape[1], run.streams.public
-    block, passes = min(_block_size(k), d), _EARLY + _PASSES + _FINISH_PASSES + 2
-    start = min(block + _TOGETHER - 1, d) if constant else block  # the mean is one more direction of the first pass
+    block, passes = min(_block_size(k, tuning), d), tuning.early + tuning.passes + tuning.finish_passes + 2
+    start = (
+        min(block + tuning.together - 1, d) if constant else block
+    )  # the mean is one more direction of the first pass
     columns, first = max(within_memory(start + (passes - 1) * block, d), start), public.standard_normal((d, start))
     # Not clear even if half of the variance were along k directions alike: then both looks share all passes.
-    both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened)
+    both = len(mus) == 2 and not is_clear(np.full(k, total / (2 * k)), 1.0 / mus[0], d, shortened, tuning)
     numbers: Any = {"first": first, "columns": columns, "passes": passes, "lift": lift, "count": count}
     looks = CentredGauss(rows, factors, constant, mus, run, unit=both, **numbers)
-    split, t = _PublicNoise(looks.noises[0], d, looks.most_directions, public), math.sqrt(_SPLITTING.square)
+    split, t = _PublicNoise(looks.noises[0], d, looks.most_directions, public), math.sqrt(tuning.splitting.square)
     split.follow(looks.directions)
     if len(mus) == 2 and not both:
         # By C + t N, as all else that decides about directions: what judges them is then independent of its noise.
-        values, _ = leading_pairs(_Mixture(looks, [1.0], split, t), k, block, _EARLY, public, small=_SMALL)
-        both = not is_clear(values[:k], looks.noises[0], d, shortened)
+        values, _ = leading_pairs(
+            _Mixture(looks, [1.0], split, t), k, block, tuning.early, public, small=tuning.small
+        )
+        both = not is_clear(values[:k], looks.noises[0], d, shortened, tuning)
         if both:
             looks.look_at_unit_rows()
     sizes = (total, float(rows.shape[0] if count is None else count))
     traces = [max(size - float(added @ added), 1.0) for added, size in zip(looks.added, sizes, strict=False)]
     halves = _shares(0.5, traces)
-    leading_pairs(_Mixture(looks, halves, split, halves[0] * t), k, block, _PASSES, public, small=_SMALL)
-    weights = WEIGHTS if both else WEIGHTS[:1]
-    judged = _judged(looks, traces, split, weights, k)
+    leading_pairs(_Mixture(looks, halves, split, halves[0] * t), k, block, tuning.passes, public, small=tuning.small)
+    weights = tuning.weights if both else tuning.weights[:1]
+    judged = _judged(looks, traces, split, t, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
-    noise = math.sqrt(2.0) * looks.noises[0] * _SPLITTING.excess
+    noise = math.sqrt(2.0) * looks.noises[0] * tuning.splitting.excess
     best = float(_top(_inner(looks.directions, looks.image(0)), k).sum())
-    deviation = math.sqrt(2.0 * k) * looks.noises[0] * _SPLITTING.added / 2.0
-    seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation)
+    deviation = math.sqrt(2.0 * k) * looks.noises[0] * tuning.splitting.added / 2.0
+    seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation, tuning)
     if len(mus) == 2 and not both:  # what noise turns away falls with its square
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
     final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
-    values, basis = leading_pairs(final, k, block, _FINISH_PASSES, public, small=_FINISH_SMALL, trace=1.0)
+    values, basis = leading_pairs(final, k, block, tuning.finish_passes, public, small=tuning.finish_small, trace=1.0)
     beside = final.basis @ np.linalg.eigh(_inner(final.basis, final.image))[1][:, ::-1][:, k : k + 1]  # (d, 1)
     loadings = loadings_std(basis, turns(values[:k], values[:k], final.noise), values, final.noise, np.eye(k), beside)
-    variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d)
+    variances, found = np.sort(np.maximum(judged[chosen], 0.0))[::-1], steady(values, final.noise, d, tuning)
     verdict = Verdict(basis, variances, noise, traces[0], total_std, seen, found, weights[chosen], loadings)
     return LookedAt(verdict, looks.mean, looks.mean_noise, looks.passes, unit=both)
 
 
-def _block_size(k: int) -> int:
+def _block_size(k: int, tuning: EverydayTuning) -> int:
     """Return how many directions a pass asks for."""
-    return -(-max(k + _OVERSAMPLING, _LEAST_BLOCK) // _TOGETHER) * _TOGETHER
+    return -(-max(k + tuning.oversampling, tuning.least_block) // tuning.together) * tuning.together
 
 
 def _shares(weight: float, traces: Sequence[float]) -> list[float]:
@@ -231,10 +229,10 @@ def _top(within: Array, k: int) -> Array:
 
 
 def _judged(
-    looks: CentredGauss, traces: Sequence[float], split: _PublicNoise, weights: Sequence[float], k: int
+    looks: CentredGauss, traces: Sequence[float], split: _PublicNoise, t: float, weights: Sequence[float], k: int
 ) -> list[Array]:
     """Return the variances along the basis of each mixture, within what was revealed; (k,) each."""
-    basis, t = looks.directions, math.sqrt(_SPLITTING.square)
+    basis = looks.directions
     within, noise = [_inner(basis, looks.image(i)) for i in range(len(traces))], _inner(basis, split.image)
     maker, measure = within[0] + t * noise, within[0] - noise / t  # (m, m)
     judged = []

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import everyday_replay
 import folding
@@ -180,8 +179,7 @@ def early_refuted() -> bool:
     """Replay a run whose clipped look begins with the lengths, on rows within reach that are longer than the clip."""
     X = np.random.default_rng(5).standard_normal((6_000, 6)) * [5.0, 3.0, 1.0, 1.0, 1.0, 1.0] + 4.0
     pair = last_replaced(X, *(4.0 + 18.0 * np.eye(6)[2:4]))
-    with mock.patch.multiple(everyday, _FEW_ROWS=1_000, _FEW=0.0):
-        return not_replayed(pair, everyday_replay.fitted)
+    return not_replayed(pair, partial(everyday_replay.fitted, tuning=everyday_replay.BY_A_DRAW))
 
 
 @fault("rows longer than the clip left as they are", early_refuted)
@@ -206,12 +204,11 @@ def early_rounding_refuted() -> bool:
 def without_reach(patch):
     sound = early_gram.EarlyGram.__init__
 
-    def all_within(self, rows, length):
-        sound(self, rows, length)
+    def all_within(self, rows, length, *_):
+        sound(self, rows, length, 1e100)
         self.reach = 4.0 * length
 
     patch.setattr(early_gram, "LONGEST", math.inf)
-    patch.setattr(early_gram, "_REACH", 1e100)
     patch.setattr(early_gram.EarlyGram, "__init__", all_within)
 
 
