@@ -6,7 +6,6 @@ benchmarks/scripts/calibration.py.  n mu is what data there are; z = 2 sqrt(d) /
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +18,6 @@ class Splitting:
     square: float
     draws: int
     paired: bool = False
-
-    @property
-    def added(self) -> float:
-        """Standard deviation that the draws add to what is measured, over that of the look; none, if paired."""
-        return 0.0 if self.paired else 1.0 / math.sqrt(self.square * self.draws)
-
-    @property
-    def excess(self) -> float:
-        """Standard deviation of what is measured, over that of the look itself."""
-        return math.hypot(1.0, self.added)
 
 
 @dataclass(frozen=True)

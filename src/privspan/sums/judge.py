@@ -26,6 +26,16 @@ _SMALLEST_TRACE = 1e-9  # against division by nothing, where noise has taken all
 _SMALL = 40  # columns up to which all eigenvectors are as fast as some
 
 
+def added_by(splitting: Splitting) -> float:
+    """Return the standard deviation that draws add to what is measured, over that of the look; none, if paired."""
+    return 0.0 if splitting.paired else 1.0 / math.sqrt(splitting.square * splitting.draws)
+
+
+def excess_of(splitting: Splitting) -> float:
+    """Return the standard deviation of what is measured, over that of the look itself."""
+    return math.hypot(1.0, added_by(splitting))
+
+
 @dataclass(frozen=True)
 class Captured:
     """Share of the variance of the best basis that a basis has: an estimate and its standard error."""
@@ -111,11 +121,11 @@ def judged_mixture(
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * other.noise / _trace(other.moment))
     best, vectors_of_best = _leading(first.moment, k)
     apart = math.sqrt(max(2.0 * (k - float(((basis.T @ vectors_of_best[:, :k]) ** 2).sum())), 0.0))
-    deviation = math.sqrt(2.0) * first.noise * math.hypot(apart, math.sqrt(k) * splitting.added / 2.0)
+    deviation = math.sqrt(2.0) * first.noise * math.hypot(apart, math.sqrt(k) * added_by(splitting) / 2.0)
     return Verdict(
         basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
-        math.sqrt(2.0) * first.noise * splitting.excess,
+        math.sqrt(2.0) * first.noise * excess_of(splitting),
         total,
         math.sqrt(2.0 * d) * first.noise,
         captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation, tuning),

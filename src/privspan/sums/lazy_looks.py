@@ -23,7 +23,9 @@ from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.judge import (
     Verdict,
+    added_by,
     captured,
+    excess_of,
     is_clear,
     loadings_std,
     steady,
@@ -193,9 +195,9 @@ def lazy_looks(
     weights = tuning.weights if both else tuning.weights[:1]
     judged = _judged(looks, traces, split, t, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
-    noise = math.sqrt(2.0) * looks.noises[0] * tuning.splitting.excess
+    noise = math.sqrt(2.0) * looks.noises[0] * excess_of(tuning.splitting)
     best = float(_top(_inner(looks.directions, looks.image(0)), k).sum())
-    deviation = math.sqrt(2.0 * k) * looks.noises[0] * tuning.splitting.added / 2.0
+    deviation = math.sqrt(2.0 * k) * looks.noises[0] * added_by(tuning.splitting) / 2.0
     seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation, tuning)
     if len(mus) == 2 and not both:  # what noise turns away falls with its square
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
