@@ -35,7 +35,9 @@ def once(d: int, seed: int) -> tuple[float, float]:
     learnt = private_subspace(
         X, K, epsilon=HALF.epsilon, delta=HALF.delta, method="adaptive", rng=200 + seed
     ).subspace
-    within = private_mean(X, learnt, epsilon=HALF.epsilon, delta=HALF.delta, norm_bound=BOUND, rng=300 + seed)
+    within = private_mean(
+        X, subspace=learnt, epsilon=HALF.epsilon, delta=HALF.delta, norm_bound=BOUND, rng=300 + seed
+    )
     centre = X.mean(axis=0)  # the noise is what is compared, not the sampling error that both share
     length = float(np.linalg.norm(mean))
     return tuple(float(np.linalg.norm(release.mean - centre)) / length for release in (plain, within))

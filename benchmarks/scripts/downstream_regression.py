@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def fitted(X: np.ndarray, y: np.ndarray, within: Subspace | None, budget: Budget, seed: int) -> PrivateRegression:
-    return private_regression(X, y, within, epsilon=budget.epsilon, delta=budget.delta, **BOUNDS, rng=seed)
+    return private_regression(X, y, subspace=within, epsilon=budget.epsilon, delta=budget.delta, **BOUNDS, rng=seed)
 
 
 def once(d: int, seed: int) -> tuple[float, ...]:

@@ -39,7 +39,7 @@ def measure(cell: Cell) -> tuple[dict[str, Value], float]:
     start = time.perf_counter()
     subspace, left = (None, _WHOLE) if cell.method == "plain" else _learnt(cell.method, X, k, cell.seed)
     released = private_mean(
-        X, subspace, epsilon=left.epsilon, delta=left.delta, norm_bound=1.0, rng=2_000 + cell.seed
+        X, subspace=subspace, epsilon=left.epsilon, delta=left.delta, norm_bound=1.0, rng=2_000 + cell.seed
     )
     seconds = time.perf_counter() - start
     mean = X.mean()

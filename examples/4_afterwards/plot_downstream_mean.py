@@ -34,7 +34,9 @@ for d in columns:
 
     first, second = (Budget.for_mu(mu, budget.delta) for mu in share_mu(budget.mu, 0.5, 0.5))
     learnt = private_subspace(X, k, epsilon=first.epsilon, delta=first.delta, method="adaptive", rng=2)
-    projected = private_mean(X, learnt.subspace, epsilon=second.epsilon, delta=second.delta, norm_bound=bound, rng=3)
+    projected = private_mean(
+        X, subspace=learnt.subspace, epsilon=second.epsilon, delta=second.delta, norm_bound=bound, rng=3
+    )
     within.append(np.linalg.norm(projected.mean - centre) / np.linalg.norm(centre))
 
 # %%

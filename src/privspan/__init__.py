@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
     from privspan.estimators import (
-        ApproximateSubspace,
-        BoostedSubspace,
-        ExactSubspace,
         PrivatePCA,
         PrivateStandardScaler,
+        PrivateSubspace,
     )
     from privspan.exact.exact import exact_subspace
     from privspan.pca import private_pca
@@ -52,11 +50,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AbstentionWarning": "privspan.privacy",
-    "ApproximateSubspace": "privspan.estimators",
-    "BoostedSubspace": "privspan.estimators",
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
-    "ExactSubspace": "privspan.estimators",
     "NoSpreadWarning": "privspan.standard.column_scales",
     "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
@@ -67,6 +62,7 @@ _HOMES = {
     "PrivateRegression": "privspan.sums.regression",
     "PrivateScales": "privspan.standard.column_scales",
     "PrivateStandardScaler": "privspan.estimators",
+    "PrivateSubspace": "privspan.estimators",
     "PrivspanError": "privspan._lib.errors",
     "Relation": "privspan.subspace.relations",
     "Release": "privspan.privacy",
@@ -93,11 +89,8 @@ _MODULES = ("audit", "baselines", "datasets", "ledger", "plot", "report", "rows"
 
 __all__ = [
     "AbstentionWarning",
-    "ApproximateSubspace",
-    "BoostedSubspace",
     "Budget",
     "ExactForm",
-    "ExactSubspace",
     "NoSpreadWarning",
     "NotPrivateWarning",
     "Part",
@@ -108,6 +101,7 @@ __all__ = [
     "PrivateRegression",
     "PrivateScales",
     "PrivateStandardScaler",
+    "PrivateSubspace",
     "PrivspanError",
     "Relation",
     "Release",

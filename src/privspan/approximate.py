@@ -50,14 +50,14 @@ def approximate_subspace(
     *,
     epsilon: float,
     delta: float,
+    max_components: int | None = None,
+    person: object = None,
+    max_rows: int = MOST_ROWS,
     gamma: float | None = None,
     aggregate: Aggregate = "stable",
-    max_components: int | None = None,
     block_size: int | None = None,
     shuffle: bool = True,
     options: Mapping[str, object] | None = None,
-    person: object = None,
-    max_rows: int = MOST_ROWS,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -77,6 +77,13 @@ def approximate_subspace(
         Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
     epsilon, delta : float
         The guarantee.
+    max_components : int, optional
+        Largest dimension considered; required with ``k="auto"`` and refused otherwise.
+    person : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `person`: how many rows of a person are looked at, at most.
     gamma : float, optional
         Upper bound on the standard deviation of the (k+1)-th direction over that of the k-th. It makes the
         histogram aggregate choose its cells without spending budget on it; chosen privately if omitted.
@@ -84,8 +91,6 @@ def approximate_subspace(
     aggregate : {"stable", "histogram"}, default="stable"
         "stable" is the group version of stable leverage. "histogram" is the paper's vote of cells, whose error grows
         with d for the same tail energy.
-    max_components : int, optional
-        Largest dimension considered; required with ``k="auto"`` and refused otherwise.
     block_size : int, optional
         Records per block, at least k; the planner chooses by default.
     shuffle : bool, default=True
@@ -96,11 +101,6 @@ def approximate_subspace(
         Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
         For "stable" those of :func:`privspan.stable_subspace`, where ``split`` knows the steps ``tail``, ``test`` and
         ``noise``; for "histogram" ``references`` (int), the number of reference points, above k.
-    person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
-    max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional

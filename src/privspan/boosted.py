@@ -35,11 +35,11 @@ def boosted_subspace(
     delta: float,
     alpha: float,
     beta: float,
+    person: object = None,
     gamma: float | None = None,
     aggregate: Aggregate = "stable",
     block_size: int | None = None,
     options: Mapping[str, object] | None = None,
-    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -59,12 +59,12 @@ def boosted_subspace(
         Wanted distance (sine of the largest angle), below 1.
     beta : float
         Wanted probability of failure.
-    gamma, aggregate, block_size, options
-        As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
         docs/explanation/several-rows.md.
+    gamma, aggregate, block_size, options
+        As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional

@@ -171,6 +171,20 @@ _EVERYDAY = (
 ALGORITHMS = {method.name: method for method in _EVERYDAY}
 """The methods of `private_subspace`, by their names."""
 
+BOOSTED = Method(
+    "boosted",
+    "boosted subspace",
+    "Many runs on disjoint rows each learn a subspace; one that most of the others lie near is released.",
+    "More than half of the runs must succeed; otherwise it abstains.",
+    "boosted",
+    prepare=prepare_boosted,
+    gamma=True,
+    labels=("boosted (stable)", "boosted (histogram)"),
+    call="boosted_subspace",
+    options={},
+    repeats=("alpha", "beta"),
+)
+
 BESIDES = (
     replace(
         _GROUPS,
@@ -181,18 +195,7 @@ BESIDES = (
         labels=("approximate (histogram)", "approximate (histogram), dimension chosen"),
         options={"aggregate": "histogram"},
     ),
-    Method(
-        "boosted",
-        "boosted subspace",
-        "Many runs on disjoint rows each learn a subspace; one that most of the others lie near is released.",
-        "More than half of the runs must succeed; otherwise it abstains.",
-        "boosted",
-        prepare=prepare_boosted,
-        labels=("boosted (stable)", "boosted (histogram)"),
-        call="boosted_subspace",
-        options={},
-        repeats=("alpha", "beta"),
-    ),
+    BOOSTED,
 )
 """Methods that `private_subspace` does not take."""
 
@@ -207,11 +210,11 @@ def private_subspace(
     *,
     epsilon: float,
     delta: float,
-    method: PrivateMethod = "auto",
-    gamma: float | None = None,
-    missing: Missing = "fill",
     person: object = None,
     max_rows: int = MOST_ROWS,
+    missing: Missing = "fill",
+    method: PrivateMethod = "auto",
+    gamma: float | None = None,
     account: Account = "auto",
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -229,8 +232,18 @@ def private_subspace(
         Rows are not centred: see :class:`privspan.PrivatePCA`.
     k : int
         Dimension.
+    **options
+        Further keyword arguments of the method that is named; refused with "auto".
     epsilon, delta : float
         Privacy budget.
+    person : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
+        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+    max_rows : int, default=8
+        With `person`: how many rows of a person are used, at most.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
+        zeros, as it always does with "exact".
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"}, default="auto"
         "auto" asks the data, in private, how long tails are, begins with stable leverage or with a noisy sum of
         squares, goes on with localised rounds and never abstains.  Where public numbers leave no choice it is
@@ -239,14 +252,6 @@ def private_subspace(
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
         knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
         read off the data.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
-        zeros, as it always does with "exact".
-    person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
-    max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": whether a private test and the noise that follows are accounted together, which takes
         a seventh to a third off the error of records near a subspace where rows are few, or each by its mu, which
@@ -256,8 +261,6 @@ def private_subspace(
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
         Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
-    **options
-        Further keyword arguments of the method that is named; refused with "auto".
 
     Returns
     -------
@@ -288,26 +291,40 @@ def private_subspace(
     ('adaptive', True)
     """
     with Call("private_subspace", epsilon, delta, rng, ledger, X, person, k) as call:
-        table = call.persons(X, person, max_rows)
         checks.one_of(PRIVATE_METHODS, method=method)
-        checks.one_of(get_args(Account), account=account)
-        check_missing(missing)
-        if missing != "fill":
-            table = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
-        if method == "auto":
-            return call.finish(_by_itself(call, table, k, gamma, account, options))
-        if account != "auto":
-            raise ParameterTypeError('{account} must be given only with the method "auto".')
-        if gamma is not None:
-            checks.probability(gamma=gamma)
-            options = {**options, "gamma": gamma} if ALGORITHMS[method].gamma else options
-        learn = ALGORITHMS[method].prepare(call, table, k, call.budget, **options)
-        empty = ALGORITHMS[method].empty(call.rows, call.budget.mu, options)
-        return call.finish(learn(call.begin(gaussian=ALGORITHMS[method].in_mu, empty=empty)))
+        table = call.persons(X, person, max_rows)
+        return call.finish(learn_subspace(call, table, k, method, gamma, missing, account, options))
+
+
+def learn_subspace(
+    call: Call,
+    table: object,
+    k: int | Literal["auto"],
+    method: str,
+    gamma: float | None,
+    missing: Missing,
+    account: Account,
+    options: Mapping[str, Any],
+) -> Release:
+    """Do what `private_subspace` promises, by one of its methods or by `BOOSTED`, behind a door that is open."""
+    checks.one_of(get_args(Account), account=account)
+    check_missing(missing)
+    if missing != "fill":
+        table = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+    if method == "auto":
+        return _by_itself(call, table, k, gamma, account, options)
+    if account != "auto":
+        raise ParameterTypeError('{account} must be given only with the method "auto".')
+    chosen = BOOSTED if method == BOOSTED.name else ALGORITHMS[method]
+    if gamma is not None:
+        checks.probability(gamma=gamma)
+        options = {**options, "gamma": gamma} if chosen.gamma else options
+    learn = chosen.prepare(call, table, k, call.budget, **options)
+    return learn(call.begin(gaussian=chosen.in_mu, empty=chosen.empty(call.rows, call.budget.mu, options)))
 
 
 def _by_itself(
-    call: Call, X: object, k: int, gamma: float | None, account: Account, options: Mapping[str, object]
+    call: Call, X: object, k: Any, gamma: float | None, account: Account, options: Mapping[str, object]
 ) -> Release:
     """Run the one algorithm, with what was planned beside what it tells."""
     if options:

@@ -184,7 +184,7 @@ def test_private_pca(client, data, k, options):
 def test_mean_and_variances(client, data):
     X, truth = data
     for subspace in (None, truth):
-        home, away = both(lambda T, V=subspace: private_mean(T, V, rng=1, **EPSILON_DELTA), X)
+        home, away = both(lambda T, V=subspace: private_mean(T, subspace=V, rng=1, **EPSILON_DELTA), X)
         assert np.array_equal(home.mean, away.mean)
         assert home.norm_bound == away.norm_bound
     home, away = both(lambda T: explained_variance(T, truth, rng=1, **EPSILON_DELTA), X)

@@ -139,7 +139,7 @@ def test_algorithms_take_sign_records_as_they_are():
     X, truth = sign_subspace(20_000, 30, 4, rng=0)
     found = adaptive_subspace(X, 4, epsilon=1.0, delta=1e-6, rng=0).subspace
     assert found.distance(truth) < 0.05
-    mean = private_mean(X, found, epsilon=1.0, delta=1e-6, norm_bound=1.0, rng=0).mean
+    mean = private_mean(X, subspace=found, epsilon=1.0, delta=1e-6, norm_bound=1.0, rng=0).mean
     assert np.linalg.norm(mean - X.mean()) < 0.02
 
 

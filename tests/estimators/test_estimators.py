@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privspan import AbstentionWarning, ExactSubspace, NotPrivateWarning, PrivateStandardScaler
+from privspan import AbstentionWarning, NotPrivateWarning, PrivateStandardScaler, PrivateSubspace
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 LARGE = {"epsilon": 1e3, "delta": 1e-6}  # with which private scales are affordable for the few rows of these checks
@@ -25,10 +25,12 @@ EXPECTED_FAILURES = {
 @pytest.mark.filterwarnings("ignore::privspan.NoSpreadWarning")
 @pytest.mark.filterwarnings("ignore::privspan.estimators.NotPrivateWarning")
 @pytest.mark.filterwarnings("ignore::privspan.WeakPrivacyWarning")
+@pytest.mark.filterwarnings("ignore::privspan.UselessPlanWarning")
 @parametrize_with_checks(
     [
-        ExactSubspace(1, **BUDGET),
-        ExactSubspace(1, **BUDGET, affine=True, method="votes"),
+        PrivateSubspace(1, **BUDGET),
+        PrivateSubspace(1, **BUDGET, method="exact"),
+        PrivateSubspace(1, **BUDGET, method="exact", options={"affine": True, "method": "votes"}),
         PrivateStandardScaler(**LARGE),
         PrivateStandardScaler(**LARGE, with_mean=False),
     ],
@@ -44,10 +46,14 @@ def table():
     return np.column_stack([parts, parts.sum(axis=1)])
 
 
+def exact(k, **options):
+    return PrivateSubspace(k, **BUDGET, method="exact", **options)
+
+
 def fitted(X, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
-        return ExactSubspace(options.pop("k", 2), **BUDGET, random_state=0, **options).fit(X)
+        return exact(options.pop("k", 2), random_state=0, options=options).fit(X)
 
 
 def test_fitted_attributes(table):
@@ -58,7 +64,7 @@ def test_fitted_attributes(table):
     assert model.n_features_in_ == 3
     assert model.release_.cost.epsilon == 1.0
     np.testing.assert_allclose(model.inverse_transform(model.transform(table)), table, atol=1e-9)
-    assert list(model.get_feature_names_out()) == ["exactsubspace0", "exactsubspace1"]
+    assert list(model.get_feature_names_out()) == ["privatesubspace0", "privatesubspace1"]
 
 
 def test_affine_round_trip(table):
@@ -71,7 +77,7 @@ def test_abstention_warns_and_leaves_a_placeholder_that_does_not_depend_on_data(
     for seed in (1, 2):
         X = np.random.default_rng(seed).normal(size=(40, 5))
         with pytest.warns(AbstentionWarning, match="budget is spent"):
-            model = ExactSubspace(2, **BUDGET).fit(X)
+            model = exact(2).fit(X)
         assert not model.succeeded_
         placeholders.append(model.components_)
         assert model.transform(X).shape == (40, 2)
@@ -80,10 +86,10 @@ def test_abstention_warns_and_leaves_a_placeholder_that_does_not_depend_on_data(
 
 def test_a_seed_warns(table):
     with pytest.warns(NotPrivateWarning, match="not private"):
-        ExactSubspace(2, **BUDGET, random_state=1).fit(table)
+        exact(2, random_state=1).fit(table)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ExactSubspace(2, **BUDGET).fit(table).release_.private
+        assert exact(2).fit(table).release_.private
 
 
 def test_names_of_a_data_frame_reach_the_relations_and_the_output(table):
@@ -92,8 +98,8 @@ def test_names_of_a_data_frame_reach_the_relations_and_the_output(table):
     model = fitted(frame)
     assert [r.describe(model.subspace_.names) for r in model.subspace_.relations()] == ["total = a + b"]
     assert list(model.set_output(transform="pandas").transform(frame).columns) == [
-        "exactsubspace0",
-        "exactsubspace1",
+        "privatesubspace0",
+        "privatesubspace1",
     ]
 
 
@@ -109,14 +115,14 @@ def test_pickle_clone_and_pipeline(table):
     np.testing.assert_array_equal(again.components_, model.components_)
     assert again.release_.cost == model.release_.cost
     assert clone(model).get_params() == model.get_params()
-    pipeline = make_pipeline(FunctionTransformer(), ExactSubspace(2, **BUDGET)).fit(table)
+    pipeline = make_pipeline(FunctionTransformer(), exact(2)).fit(table)
     assert pipeline.transform(table).shape == (90, 2)
 
 
 def test_wrong_parameters_are_named(table):
-    for change in ({"n_components": 9}, {"epsilon": -1}, {"method": "magic"}):
+    for change in ({"n_components": 9}, {"epsilon": -1}, {"method": "magic"}, {"options": {"rule": "magic"}}):
         with pytest.raises(ValueError, match="must be"):
-            ExactSubspace(**({"n_components": 2} | BUDGET | change)).fit(table)
+            PrivateSubspace(**({"n_components": 2, "method": "exact"} | BUDGET | change)).fit(table)
 
 
 def test_nan_rows_do_not_raise(table):

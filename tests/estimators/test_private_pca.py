@@ -1,4 +1,4 @@
-"""PrivatePCA, ApproximateSubspace and BoostedSubspace as scikit-learn and its users see them."""
+"""PrivatePCA and PrivateSubspace as scikit-learn and its users see them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from privspan import private_pca, private_subspace
 from privspan.datasets import gaussian_subspace
 from privspan.estimators import (
     AbstentionWarning,
-    ApproximateSubspace,
-    BoostedSubspace,
     NotPrivateWarning,
     PrivatePCA,
+    PrivateSubspace,
 )
 from privspan.pca import settings
 from privspan.privacy import Budget, compose_mu
@@ -53,8 +52,8 @@ SHIFT = 3.0
         PrivatePCA(1, **BUDGET, center=False),
         PrivatePCA(1, **BUDGET, robust=True),
         PrivatePCA(1, **BUDGET, method="stable"),
-        ApproximateSubspace(1, **BUDGET, block_size=2),
-        BoostedSubspace(1, **BUDGET, alpha=0.5, beta=0.31, block_size=2),
+        PrivateSubspace(1, **BUDGET, method="approximate", options={"block_size": 2}),
+        PrivateSubspace(1, **BUDGET, method="boosted", options={"alpha": 0.5, "beta": 0.31, "block_size": 2}),
     ],
     expected_failed_checks=lambda _estimator: EXPECTED_FAILURES,
 )
@@ -465,8 +464,9 @@ def test_block_estimators_follow_their_functions():
     X, truth = gaussian_subspace(3_000, 40, 2, gamma_w=1e-3, rng=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
-        model = ApproximateSubspace("auto", epsilon=3.0, delta=1e-6, max_components=4, random_state=0).fit(X)
-        boosted = BoostedSubspace(2, epsilon=3.0, delta=1e-6, alpha=0.9, beta=0.31, random_state=0).fit(X)
+        budget = {"epsilon": 3.0, "delta": 1e-6, "random_state": 0}
+        model = PrivateSubspace("auto", **budget, method="approximate", options={"max_components": 4}).fit(X)
+        boosted = PrivateSubspace(2, **budget, method="boosted", options={"alpha": 0.9, "beta": 0.31}).fit(X)
     assert model.n_components_ == 2
     assert model.subspace_.distance(truth) < 0.05
     assert boosted.succeeded_

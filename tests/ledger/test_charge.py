@@ -43,9 +43,9 @@ FUNCTIONS: dict[str, Any] = {
     "private_subspace, analyze-gauss": lambda T, **o: ps.private_subspace(
         T, **{"k": 2, "method": "analyze-gauss"} | o
     ),
-    "private_mean": lambda T, **o: ps.private_mean(T, PLANE, **o),
+    "private_mean": lambda T, **o: ps.private_mean(T, subspace=PLANE, **o),
     "private_regression": lambda T, **o: ps.private_regression(
-        T, X[:, 0], PLANE, **{"norm_bound": 2.0, "target_bound": 2.0} | o
+        T, X[:, 0], subspace=PLANE, **{"norm_bound": 2.0, "target_bound": 2.0} | o
     ),
     "private_scales": lambda T, **o: ps.private_scales(T, **{"bounds": (-9.0, 9.0)} | o),
     "private_score_map": lambda T, **o: ps.private_score_map(T, PLANE, **o),
@@ -69,9 +69,12 @@ _NAMES = {"rng": "random_state"}
 ESTIMATORS: dict[str, Any] = {
     "PrivatePCA": estimator(ps.PrivatePCA, 2),
     "PrivateStandardScaler": estimator(ps.PrivateStandardScaler, bounds=(-9.0, 9.0)),
-    "ExactSubspace": estimator(ps.ExactSubspace, 2),
-    "ApproximateSubspace": estimator(ps.ApproximateSubspace, 2),
-    "BoostedSubspace": estimator(ps.BoostedSubspace, 2, alpha=0.5, beta=0.31),
+    "PrivateSubspace": estimator(ps.PrivateSubspace, 2),
+    "PrivateSubspace, exact": estimator(ps.PrivateSubspace, 2, method="exact"),
+    "PrivateSubspace, approximate": estimator(ps.PrivateSubspace, 2, method="approximate"),
+    "PrivateSubspace, boosted": estimator(
+        ps.PrivateSubspace, 2, method="boosted", options={"alpha": 0.5, "beta": 0.31}
+    ),
 }
 CALLS = FUNCTIONS | ESTIMATORS
 
@@ -225,8 +228,8 @@ def test_gaussian_calls_are_charged_in_mu_and_others_plainly(call: str, tmp_path
         else made.scales_.cost
     )
     assert (entry.mu is None) == (cost.mu is None)
-    plain = ("exact", "stable", "approximate", "boosted", "Exact", "Approximate", "Boosted")
-    assert (entry.mu is None) == call.startswith(plain)
+    plain = ("exact", "stable", "approximate", "boosted")
+    assert (entry.mu is None) == call.removeprefix("PrivateSubspace, ").startswith(plain)
     if entry.mu is not None:
         assert (entry.mu, entry.aside) == pytest.approx(cost.in_mu(), rel=1e-12)
         assert entry.mu >= cost.mu

@@ -305,7 +305,7 @@ def test_a_model_draws_the_usual_three(model, scaled):
     assert [ax.get_title()[:11] for ax in panels] == ["captures ab", "component 1", "columns in "]
     assert "correlations" in scaled.plot().axes[2].get_title()
     parts = np.random.default_rng(0).integers(1, 90, (90, 2))
-    exact = ps.ExactSubspace(2, **BUDGET).fit(np.column_stack([parts, parts.sum(axis=1)]))
+    exact = ps.PrivateSubspace(2, **BUDGET, method="exact").fit(np.column_stack([parts, parts.sum(axis=1)]))
     assert "one basis of many" in exact.plot().axes[1].get_title()
 
 

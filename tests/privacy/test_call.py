@@ -51,10 +51,15 @@ CALLS: dict[str, Any] = {
     "PrivateStandardScaler": lambda X, rng, **b: privspan.PrivateStandardScaler(random_state=rng, **b).fit(X),
     "PrivatePCA": lambda X, rng, **b: PrivatePCA(2, random_state=rng, **b).fit(X),
     "PrivatePCA, any k": lambda X, rng, **b: PrivatePCA("auto", random_state=rng, **b).fit(X),
-    "ExactSubspace": lambda X, rng, **b: privspan.ExactSubspace(2, decimals=2, random_state=rng, **b).fit(X),
-    "ApproximateSubspace": lambda X, rng, **b: privspan.ApproximateSubspace(2, random_state=rng, **b).fit(X),
-    "BoostedSubspace": lambda X, rng, **b: privspan.BoostedSubspace(
-        2, alpha=0.5, beta=0.31, random_state=rng, **b
+    "PrivateSubspace": lambda X, rng, **b: privspan.PrivateSubspace(2, random_state=rng, **b).fit(X),
+    "PrivateSubspace, exact": lambda X, rng, **b: privspan.PrivateSubspace(
+        2, method="exact", options={"decimals": 2}, random_state=rng, **b
+    ).fit(X),
+    "PrivateSubspace, approximate": lambda X, rng, **b: privspan.PrivateSubspace(
+        2, method="approximate", random_state=rng, **b
+    ).fit(X),
+    "PrivateSubspace, boosted": lambda X, rng, **b: privspan.PrivateSubspace(
+        2, method="boosted", options={"alpha": 0.5, "beta": 0.31}, random_state=rng, **b
     ).fit(X),
 }
 for name in baselines.__all__:

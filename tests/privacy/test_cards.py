@@ -66,7 +66,7 @@ def cards(model, table) -> dict[str, object]:
         "PrivateMean": ps.private_mean(numbers, **BUDGET),
         "PrivateScales": ps.private_scales(table, **BUDGET),
         "PrivateStandardScaler": ps.PrivateStandardScaler(**BUDGET).fit(table),
-        "ExactSubspace": ps.ExactSubspace(2, **BUDGET).fit(whole),
+        "PrivateSubspace": ps.PrivateSubspace(2, **BUDGET, method="exact").fit(whole),
     }
 
 
@@ -103,7 +103,7 @@ def test_a_seed_and_an_abstention_cannot_be_overlooked():
 
 
 def test_relations_are_the_card_of_an_exact_subspace(model, table):
-    assert "x2 = x0 + x1" in cards(model, table)["ExactSubspace"]._repr_html_()
+    assert "x2 = x0 + x1" in cards(model, table)["PrivateSubspace"]._repr_html_()
 
 
 def test_means_and_scales_stand_beside_their_noise(model, table):
@@ -140,7 +140,7 @@ def test_no_warning_about_our_sections_even_where_warnings_are_errors():
 import privspan as ps
 from sklearn.pipeline import make_pipeline
 budget = {"epsilon": 1.0, "delta": 1e-6}
-steps = ps.PrivateStandardScaler(**budget), ps.PrivatePCA(2, **budget), ps.ExactSubspace(2, **budget)
+steps = ps.PrivateStandardScaler(**budget), ps.PrivatePCA(2, **budget), ps.PrivateSubspace(2, **budget)
 print(sum(len(step._repr_html_()) for step in (*steps, make_pipeline(*steps))))
 """
     run = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)

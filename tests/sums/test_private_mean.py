@@ -62,7 +62,7 @@ def test_a_whole_run_spends_no_more_than_mu(within, norm_bound):
     mu = Budget(**BUDGET).mu
 
     def run(X, rng):
-        return private_mean(X, subspace, **BUDGET, norm_bound=norm_bound, rng=rng)
+        return private_mean(X, subspace=subspace, **BUDGET, norm_bound=norm_bound, rng=rng)
 
     spent = [spent_by(run, *neighbours(seed)) for seed in range(6)]
     assert max(spent) <= mu**2
@@ -90,7 +90,7 @@ def test_noise_has_the_stated_size_and_is_smaller_in_a_subspace():
     values = np.concatenate([release.mean / release.noise for release in plain])
     assert stats.kstest(values, "norm").pvalue > 1e-4  # seeded
     assert plain[0].noise == pytest.approx(2.0 / (Budget(**BUDGET).mu * 500), rel=1e-3)
-    within = private_mean(X, subspace, **BUDGET, norm_bound=1.0, rng=0)
+    within = private_mean(X, subspace=subspace, **BUDGET, norm_bound=1.0, rng=0)
     assert np.count_nonzero(within.mean) == 2
     assert np.linalg.norm(within.mean) < 0.5 * np.linalg.norm(plain[0].mean)
 
@@ -110,7 +110,7 @@ def test_the_mean_is_right_when_there_are_many_rows():
 def test_an_affine_subspace_measures_from_its_offset():
     X = np.random.default_rng(0).standard_normal((20_000, 3)) * [1.0, 0.0, 0.0] + [0.0, 100.0, 7.0]
     line = Subspace(np.array([[1.0], [0.0], [0.0]]), offset=np.array([0.0, 100.0, 7.0]))
-    release = private_mean(X, line, **BUDGET, norm_bound=3.0, rng=0)
+    release = private_mean(X, subspace=line, **BUDGET, norm_bound=3.0, rng=0)
     np.testing.assert_allclose(release.mean, [0.0, 100.0, 7.0], atol=0.05)
 
 
@@ -120,7 +120,7 @@ def test_sparse_rows_and_rows_that_are_not_finite():
     thin = private_mean(sparse.csr_array(X), **BUDGET, norm_bound=4.0, rng=2)
     np.testing.assert_allclose(thin.mean, dense.mean, atol=1e-6)
     X[0, 0], X[1, 1] = np.nan, np.inf
-    assert np.isfinite(private_mean(X, Subspace(np.eye(8, 2)), **BUDGET, rng=0).mean).all()
+    assert np.isfinite(private_mean(X, subspace=Subspace(np.eye(8, 2)), **BUDGET, rng=0).mean).all()
     assert np.isfinite(private_mean(X, **BUDGET, rng=0).mean).all()
 
 
@@ -129,7 +129,7 @@ def test_wrong_parameters_are_named():
     with pytest.raises(ValueError, match="`norm_bound` must be"):
         private_mean(X, **BUDGET, norm_bound=-1.0)
     with pytest.raises(ValueError, match="must have 4 columns"):
-        private_mean(X, Subspace(np.eye(4, 1)), **BUDGET)
+        private_mean(X, subspace=Subspace(np.eye(4, 1)), **BUDGET)
 
 
 # ---- Differences of pairs -----------------------------------------------------------------------------------

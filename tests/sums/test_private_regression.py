@@ -89,7 +89,7 @@ def test_a_subspace_saves_noise_and_an_offset_gives_an_intercept():
     z = rng.standard_normal((4_000, 2))
     X, y = z @ axes.T + offset, z @ [1.0, -1.0]
     line = Subspace(axes, offset=offset)
-    fit = private_regression(X, y, line, **BUDGET, norm_bound=3.0, target_bound=4.0, rng=0)
+    fit = private_regression(X, y, subspace=line, **BUDGET, norm_bound=3.0, target_bound=4.0, rng=0)
     errors = X @ fit.coefficients + fit.intercept - y
     assert np.sqrt(np.mean(errors**2)) < 0.15
     plain = private_regression(X - offset, y, **BUDGET, norm_bound=3.0, target_bound=4.0, rng=0)

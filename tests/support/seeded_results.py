@@ -130,9 +130,10 @@ def cases(folder: Path) -> Iterator[tuple[str, Case]]:
     yield "PrivatePCA, not centred", fitted(ps.PrivatePCA(2, **BUDGET, center=False), X)
     yield "PrivatePCA, robust", fitted(ps.PrivatePCA(2, **BUDGET, robust=True), X + 1.0)
     yield "PrivatePCA, dimension", fitted(ps.PrivatePCA("auto", **LOOSE, max_components=4), X)
-    yield "ExactSubspace", fitted(ps.ExactSubspace(3, **BUDGET), whole)
-    yield "ApproximateSubspace", fitted(ps.ApproximateSubspace(1, **LOOSE), line)
-    yield "BoostedSubspace", fitted(ps.BoostedSubspace(1, **LOOSE, alpha=0.5, beta=0.3), line)
+    boosted = {"method": "boosted", "options": {"alpha": 0.5, "beta": 0.3}}
+    yield "PrivateSubspace, exact", fitted(ps.PrivateSubspace(3, **BUDGET, method="exact"), whole)
+    yield "PrivateSubspace, approximate", fitted(ps.PrivateSubspace(1, **LOOSE, method="approximate"), line)
+    yield "PrivateSubspace, boosted", fitted(ps.PrivateSubspace(1, **LOOSE, **boosted), line)
     for name in ps.baselines.__all__:
         yield name, subspace(getattr(ps.baselines, name), line[:, :12], 1, **LOOSE)
     yield from rarer(X, folder)

@@ -23,7 +23,7 @@ import pytest
 from sklearn.base import clone
 
 import privspan
-from privspan import ApproximateSubspace, BoostedSubspace, ExactSubspace, PrivatePCA, baselines
+from privspan import PrivatePCA, PrivateSubspace, baselines
 from privspan.baselines import analyze_gauss
 from privspan.sums.adaptive import adaptive_subspace
 
@@ -135,9 +135,9 @@ def test_clones_share_no_noise() -> None:
     "model",
     [
         PrivatePCA(2, **BUDGET),
-        ExactSubspace(2, **BUDGET),
-        ApproximateSubspace(2, **BUDGET),
-        BoostedSubspace(2, **BUDGET, alpha=0.5, beta=0.31),
+        PrivateSubspace(2, **BUDGET, method="exact"),
+        PrivateSubspace(2, **BUDGET, method="approximate"),
+        PrivateSubspace(2, **BUDGET, method="boosted", options={"alpha": 0.5, "beta": 0.31}),
     ],
     ids=lambda model: type(model).__name__,
 )

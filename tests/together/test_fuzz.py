@@ -38,11 +38,9 @@ from runs import seeded
 
 import privspan
 from privspan import (
-    ApproximateSubspace,
-    BoostedSubspace,
-    ExactSubspace,
     PrivatePCA,
     PrivateStandardScaler,
+    PrivateSubspace,
     Subspace,
     baselines,
 )
@@ -101,6 +99,16 @@ def fitted(estimator: Any, **options: Any) -> Any:
         assert not TELLTALE.search(repr(model.release_))
 
     return given_options(run, **options)
+
+
+def by_method(method: str, **defaults: Any) -> Any:
+    """Return `PrivateSubspace` by a method, whose arguments are its options."""
+
+    def made(k: Any, *, epsilon: Any, delta: Any, random_state: Any, **more: Any) -> Any:
+        budget = {"epsilon": epsilon, "delta": delta, "random_state": random_state}
+        return PrivateSubspace(k, **budget, method=method, options=defaults | more)
+
+    return made
 
 
 def with_subspace(function: Any, **options: Any) -> Any:
@@ -257,7 +265,9 @@ TARGETS: dict[str, Any] = {
         adaptive_subspace, robust=st.booleans(), first_share=share, most_rounds=mostly(st.integers(1, 5), 0)
     ),
     "private_mean": without_dimension(privspan.private_mean, norm_bound=length),
-    "private_mean, subspace": with_subspace(privspan.private_mean, norm_bound=length),
+    "private_mean, subspace": with_subspace(
+        lambda X, subspace, **more: privspan.private_mean(X, subspace=subspace, **more), norm_bound=length
+    ),
     "private_regression": regressions,
     "private_scales": without_dimension(privspan.private_scales, center=st.booleans()),
     "private_scales, bounds": without_dimension(
@@ -280,9 +290,12 @@ TARGETS: dict[str, Any] = {
     "PrivatePCA": fitted(PrivatePCA, **PCA),
     "PrivatePCA, any k": given_options(chosen(lambda X, k, **more: run_pca(X, k, **more)), **AUTO),
     "PrivateStandardScaler": fitted(lambda k, **more: PrivateStandardScaler(**more), with_mean=st.booleans()),
-    "ExactSubspace": fitted(ExactSubspace, **EXACT),
-    "ApproximateSubspace": fitted(ApproximateSubspace, **BLOCKS, aggregate=st.sampled_from(["stable", "histogram"])),
-    "BoostedSubspace": fitted(lambda k, **more: BoostedSubspace(k, **DEFAULTS | more), **BOOSTED),
+    "PrivateSubspace": fitted(PrivateSubspace, gamma=share, method=st.sampled_from(PRIVATE_METHODS)),
+    "PrivateSubspace, exact": fitted(by_method("exact"), **EXACT),
+    "PrivateSubspace, approximate": fitted(
+        by_method("approximate"), **BLOCKS, aggregate=st.sampled_from(["stable", "histogram"])
+    ),
+    "PrivateSubspace, boosted": fitted(by_method("boosted", alpha=0.5, beta=0.31), **BOOSTED),
 }
 DEFAULTS = {"alpha": 0.5, "beta": 0.31}
 for method in PRIVATE_METHODS:
@@ -307,7 +320,7 @@ COSTLY = {
     "private_pca, any k": 200,
     "PrivatePCA": 250,
     "PrivatePCA, any k": 200,
-    "ExactSubspace": 350,
+    "PrivateSubspace, exact": 350,
     "additive_wishart": 50,
     "smooth_sensitivity": 300,
     "friendly_core": 300,
@@ -355,7 +368,7 @@ def test_a_sample(target: str) -> None:
     "make", [*({"wrap": wrap} for wrap in sorted(set(WRAPS))), *({"shape": s} for s in ODD_SHAPES)]
 )
 @pytest.mark.parametrize(
-    "target", ["exact_subspace", "adaptive_subspace", "private_regression", "ApproximateSubspace"]
+    "target", ["exact_subspace", "adaptive_subspace", "private_regression", "PrivateSubspace, approximate"]
 )
 def test_a_sample_of_every_make(target: str, make: dict[str, str]) -> None:
     """The few cases of the quick suite may not hold a memory map, or a table without rows; these do."""

@@ -133,7 +133,7 @@ add("explained_variance", explained_variance, moment_pairs(), FIRST_AXIS, norm_b
 add("explained_variance (bound chosen)", explained_variance, moment_pairs(), FIRST_AXIS)
 add("private_mean", private_mean, mean_pairs(), norm_bound=1.0)
 add("private_mean (bound chosen)", private_mean, mean_pairs())
-add("private_mean (in a subspace)", private_mean, mean_pairs(), FIRST_AXIS, norm_bound=1.0)
+add("private_mean (in a subspace)", private_mean, mean_pairs(), subspace=FIRST_AXIS, norm_bound=1.0)
 add("private_score_map", private_score_map, mean_pairs(), PLANE, bins=3, ranges=((-1, 1), (-1, 1)))
 add("private_score_map (spreads measured)", private_score_map, mean_pairs(), PLANE, bins=3)
 
@@ -153,7 +153,9 @@ add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25)
 
 def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
     """Regress the last column on the others."""
-    return private_regression(table[:, :-1], table[:, -1], subspace, norm_bound=1.0, target_bound=1.0, **options)
+    return private_regression(
+        table[:, :-1], table[:, -1], subspace=subspace, norm_bound=1.0, target_bound=1.0, **options
+    )
 
 
 add("private_regression", regressed, regression_pairs())

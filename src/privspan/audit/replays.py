@@ -222,7 +222,7 @@ _replay("explained_variance", explained_variance, _TIE, FIRST_AXIS, norm_bound=1
 _ACROSS = {"far row, row across": last_replaced(_UNIT, (1e3, 0.0), (0.0, 16.0))}
 _replay("explained_variance (bound chosen)", explained_variance, _ACROSS, FIRST_AXIS)
 _replay("private_mean", private_mean, _OPPOSITE, norm_bound=1.0)
-_replay("private_mean (in a subspace)", private_mean, _OPPOSITE, FIRST_AXIS, norm_bound=1.0)
+_replay("private_mean (in a subspace)", private_mean, _OPPOSITE, subspace=FIRST_AXIS, norm_bound=1.0)
 _replay("private_mean (bound chosen)", private_mean, {"far rows": last_replaced(_UNIT, (1e3, 0.0), (-16.0, 0.0))})
 _RANGES = ((-1, 1), (-1, 1))
 _replay("private_score_map", private_score_map, _OPPOSITE, PLANE, bins=3, ranges=_RANGES)

@@ -102,18 +102,10 @@ class Learning:
     ]
     epsilon: Epsilon
     delta: Delta
-    method: Annotated[
-        str,
-        option(
-            "--method",
-            f"{', '.join(_METHODS)}; with --exact: {', '.join(_EXACT_METHODS)}.",
-            "NAME",
-            panel=_WHAT,
-            autocompletion=_methods,
-        ),
-    ] = "auto"
     center: Center = True
     scale: Scale = False
+    robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
+    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     bounds: Annotated[
         Any,  # a Declared
         _public.bounds(
@@ -134,6 +126,9 @@ class Learning:
             "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
         ),
     ] = None
+    max_rows: Annotated[
+        int, whole("--max-rows", "8", "With --person: rows of a person that are used, at most.", panel=_WHAT)
+    ] = 8
     missing: Annotated[
         str,
         option(
@@ -143,12 +138,17 @@ class Learning:
             panel=_WHAT,
         ),
     ] = "fill"
-    max_rows: Annotated[
-        int, whole("--max-rows", "8", "With --person: rows of a person that are used, at most.", panel=_WHAT)
-    ] = 8
-    robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
+    method: Annotated[
+        str,
+        option(
+            "--method",
+            f"{', '.join(_METHODS)}; with --exact: {', '.join(_EXACT_METHODS)}.",
+            "NAME",
+            panel=_WHAT,
+            autocompletion=_methods,
+        ),
+    ] = "auto"
     gamma: Gamma = None
-    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     exact: Annotated[bool, option("--exact", "Find exact relations instead of directions.", panel=_EXACT)] = False
     decimals: Annotated[
         int | None, whole("--decimals", "2", "Decimals that the table is written with.", least=0, panel=_EXACT)

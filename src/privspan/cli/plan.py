@@ -31,13 +31,13 @@ def plan(
     n: Annotated[
         int | None, whole("--n", "10000", "Number of rows, one per person.", metavar="ROWS", short="-n")
     ] = None,
-    gamma: Gamma = None,
     center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
     scale: Annotated[bool, option("--scale", "As in `fit`: columns are standardised.")] = False,
     bounds: Annotated[
         Any,  # a Declared
         _public.bounds("--bounds", "As in `fit`: public bounds of columns, which `transform` may need with --scale."),
     ] = None,
+    gamma: Gamma = None,
     error: Annotated[
         float | None,
         fraction("--error", "0.1", "How many rows does this error take? Answers without --n too.", make=float),

@@ -6,15 +6,13 @@ row per person.
 
 from privspan.estimators.pca import PrivatePCA
 from privspan.estimators.scaler import PrivateStandardScaler
-from privspan.estimators.subspaces import ApproximateSubspace, BoostedSubspace, ExactSubspace
+from privspan.estimators.subspaces import PrivateSubspace
 from privspan.privacy import AbstentionWarning, NotPrivateWarning
 
 __all__ = [
     "AbstentionWarning",
-    "ApproximateSubspace",
-    "BoostedSubspace",
-    "ExactSubspace",
     "NotPrivateWarning",
     "PrivatePCA",
     "PrivateStandardScaler",
+    "PrivateSubspace",
 ]

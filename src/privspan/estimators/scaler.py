@@ -39,10 +39,10 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         Columns of booleans have them by themselves.
     categories : mapping or "declared", optional
         Columns of words and the words they may hold, as for :func:`privspan.private_scales`.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap does, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
         How many rows of a person are used, at most, where ``fit`` gets `person`.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap does, as for :func:`privspan.private_scales`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None
@@ -99,8 +99,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     with_mean: bool = True
     bounds: PublicBounds | None = None
     categories: Categories | None = None
-    missing: Missing = "fill"
     max_rows: int = MOST_ROWS
+    missing: Missing = "fill"
 
     def _rows_of_a_person(self) -> int:
         return self.max_rows

@@ -49,15 +49,15 @@ def exact_subspace(
     *,
     epsilon: float,
     delta: float,
+    affine: bool = False,
+    decimals: int | None = None,
+    names: Sequence[str] | None = None,
+    person: object = None,
     method: ExactMethod = "auto",
     rule: ExactRule = "majority",
     release: ReleaseRule = "optimal",
-    affine: bool = False,
-    decimals: int | None = None,
     block_size: int | None = None,
-    names: Sequence[str] | None = None,
     options: Mapping[str, object] | None = None,
-    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -77,6 +77,18 @@ def exact_subspace(
         Dimension of the subspace.
     epsilon, delta : float
         The guarantee.
+    affine : bool, default=False
+        Look for an affine subspace of dimension k: one that need not contain the origin. The subspace returned
+        then has an `offset`, and its relations have constants.
+    decimals : int, optional
+        Round every value to that many decimals, record by record, and treat the result as exact, so that
+        0.10 + 0.20 = 0.30 holds.
+    names : sequence of str, optional
+        Column names, public, for the wording of relations. A data frame or a file lends its own.
+    person : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     method : {"auto", "gap-max", "votes"}, default="auto"
         ``"gap-max"`` needs the fewest records and work that grows like ``n ** (k - 1)``; ``"votes"`` is polynomial
         and needs about 42 blocks of at least k records. ``"auto"`` takes gap-max when it fits `max_work`; the
@@ -87,25 +99,13 @@ def exact_subspace(
         compare with the second-best span.
     release : {"optimal", "truncated-laplace"}, default="optimal"
         See :func:`privspan.privacy.selection.release_probability`.
-    affine : bool, default=False
-        Look for an affine subspace of dimension k: one that need not contain the origin. The subspace returned
-        then has an `offset`, and its relations have constants.
-    decimals : int, optional
-        Round every value to that many decimals, record by record, and treat the result as exact, so that
-        0.10 + 0.20 = 0.30 holds.
     block_size : int, optional
         Records per block of the votes, at least k; the planner chooses by default.
-    names : sequence of str, optional
-        Column names, public, for the wording of relations. A data frame or a file lends its own.
     options : mapping, optional
         Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
         ``max_work`` (int, 10**8 by default): refuse gap-max before any data is touched when it would look at more
         points than this. ``max_bits`` (int, 256 by default, at most 4096): a row whose values, scaled to integers,
         need more bits counts as zero.
-    person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
-        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional

@@ -178,9 +178,9 @@ def plan(
     *,
     epsilon: float,
     delta: float,
-    gamma: float | None = None,
     center: bool = True,
     scale: bool = False,
+    gamma: float | None = None,
 ) -> Plan:
     """Predict what each method would do with n rows of d columns, and say which one to take.
 
@@ -190,15 +190,15 @@ def plan(
         Rows, columns, dimension.
     epsilon, delta : float
         Privacy budget.
-    gamma : float, optional
-        Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
-        knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
     center : bool, default=True
         Whether to plan for :func:`privspan.private_pca`, which takes the mean away; False for
         :func:`privspan.private_subspace`.
     scale : bool, default=False
         Whether columns are standardised; only with ``center=True``.  What is predicted is then the share of the best
         components' variance that is captured, ``plan.captured``, by a curve through real tables.
+    gamma : float, optional
+        Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
+        knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
 
     Returns
     -------

@@ -48,9 +48,9 @@ def stable_subspace(
     *,
     epsilon: float,
     delta: float,
+    person: object = None,
     preset: stable_plan.StablePreset = "auto",
     options: Mapping[str, object] | None = None,
-    person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
     **settings: Any,
@@ -69,6 +69,10 @@ def stable_subspace(
         Dimension of the subspace.
     epsilon, delta : float
         The guarantee.
+    person : (n,) array-like or str, optional
+        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
+        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        docs/explanation/several-rows.md.
     preset : {"auto", "tight", "robust"}, default="auto"
         How much room the plan leaves for tails longer than the typical one. ``"auto"`` measures, at a small part of
         the budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most
@@ -83,10 +87,6 @@ def stable_subspace(
         `privspan.stable.plan.StableSplit`: weights of the steps ``scale``, ``tail``, ``long``, ``signal``, ``test``,
         ``noise``, and ``delta_test``, ``norm_quantile``. With a weight for ``test`` or ``noise``, or a
         ``delta_test``, the test counts as a Gaussian step; otherwise test and noise are accounted together.
-    person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
-        docs/explanation/several-rows.md.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional

@@ -108,9 +108,9 @@ def private_scales(
     delta: float,
     bounds: PublicBounds | None = None,
     categories: Categories | None = None,
-    missing: Missing = "fill",
     person: object = None,
     max_rows: int = MOST_ROWS,
+    missing: Missing = "fill",
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> PrivateScales:
@@ -130,14 +130,14 @@ def private_scales(
         Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
         Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
         pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
-        makes its whole record count like that.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids of any kind, or the name of the column of `X` that holds
         them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
         With `person`: how many rows of a person are looked at, at most.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
+        makes its whole record count like that.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional

@@ -27,7 +27,7 @@ from privspan._lib.whole_file import whole_file
 from privspan.subspace.relations import ExactForm
 
 _FORMAT = "privspan.Subspace"
-_VERSION = 2  # 1 called what stands out "found", and public units "scale"
+_VERSION = 2  # of the format: 1 called what stands out "found", and public units "scale"
 _BY_MISTAKE = "allow_pickle"  # what privspan 0.2 stored beside the others with NumPy 2.0, which took it for an array
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")  # what `hex` writes
 

@@ -83,14 +83,14 @@ class PrivateMean:
 
 def private_mean(
     X: object,
-    subspace: Subspace | None = None,
     *,
     epsilon: float,
     delta: float,
+    subspace: Subspace | None = None,
     norm_bound: float | None = None,
-    missing: Missing = "fill",
     person: object = None,
     max_rows: int = MOST_ROWS,
+    missing: Missing = "fill",
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> PrivateMean:
@@ -100,23 +100,23 @@ def private_mean(
     ----------
     X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         One person per row.
+    epsilon, delta : float
+        Privacy budget.
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
         projected rows, so what the mean has outside is lost.
-    epsilon, delta : float
-        Privacy budget.
     norm_bound : float, optional
         Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
         offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
         the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
-        without one; or it makes its whole record a row of zeros.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
         With `person`: how many rows of a person are looked at, at most.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
+        without one; or it makes its whole record a row of zeros.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional

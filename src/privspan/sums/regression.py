@@ -66,15 +66,15 @@ class PrivateRegression:
 def private_regression(
     X: object,
     y: object,
-    subspace: Subspace | None = None,
     *,
     epsilon: float,
     delta: float,
+    subspace: Subspace | None = None,
     norm_bound: float,
     target_bound: float,
-    missing: Missing = "fill",
     person: object = None,
     max_rows: int = MOST_ROWS,
+    missing: Missing = "fill",
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> PrivateRegression:
@@ -87,21 +87,21 @@ def private_regression(
     y : (n,) array, or Dask array or series
         One number per person.  One that is not finite makes the record count as zero.  In Dask it must be in the
         partitions of `X`.
-    subspace : Subspace, optional
-        Public, or released at its own cost.  Only the k coordinates in it are used: k (k + 3) / 2 noisy numbers.
     epsilon, delta : float
         Privacy budget.
+    subspace : Subspace, optional
+        Public, or released at its own cost.  Only the k coordinates in it are used: k (k + 3) / 2 noisy numbers.
     norm_bound, target_bound : float
         Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
         not be read off the data.
-    missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
-        without one; or it makes its whole record a row of zeros.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
         With `person`: how many rows of a person are looked at, at most.
+    missing : {"fill", "zero-row"}, default="fill"
+        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
+        without one; or it makes its whole record a row of zeros.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
