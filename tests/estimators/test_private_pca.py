@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from runs import seeded
+from runs import NoDraws, Told, seeded
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -28,8 +27,7 @@ from privspan.estimators import (
 from privspan.pca import settings
 from privspan.privacy import Budget, compose_mu
 from privspan.privacy.call import Call
-from privspan.privacy.run import Run
-from privspan.private import ALGORITHMS, UselessPlanWarning
+from privspan.private import UselessPlanWarning
 from privspan.rows import open_rows, partition_rows
 from privspan.subspace import Subspace
 
@@ -138,15 +136,11 @@ def test_methods_that_are_not_gaussian_add_up_by_basic_composition():
     assert sum(part.delta for part in parts) <= 1e-6
 
 
-def test_steps_do_not_share_noise(table, monkeypatch):
-    X, _ = table
-    seen = []
-
-    on = Run.on
-    monkeypatch.setattr(Run, "on", lambda run, child: seen.append(child) or on(run, child))
-    fitted(X, robust=True)
+def test_steps_do_not_share_noise(table):
+    told = Told()
+    fitted(table[0], robust=True, random_state=told)
+    seen = told.children
     assert sorted(child.name for child in seen) == ["GAPS", "MEAN", "PAIRING", "SUBSPACE", "VARIANCES"]
-    monkeypatch.undo()
     run = seeded(0)
     bits = {run.on(child).streams.noise.bytes(32) for child in seen}
     assert len({run.streams.noise.bytes(32), *bits}) == 1 + len(seen)
@@ -226,10 +220,9 @@ def test_what_a_small_table_does_not_tell_is_not_claimed(table):
         (np.zeros((900, 6)), {"scale": True, "k": 7}),
     ],
 )
-def test_what_cannot_be_standardised_is_refused_before_anything_is_released(X, options, monkeypatch):
-    monkeypatch.setattr(settings, "standardised_pca", lambda *_, **__: pytest.fail("something was released"))
+def test_what_cannot_be_standardised_is_refused_before_anything_is_released(X, options):
     for act in ("check", "learn"):
-        with pytest.raises(ValueError, match="must be"), Call("private_pca", 1.0, 1e-6) as call:
+        with pytest.raises(ValueError, match="must be"), Call("private_pca", 1.0, 1e-6, NoDraws()) as call:
             getattr(settings.PCASettings(**({"k": 2, "epsilon": 1.0, "delta": 1e-6} | options)), act)(call, X)
 
 
@@ -334,13 +327,12 @@ def test_warnings(table):
         PrivatePCA(2, **BUDGET).fit(X[:60])
 
 
-def test_who_makes_the_warning_an_error_has_not_spent_the_budget(monkeypatch):
-    monkeypatch.setattr(settings, "everyday_pca", lambda *_, **__: pytest.fail("the private steps were run"))
+def test_who_makes_the_warning_an_error_has_not_spent_the_budget():
     X = np.random.default_rng(0).normal(size=(60, 6))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UselessPlanWarning):
-            PrivatePCA(2, **BUDGET).fit(X)
+            PrivatePCA(2, **BUDGET, random_state=NoDraws()).fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
@@ -440,15 +432,8 @@ def rows_in_partitions(n, d, length):
         (np.zeros((60, 6)), 1, {"epsilon": 1e-30}, "`epsilon` must be between"),
     ],
 )
-def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message, monkeypatch):
-    def refused(*_, **__):
-        pytest.fail("a private step was made")
-
-    for name in ("mean_within", "variance_within", "choose_dimension", "everyday_pca", "standardised_pca"):
-        monkeypatch.setattr(settings, name, refused)
-    for name, method in ALGORITHMS.items():
-        monkeypatch.setitem(ALGORITHMS, name, replace(method, prepare=refused))
-    model = PrivatePCA(k, **(BUDGET | options))
+def test_what_public_numbers_rule_out_is_refused_before_any_private_step(X, k, options, message):
+    model = PrivatePCA(k, **(BUDGET | options), random_state=NoDraws())
     for refuse in (model.check_table, model.fit):
         with pytest.raises(ValueError, match=message):
             refuse(X)

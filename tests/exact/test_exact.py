@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from runs import Told
 
 import privspan as ps
 from privspan import exact_subspace
@@ -302,13 +303,10 @@ def test_the_decision_and_both_sides_of_the_search_fit_into_delta(monkeypatch):
         taken["failure"] = failure
         return None, 0
 
-    def decided(self, margin, epsilon, delta, rule):
-        taken["epsilon"], taken["delta"] = epsilon, delta
-        return False
-
     monkeypatch.setattr("privspan.exact.exact.majority_winner", searched)
-    monkeypatch.setattr("privspan.privacy.run.Run.decide", decided)
-    found = exact_subspace(np.eye(3), 2, **BUDGET, method="gap-max", rng=0)
+    told = Told(decide=lambda *_: False)
+    found = exact_subspace(np.eye(3), 2, **BUDGET, method="gap-max", rng=told)
+    ((_, taken["epsilon"], taken["delta"], _),) = told.asked["decide"]
     whole = Fraction(taken["delta"]) + 2 * Fraction(taken["failure"])
     assert Fraction(0.999) * Fraction(1e-6) <= whole <= Fraction(1e-6)
     assert taken["epsilon"] == 1.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fuzzing import OURS, Table, fingerprint
 from public_functions import FUNCTIONS, SPENDING, is_behind_a_door
-from runs import seeded
+from runs import NoDraws, seeded
 
 import privspan
 from privspan import PrivatePCA, WeakPrivacyWarning, baselines
@@ -20,10 +20,9 @@ from privspan._lib.checks import EPSILONS, SMALLEST_DELTA
 from privspan.blocks.rank import choose_dimension
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.call import Call, weakness
-from privspan.privacy.randomness import BitSource, open_streams
+from privspan.privacy.randomness import open_streams
 from privspan.privacy.run import Run
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
-from privspan.stable import groups as stable_groups
 from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
@@ -186,11 +185,10 @@ def test_a_table_of_denormal_numbers_is_no_reason_either() -> None:
     ],
 )
 def test_a_budget_out_of_range_is_refused_before_a_bit_is_drawn(
-    call: str, budget: dict[str, float], named: str, monkeypatch: pytest.MonkeyPatch
+    call: str, budget: dict[str, float], named: str
 ) -> None:
-    monkeypatch.setattr(BitSource, "bytes", lambda *_: pytest.fail("a bit was drawn"))
     with pytest.raises(ValueError, match=f"`{named}` must be"):
-        CALLS[call](ROWS, **BUDGET | budget, rng=0)
+        CALLS[call](ROWS, **BUDGET | budget, rng=NoDraws())
 
 
 @pytest.mark.parametrize("call", sorted(set(CALLS) - {"additive_wishart"}))  # whose table of a large n takes long
@@ -238,15 +236,14 @@ BAD_LEVELS = [
 
 
 @pytest.mark.parametrize("options", BAD_LEVELS)
-def test_levels_are_checked_before_anything_is_released(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stable_groups, "released_tail", lambda *_: pytest.fail("the tail was released"))
+def test_levels_are_checked_before_anything_is_released(options: Any) -> None:
+    numbers = {**BUDGET, "rng": NoDraws()}
     for call in (
-        lambda: privspan.approximate_subspace(ROWS, 2, **BUDGET, options=options, rng=0),
-        lambda: privspan.approximate_subspace(ROWS, "auto", max_components=2, **BUDGET, options=options, rng=0),
-        lambda: privspan.boosted_subspace(ROWS, 2, alpha=0.5, beta=0.31, **BUDGET, options=options, rng=0),
-        lambda: privspan.stable_subspace(ROWS, 2, **BUDGET, rng=0, **options),
+        lambda: privspan.approximate_subspace(ROWS, 2, **numbers, options=options),
+        lambda: privspan.approximate_subspace(ROWS, "auto", max_components=2, **numbers, options=options),
+        lambda: privspan.boosted_subspace(ROWS, 2, alpha=0.5, beta=0.31, **numbers, options=options),
+        lambda: privspan.stable_subspace(ROWS, 2, **numbers, **options),
     ):
-        monkeypatch.setattr(BitSource, "bytes", lambda *_: pytest.fail("a bit was drawn"))
         with pytest.raises((ValueError, TypeError), match=next(iter(options))):
             call()
 
@@ -262,7 +259,7 @@ WEAK = [
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(("budget", "words"), WEAK)
-def test_a_weak_budget_is_told_once_and_first(call: str, budget: Any, words: str, monkeypatch: Any) -> None:
+def test_a_weak_budget_is_told_once_and_first(call: str, budget: Any, words: str) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         refusal_of(call, ROWS, **BUDGET | budget)
@@ -270,11 +267,10 @@ def test_a_weak_budget_is_told_once_and_first(call: str, budget: Any, words: str
     assert len(told) == 1
     assert told[0].filename == __file__
     assert words in str(told[0].message)
-    monkeypatch.setattr(BitSource, "bytes", lambda *_: pytest.fail("a bit was drawn"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", WeakPrivacyWarning)
         with pytest.raises(WeakPrivacyWarning):
-            CALLS[call](ROWS, **BUDGET | budget, rng=0)
+            CALLS[call](ROWS, **BUDGET | budget, rng=NoDraws())
 
 
 def test_a_usual_budget_is_not_told_of() -> None:

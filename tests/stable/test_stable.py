@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from runs import seeded
+from runs import Told, answering, seeded
 from scipy import sparse
 from scipy.special import ndtri
 from sources import limited
@@ -22,7 +22,6 @@ from stable_attacks import break_lapack, failing, hidden_rows
 from privspan.privacy import Budget, coin, compose_mu, delta_from_mu
 from privspan.privacy.coin import goes_on, random_rotation
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.privacy.run import Run
 from privspan.rows.unit import as_rows_input
 from privspan.stable import leverage, scales
 from privspan.stable import records as stable
@@ -244,30 +243,25 @@ def test_the_shares_add_up_to_the_budget(n: int, epsilon: float) -> None:
 
 def test_every_step_draws_noise_of_its_certified_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scales without noise, or noise from what the data achieved, would change these numbers."""
-    drawn: list[float] = []
-    rotation_noise, gaussian = coin.rounded_normal, Run.gaussian
+    rotations: list[float] = []
+    rotation_noise = coin.rounded_normal
 
     def rounded(size: Any, scale: float, bits: BitSource) -> Any:
-        drawn.append(scale)
+        rotations.append(scale)
         return rotation_noise(size, scale, bits)
 
-    def vector(self: Run, values: Array, sigma: float, grid: float | None = None) -> Array:
-        drawn.append(sigma)
-        return gaussian(self, values, sigma, grid)
-
     monkeypatch.setattr(coin, "rounded_normal", rounded)
-    monkeypatch.setattr(Run, "gaussian", vector)
-    monkeypatch.setattr(Run, "test", lambda *_: True)
     fixed = {"full_level": 150, "ramp": 50, "movers": 50, "signal": 200.0, "spread": 2e-5, "ridge": 1e-3}
     sizes = []
     for tail in (1e-3, 1e-5):  # the same public plan on different data: the same noise
-        drawn.clear()
+        rotations.clear()
         X, _ = near_a_subspace(np.random.default_rng(1), 1000, 60, tail=tail)
-        run(X, seed=3, **fixed)
-        sizes.append(tuple(drawn))
+        told = answering(True, seed=3)
+        run(X, seed=told, **fixed)
+        sizes.append((*[sigma for _, sigma, _ in told.asked["gaussian"]], *rotations))
     budget = record_shares(1000, 3, Budget(1.0, 1e-6), {})
     plan = stable_release.LeveragePlan(**fixed, largest_margin=1)
-    scale, length, long, strength, *rotation, noise = sizes[0]
+    scale, length, long, strength, noise, *rotation = sizes[0]
     assert sizes[0] == sizes[1]
     assert scale == pytest.approx(np.sqrt(2) / budget.mu_scale)
     assert length == pytest.approx(np.sqrt(2) / budget.mu_tail)
@@ -287,12 +281,13 @@ def weighted(rows: Array, plan: LeveragePlan, k: int) -> tuple[Array, float]:
     return stable_release._weighted_basis(gram, np.ones(len(rows)), lambda some: rows.T @ some, plan, k)
 
 
-def test_nothing_fails_after_the_coin_where_power_steps_miss_the_top_space(monkeypatch) -> None:
+def test_nothing_fails_after_the_coin_where_power_steps_miss_the_top_space() -> None:
     rows = hidden_rows(1000, 0.5)
     gram = exact_gram([rows], len(rows))
-    monkeypatch.setattr(Run, "test", lambda *_: True)
     budget = plan_stable_split(1000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
-    found = stable_release.certified_release(gram, 1, lambda c: rows.T @ c, HIDDEN, 1, budget, seeded(0))
+    found = stable_release.certified_release(
+        gram, 1, lambda c: rows.T @ c, HIDDEN, 1, budget, seeded(answering(True))
+    )
     assert found is not None
     basis, error = weighted(rows, HIDDEN, 1)
     assert 1 - abs(basis[0, 0]) < 1e-12
@@ -431,10 +426,10 @@ def test_no_failure_of_lapack_becomes_an_abstention_or_an_exception(monkeypatch)
     rows = np.rint(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0) * 0.99 / GRID) * GRID
     gram, plan = exact_gram([rows], 60), LeveragePlan(18, 6, 6, 15.0, 3e-4, 1e-3, 3)
     budget = plan_stable_split(2000, 1, 1.0, 1e-6).budget(1.0, 1e-6)
-    monkeypatch.setattr(Run, "test", lambda self, margin, *_: margin >= 1)
 
     def released() -> Any:
-        return stable_release.certified_release(gram, 1, lambda c: rows.T @ c, plan, 1, budget, seeded(0))
+        sure = seeded(Told(test=lambda margin, _: margin >= 1))
+        return stable_release.certified_release(gram, 1, lambda c: rows.T @ c, plan, 1, budget, sure)
 
     sound = released()
     break_lapack(monkeypatch)

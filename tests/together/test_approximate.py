@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import seeded
+from runs import Told, seeded
 
 from privspan.approximate import approximate_subspace
 from privspan.blocks import histogram
@@ -22,7 +22,6 @@ from privspan.blocks.plan import plan_histogram
 from privspan.datasets import TAILS, gaussian_subspace
 from privspan.privacy import Budget
 from privspan.privacy.randomness import open_streams
-from privspan.privacy.run import Run
 from privspan.privacy.selection import release_probability
 
 AGGREGATES = ["stable", "histogram"]
@@ -118,40 +117,32 @@ def test_one_record_moves_one_ballot_and_one_pair(seed, row, kind):
 # --- the private side ---------------------------------------------------------------------------------------------
 
 
-def scale_scores(distances, monkeypatch):
+def scale_scores(distances):
     """Scores that the private median hands to permute-and-flip."""
-    seen = {}
-    frame = ReferenceFrame.draw(4, 2, np.random.default_rng(0))
-    blocks = BlockBases(np.zeros((2 * len(distances), 4, 1)), np.ones(2 * len(distances), dtype=bool))
-    monkeypatch.setattr(histogram, "_pair_distances", lambda *_: np.array(distances))
-
-    def record(run, scores, epsilon):
-        seen["scores"] = scores
-        return 0
-
-    monkeypatch.setattr(Run, "select", record)
-    histogram.private_pair_distance(blocks, frame, 1.0, seeded(0))
-    return np.array(seen["scores"])
+    told = Told(select=lambda *_: 0)
+    histogram._private_median(np.array(distances), 64.0, 1.0, seeded(told))
+    ((scores, _),) = told.asked["select"]
+    return np.array(scores)
 
 
-def test_scores_of_the_side_have_sensitivity_one(monkeypatch):
+def test_scores_of_the_side_have_sensitivity_one():
     rng = np.random.default_rng(0)
     for _ in range(200):
         distances = np.exp(rng.normal(0, rng.choice([0.01, 1.0, 5.0]), rng.integers(1, 12)))
         other = distances.copy()
         other[0] = rng.choice([0.0, np.inf, np.exp(rng.normal(0, 5))])
-        moved = np.abs(scale_scores(distances, monkeypatch) - scale_scores(other, monkeypatch))
+        moved = np.abs(scale_scores(distances) - scale_scores(other))
         assert moved.max() <= 1
 
 
-def test_scores_of_the_side_point_at_the_median_even_when_all_distances_agree(monkeypatch):
-    scores = scale_scores([1.3] * 40, monkeypatch)
+def test_scores_of_the_side_point_at_the_median_even_when_all_distances_agree():
+    scores = scale_scores([1.3] * 40)
     assert np.count_nonzero(scores == 0) == 1
     assert scores.max() == 0
     assert np.sort(scores)[-2] == -20
 
 
-def test_a_side_taken_from_the_data_is_caught(monkeypatch):
+def test_a_side_taken_from_the_data_is_caught():
     """Planted fault: the plain median. One record changes the released side for certain; the real one hides it."""
     X, _ = gaussian_subspace(600, 15, 2, 1e-3, rng=0)
     frame = ReferenceFrame.draw(15, 8, np.random.default_rng(0))
@@ -160,12 +151,11 @@ def test_a_side_taken_from_the_data_is_caught(monkeypatch):
     other[12 * nearest] = np.linspace(-1, 9, 15)
     medians = [float(np.median(histogram._pair_distances(block_bases(data, 2, 6), frame))) for data in (X, other)]
     assert medians[0] != medians[1]
-    scores = []
-    genuine = Run.select
-    monkeypatch.setattr(Run, "select", lambda run, s, epsilon: scores.append(s) or genuine(run, s, epsilon))
+    told = Told()
     for data in (X, other):
-        histogram.private_pair_distance(block_bases(data, 2, 6), frame, 1.0, seeded(0))
-    assert max(abs(a - b) for a, b in zip(*scores, strict=True)) <= 1
+        histogram.private_pair_distance(block_bases(data, 2, 6), frame, 1.0, seeded(told))
+    (scores, _), (changed, _) = told.asked["select"]
+    assert max(abs(a - b) for a, b in zip(scores, changed, strict=True)) <= 1
 
 
 # --- the vote -----------------------------------------------------------------------------------------------------
@@ -177,9 +167,10 @@ def tied_blocks(for_first: int, for_second: int) -> BlockBases:
     return BlockBases(np.stack(lines), np.ones(len(lines), dtype=bool))
 
 
-def answer_rate(blocks: BlockBases, runs: int) -> float:
+def answer_rate(blocks: BlockBases, runs: int, **forced) -> float:
     plan = plan_histogram(len(blocks.votes) * 10, 2, 1, gamma=1e-4, block_size=10, **BUDGET)
-    answers = [histogram.histogram_step(blocks, plan, delta=1e-6, run=seeded(s))[0] for s in range(runs)]
+    rngs = (Told(seed, **forced) for seed in range(runs))
+    answers = [histogram.histogram_step(blocks, plan, delta=1e-6, run=seeded(rng))[0] for rng in rngs]
     return float(np.mean([basis is not None and abs(basis[0, 0]) > 0.9 for basis in answers]))
 
 
@@ -190,12 +181,11 @@ def test_vote_follows_the_release_probability():
     assert rate == pytest.approx(expected, abs=0.17)
 
 
-def test_a_vote_without_threshold_is_caught(monkeypatch):
+def test_a_vote_without_threshold_is_caught():
     """Planted fault: always answer. One block then decides between two lines; the real vote is silent on both."""
     pair = tied_blocks(51, 50), tied_blocks(50, 51)
     assert [answer_rate(blocks, 20) for blocks in pair] == [0.0, 0.0]
-    monkeypatch.setattr(Run, "decide", lambda *_: True)
-    assert [answer_rate(blocks, 20) for blocks in pair] == [1.0, 0.0]
+    assert [answer_rate(blocks, 20, decide=lambda *_: True) for blocks in pair] == [1.0, 0.0]
 
 
 def test_different_cells_behind_one_hash_give_no_answer(monkeypatch):
@@ -388,13 +378,12 @@ def test_histogram_cost_lists_its_parts():
     assert Budget(1.0, 1e-6).cost(*cost.parts) == cost
 
 
-def test_collisions_are_taken_off_the_delta_of_the_vote(monkeypatch):
-    taken = []
-    monkeypatch.setattr(Run, "decide", lambda run, margin, *budget: taken.append(budget))
+def test_collisions_are_taken_off_the_delta_of_the_vote():
+    told = Told()
     X, _ = gaussian_subspace(8000, 20, 1, 1e-6, rng=1)
-    cost = approximate_subspace(X, 1, aggregate="histogram", rng=0, **BUDGET).cost
+    cost = approximate_subspace(X, 1, aggregate="histogram", rng=told, **BUDGET).cost
     side, vote, collisions = cost.parts
-    assert taken == [(vote.epsilon, vote.delta)]
+    assert [asked[1:3] for asked in told.asked["decide"]] == [(vote.epsilon, vote.delta)]
     assert collisions.delta > 0.0
     assert Fraction(vote.delta) + Fraction(collisions.delta) <= Fraction(1e-6)
     assert Fraction(side.epsilon) + Fraction(vote.epsilon) <= 1

@@ -171,8 +171,11 @@ def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: fl
     ---------
     (epsilon, 0)-differentially private for replace-one neighbours. Proof: docs/explanation/approximate-case.md.
     """
-    distances = _pair_distances(blocks, frame)  # (t // 2,)
     largest = 2.0 * math.sqrt(frame.points.size) * float(np.linalg.norm(frame.points))
+    return _private_median(_pair_distances(blocks, frame), largest, epsilon, run)
+
+
+def _private_median(distances: Array, largest: float, epsilon: float, run: Run) -> float:
     steps = np.arange(_SCALES_PER_DOUBLING * _SCALE_DOUBLINGS)
     candidates = largest * 2.0 ** (-steps / _SCALES_PER_DOUBLING)
     within = np.count_nonzero(distances[:, None] <= candidates, axis=0)  # (candidates,)
