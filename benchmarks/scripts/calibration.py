@@ -72,6 +72,7 @@ class Table:
     epsilon: float = 1.0
     place: int = 0
     person: Callable[[int], NDArray[np.intp]] | None = None
+    everyday: bool = False  # only for the everyday course, for its rarer ways
 
     @property
     def half(self) -> str:
@@ -153,6 +154,32 @@ def _shape(make: Callable[[Array], Array]) -> Any:
     return lambda rng, n, d: make(_correlated(rng, n, d))
 
 
+def _strong(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Return normal rows of which two directions show even where there are few of them."""
+    return rng.standard_normal((n, 2)) * [8.0, 4.0] @ np.linalg.qr(rng.standard_normal((d, 2)))[0].T + (
+        0.5 * rng.standard_normal((n, d)) + 3.0
+    )
+
+
+def _tail(energy: float, draw: Callable[..., Any]) -> Any:
+    """Return rows near a subspace of three directions, with so much of their length off it."""
+
+    def make(rng: np.random.Generator, n: int, d: int) -> Array:
+        along = draw(rng, (n, 3)) * [3.0, 2.5, 1.5]
+        off = energy * rng.standard_normal((n, d)) / math.sqrt(d)
+        return np.asarray(along @ np.linalg.qr(rng.standard_normal((d, 3)))[0].T + off - 2.0)
+
+    return make
+
+
+def _normals(rng: np.random.Generator, size: tuple[int, int]) -> Array:
+    return rng.standard_normal(size)
+
+
+def _skewed(rng: np.random.Generator, size: tuple[int, int]) -> Array:
+    return rng.standard_exponential(size)
+
+
 def _persons(n: int) -> NDArray[np.intp]:
     return np.random.default_rng([33, 99]).integers(0, n // 3, n)
 
@@ -201,6 +228,32 @@ _LIST = (
     Table("wide, pairs", "normal", _generated(27, 1_200, 300, _normal), 2, 1.0),
     Table("far off", "normal", _generated(26, 400, 12, lambda *a: _normal(*a) + 1e6), 2, 1.0),
     Table("t3, small", "heavy tails", _generated(20, 2_000, 8, _shape(lambda z: stats.t.ppf(stats.norm.cdf(z), 3)))),
+    # Rarer ways of the everyday course, in both halves: pairs, one look, near a subspace, a centre that is not found.
+    *(
+        replace(table, everyday=True)
+        for table in (
+            Table("iris", "few rows", _real("datasets", "iris"), 1, 2.0),
+            Table("crabs", "few rows", _real("MASS", "crabs"), 1, 1.3),
+            Table("possum", "few rows", _real("DAAG", "possum"), 2, 3.0),
+            Table("few rows, strong A", "few rows", _generated(31, 120, 10, _strong), 2, 2.5),
+            Table("few rows, strong B", "few rows", _generated(32, 150, 16, _strong), 2, 2.0),
+            Table("Auto", "few rows", _real("ISLR", "Auto"), 1, 0.7),
+            Table("Hitters", "few rows", _real("ISLR", "Hitters"), 2, 0.9),
+            Table("bdims", "few rows", _real("openintro", "bdims"), 1, 1.0),
+            Table("Boston", "few rows", _real("MASS", "Boston"), 1, 1.0),
+            Table("College", "skewed", _real("ISLR", "College"), 2, 0.8),
+            Table("cells", "heavy tails", _real("modeldata", "cells"), 3, 0.6),
+            Table("ames", "mixed", _real("openintro", "ames"), 1, 0.4),
+            Table("CASchools", "skewed", _real("AER", "CASchools"), 2, 1.0),
+            Table("meats", "near", _real("modeldata", "meats"), 1, 3.0),
+            Table("near, normal", "near", _generated(33, 4_000, 40, _tail(0.3, _normals)), 3),
+            Table("near, skewed", "near", _generated(34, 10_000, 30, _tail(0.1, _skewed)), 3),
+            Table("near, few rows", "near", _generated(35, 1_500, 30, _tail(0.1, _skewed)), 2, 2.0),
+            Table("near, heavy tail", "near", _generated(36, 8_000, 60, _tail(1.0, _normals)), 3, 2.0),
+            Table("near, few columns", "near", _generated(37, 5_000, 16, _tail(0.2, _normals)), 3, 1.0),
+            Table("far off, strong", "few rows", _generated(38, 500, 10, lambda *a: _strong(*a) + 1e7), 2, 1.0),
+        )
+    ),
 )  # fmt: skip
 
 
@@ -540,7 +593,7 @@ def measured(table: Table, fits: int, ways: Sequence[Way]) -> Iterator[dict[str,
     """Yield one line per course and number."""
     X = table.values()
     for way in ways:
-        if (table.person is not None and way is not _everyday) or (X.shape[1] > 256 and way is not _everyday):
+        if way is not _everyday and (table.everyday or table.person is not None or X.shape[1] > 256):
             continue
         seen: dict[tuple[str, str, str], list[Told]] = defaultdict(list)
         for fit in range(fits):
@@ -622,8 +675,8 @@ class Pooled:
 
     @property
     def met(self) -> bool:
-        """Whether the error is no smaller than 2/3 of the spread, no larger than 3/2 of the distance, and covers."""
-        sized = self.in_errors("spread") <= FACTOR and self.in_errors("distance") >= 1.0 / FACTOR
+        """Whether the spread is the error that is told, within a factor of 3/2 either way, and the error covers."""
+        sized = 1.0 / FACTOR <= self.in_errors("spread") <= FACTOR
         return sized and self.mean("within_two") >= OVERALL and not self.worst[0] < SINGLE
 
 
@@ -689,9 +742,8 @@ Constants were fitted on half A; the table below is of half B.
 
 {names_b}
 
-* *spread*: root mean square over fits of the number less its mean distance, in told errors. At most 1.5.
-* *distance*: the same for the whole distance from the truth, bias included. At least 1/1.5: an error must not be told
-  much larger than it is.
+* *spread*: root mean square over fits of the number less its mean distance, in told errors. From 1/1.5 to 1.5.
+* *distance*: the same for the whole distance from the truth, bias included.
 * *within two*: fits with the truth within two told errors. At least 85 %, and 80 % in the worst table (of 8 fits or
   more).
 

@@ -144,7 +144,7 @@ def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():
     X = rng.standard_normal((50_000, 2)) * [3.0, 1.0] @ axes.T + rng.standard_normal(9)
     rows = np.column_stack([X, np.full(len(X), 0.7)])
     basis = np.linalg.svd(rows[:500], full_matrices=False)[2][:3].T  # (10, 3)
-    cut = _cut(_Measured(basis, basis.T @ rows.T @ rows @ basis / len(X), 0.0, 0.0), 0.7)
+    cut = _cut(_Measured(basis, basis.T @ rows.T @ rows @ basis / len(X), 0.0, 0.0), 0.7, 1.0)
     assert Subspace(cut.basis).distance(Subspace(axes)) < 1e-9
     np.testing.assert_allclose(cut.variances, np.linalg.eigvalsh(np.cov(X.T))[:-3:-1], rtol=1e-3)
     np.testing.assert_allclose(cut.point, X.mean(axis=0), atol=1e-9)

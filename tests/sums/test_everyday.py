@@ -288,7 +288,7 @@ def test_what_decides_about_a_second_look_was_released(name, monkeypatch):
 @pytest.mark.parametrize("left", [0.0, 0.4])
 def test_what_a_second_release_gains_shows_in_the_estimate(left, monkeypatch):
     _, options, shape = COURSES["clipped look, wide"]
-    X, sound, told = table(**shape), CentredGauss.strengthen, captured(0.9, 0.9, 1.1, 0.01)
+    X, sound, told = table(**shape), CentredGauss.strengthen, captured(0.9, 0.9, 1.1, 0.01, 10)
     monkeypatch.setattr(lazy_looks, "captured", lambda *numbers: told)
     monkeypatch.setattr(CentredGauss, "strengthen", lambda looks: 0.0 * sound(looks) + left)
     assert fitted(X, **options).captured.value == pytest.approx(1.0 - left * (1.0 - told.value))
@@ -323,10 +323,13 @@ def test_passes_over_the_rows_are_counted(name):
 
 
 def test_a_captured_share_has_the_error_of_what_noise_loses():
-    told, noisy = captured(90.0, 90.0, 110.0, 0.0), captured(90.0, 90.0, 110.0, 20.0)
+    told, noisy = captured(90.0, 90.0, 110.0, 0.0, 1000), captured(90.0, 90.0, 110.0, 20.0, 1000)
     assert told.value == noisy.value == pytest.approx(0.9)
     assert 0.02 < told.std < 0.1 < noisy.std < 0.3
-    assert captured(100.0, 100.0, 100.0, 0.0).std == 0.0
+    assert captured(100.0, 100.0, 100.0, 0.0, 1000).std == 0.0
+    few = captured(90.0, 90.0, 110.0, 0.0, 3)  # a sum of three squares is far from its mean by chance
+    assert few.value == told.value
+    assert 2.0 * told.std < few.std < 0.1
 
 
 # ---- What is told --------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ class NearTuning:
     clip: float = 2.0  # typical lengths of these, for second moments
     cheap: float = 0.004  # of mu²; a count need not cost less
     least_slope: float = 0.05  # of the constant's direction in the subspace, for a point to be read off
+    within: float = 0.5  # of the squared error of the centre, which may lie within the subspace: half A of calibration
 
 
 NEAR = NearTuning()
@@ -175,7 +176,7 @@ class NearCourse:
 
     def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
-        cut = _cut(seen, self._constant(centre), self.tuning.least_slope)
+        cut = _cut(seen, self._constant(centre), centre.error, self.tuning)
         d, k = cut.basis.shape
         found, errors, error = min(k, int(told["stands_out"])), told_errors(told, k), float(told["expected_error"])
         of_found = float(told.get("expected_error_of_found", error))
@@ -185,12 +186,10 @@ class NearCourse:
         value = max(explained / max(total, 1e-300), 1.0 - error * error)
         unsure = of_found * of_found + (1.0 - min(value, 1.0) if found < k else 0.0)
         off = of_found * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
-        point_error = math.hypot(cut.point_std * math.sqrt(k), off)
-        weight = centre.error**2 / max(centre.error**2 + point_error**2, 1e-300)  # by precision, as in the search
         return EverydayLook(
             basis=cut.basis,
-            mean=centre.vector(d) + weight * cut.point,
-            mean_std=math.sqrt(weight / d) * point_error,
+            mean=centre.vector(d) + cut.point,
+            mean_std=np.hypot(cut.point_std, off / math.sqrt(d)),
             variances=cut.variances,
             variances_std=seen.noise,
             total=total,
@@ -281,26 +280,37 @@ def _measured(rows: Any, basis: Array, clip: float, mu: float, run: Run) -> _Mea
 
 @dataclass(frozen=True)
 class _Cut:
-    """A basis (d, k) by falling variance, the variances about the mean, and the mean seen from the centre."""
+    """A basis (d, k) by falling variance, the variances about the mean, and the mean seen from the centre, (d,)."""
 
     basis: Array
     variances: Array
     point: Array
-    point_std: float
+    point_std: Array  # what the noise of the second moments makes of it; (d,)
 
 
-def _cut(seen: _Measured, constant: float, least_slope: float = NEAR.least_slope) -> _Cut:
-    """Leave out the one direction of a subspace (d + 1, k + 1) that has the constant."""
+def _cut(seen: _Measured, constant: float, error: float, tuning: NearTuning = NEAR) -> _Cut:
+    """Leave out the one direction of a subspace (d + 1, k + 1) that has the constant.
+
+    Off the subspace the mean is where the subspace is.  Within, it is as far from the centre as was measured, shrunk
+    by what the `error` of the centre, and the measured distance itself, say of that distance.
+    """
     slopes = seen.basis[-1]  # (k + 1,)
     slope = float(np.linalg.norm(slopes))
-    first = slopes / slope if slope > least_slope else np.eye(len(slopes))[-1]
+    first = slopes / slope if slope > tuning.least_slope else np.eye(len(slopes))[-1]
     turn = np.linalg.qr(np.column_stack([first, np.eye(len(slopes))]))[0]  # (k + 1, k + 1)
     turn[:, 0] = first  # the same but for its sign
     moments, basis = turn.T @ seen.inside @ turn, seen.basis @ turn
-    height = constant / max(slope, least_slope)  # of every row near the subspace, along the first direction
+    height = constant / max(slope, tuning.least_slope)  # of every row near the subspace, along the first direction
     means, std = moments[1:, 0] / height, seen.noise / height  # (k,), along the others
+    chance = std**2 / 2.0  # off the diagonal, where they stand
+    beyond = float(means @ means) / len(means) - chance * (1.0 + 2.0 * math.sqrt(2.0 / len(means)))
+    apart = max(tuning.within * error**2 / len(means), beyond)
+    weight = apart / max(apart + chance, 1e-300)
     shrink = max(0.0, 1.0 - len(means) * std**2 / max(float(means @ means), 1e-300))  # James and Stein
     values, axes = np.linalg.eigh(moments[1:, 1:] - shrink * np.outer(means, means))
     flat = np.linalg.qr(basis[:-1, 1:] @ axes[:, ::-1])[0]  # (d, k); a QR keeps the order and the directions
-    point = basis[:-1] @ np.append(height, shrink * means) if slope > least_slope else np.zeros(len(flat))
-    return _Cut(flat, np.maximum(values[::-1], 0.0), point, std)
+    variances = np.maximum(values[::-1], 0.0)
+    if slope <= tuning.least_slope:
+        return _Cut(flat, variances, np.zeros(len(flat)), np.full(len(flat), error / math.sqrt(len(flat))))
+    point_std = math.sqrt(weight * chance) * np.linalg.norm(basis[:-1, 1:], axis=1)
+    return _Cut(flat, variances, basis[:-1] @ np.append(height, weight * means), point_std)

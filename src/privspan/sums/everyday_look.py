@@ -24,7 +24,7 @@ class EverydayLook:
         Orthonormal, by falling variance.
     mean : (d,) array
         The public centre, or zero, where there is too little data for more.
-    mean_std : float
+    mean_std : float or (d,) array
         Standard deviation of the noise of every coordinate of the mean; infinite where it was not measured.
     variances : (k,) array
         Along the basis, of rows shortened to `clip` (or, without one, in proportion to unit rows); NaN, and so are

@@ -73,7 +73,7 @@ class EverydayTuning:
     stands_out: float = 0.5  # expected error below which a direction counts
     not_noise: float = 4.0  # standard deviations of the total above zero, or nothing stands out
     unseen: float = 0.4  # of what clipped rows show: what they may have off the basis besides
-    of_loss: float = 0.45  # of what noise is estimated to lose, its error: half A of the calibration
+    of_loss: float = 0.3  # of what noise is estimated to lose, its error beside chance: half A of the calibration
     choosing: Splitting = Splitting(0.5, 8)  # the noise that chooses a mixture: rough, and fast
     estimating: Splitting = Splitting(0.1, 60, paired=True)  # the noise that judges it
     estimating_wide: Splitting = Splitting(0.1, 20, paired=True)  # the same where eigenvectors take longer

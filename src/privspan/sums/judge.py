@@ -128,7 +128,7 @@ def judged_mixture(
         math.sqrt(2.0) * first.noise * excess_of(splitting),
         total,
         math.sqrt(2.0 * d) * first.noise,
-        captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation, tuning),
+        captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation, k * (d - k), tuning),
         steady(values, noise, d, tuning) if total > tuning.not_noise * math.sqrt(2.0 * d) * first.noise else 0,
         weight,
         loadings_std(basis, turns(along, along, first.noise), values, noise, turn, vectors[:, k:]),
@@ -142,7 +142,9 @@ def _candidates(clipped: Look, k: int, tuning: EverydayTuning = EVERYDAY) -> tup
     return tuning.weights if worth_it else tuning.weights[:1]
 
 
-def captured(got: float, own: float, best: float, noise: float, tuning: EverydayTuning = EVERYDAY) -> Captured:
+def captured(
+    got: float, own: float, best: float, noise: float, entries: int, tuning: EverydayTuning = EVERYDAY
+) -> Captured:
     """Estimate which share of the best variance a basis has.
 
     Parameters
@@ -153,10 +155,14 @@ def captured(got: float, own: float, best: float, noise: float, tuning: Everyday
         Sum of the k largest eigenvalues of the noisy matrix, which is too large by what `own` is too small.
     noise : float
         Standard deviation of `got` less the mean of the other two.
+    entries : int
+        Of the noise that turn the basis, k (d - k): what is lost is a sum of so many squares.  With few of them it
+        may be far from its mean, which is what is estimated.
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
     value = min(1.0, max(got, 0.0) / truth)
-    return Captured(value, math.hypot(noise / truth, tuning.of_loss * (1.0 - value)))
+    of_loss = math.sqrt(tuning.of_loss**2 + 2.0 / max(entries, 1))
+    return Captured(value, math.hypot(noise / truth, of_loss * (1.0 - value)))
 
 
 def steady(values: Array, noise: float, d: int, tuning: EverydayTuning = EVERYDAY) -> int:

@@ -198,7 +198,7 @@ def lazy_looks(
     noise = math.sqrt(2.0) * looks.noises[0] * excess_of(tuning.splitting)
     best = float(_top(_inner(looks.directions, looks.image(0)), k).sum())
     deviation = math.sqrt(2.0 * k) * looks.noises[0] * added_by(tuning.splitting) / 2.0
-    seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation, tuning)
+    seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation, k * (d - k), tuning)
     if len(mus) == 2 and not both:  # what noise turns away falls with its square
         seen = replace(seen, value=1.0 - (1.0 - seen.value) * looks.strengthen())
     final = _Mixture(looks, _shares(weights[chosen], traces), split, 0.0)
