@@ -68,7 +68,7 @@ class NearTuning:
     clip: float = 2.0  # typical lengths of these, for second moments
     cheap: float = 0.004  # of mu²; a count need not cost less
     least_slope: float = 0.05  # of the constant's direction in the subspace, for a point to be read off
-    within: float = 0.5  # of the squared error of the centre, which may lie within the subspace: half A of calibration
+    within: float = 0.5  # of the squared error of the centre, which may lie within the subspace: fitted on half A
 
 
 NEAR = NearTuning()
