@@ -156,7 +156,7 @@ def captured(
     noise : float
         Standard deviation of `got` less the mean of the other two.
     entries : int
-        Of the noise that turn the basis, k (d - k): what is lost is a sum of so many squares.  With few of them it
+        Those of the noise that turn the basis, k (d - k): what is lost is a sum of so many squares.  With few of them it
         may be far from its mean, which is what is estimated.
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
