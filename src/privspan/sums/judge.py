@@ -156,8 +156,8 @@ def captured(
     noise : float
         Standard deviation of `got` less the mean of the other two.
     entries : int
-        Those of the noise that turn the basis, k (d - k): what is lost is a sum of so many squares.  With few of them it
-        may be far from its mean, which is what is estimated.
+        Those of the noise that turn the basis, k (d - k).  What is lost is a sum of so many squares: with few of
+        them it may be far from its mean, which is what is estimated.
     """
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
     value = min(1.0, max(got, 0.0) / truth)
