@@ -15,6 +15,7 @@ from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.run import open_run
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import adaptive, localised, rounds
@@ -190,11 +191,10 @@ def test_shares_of_a_release_sum_to_at_most_one():
         assert compose_mu(*(part.mu for part in release.cost.parts)) <= MU * (1 + 1e-15)
 
 
-def test_a_run_that_plans_above_one_is_stopped(monkeypatch):
+def test_a_run_that_plans_above_one_is_stopped():
     X, _ = gaussian_subspace(3_000, 30, 2, gamma_w=0.1, rng=0)
-    monkeypatch.setattr(planner, "first_share", lambda *_: 1.5)
     with pytest.raises(RuntimeError, match="budget"):
-        adaptive_subspace(X, 2, epsilon=1.0, delta=1e-6, rng=0)
+        adaptive.adaptive_within(seeded(0), X, 2, expert={"first_share": 1.5})
 
 
 # ---- The whole algorithm along transcripts ---------------------------------------------------------------------
@@ -274,18 +274,19 @@ def test_weights_from_unreleased_quantiles_are_caught(monkeypatch):
         most_spent()
 
 
-def test_a_ledger_that_does_not_add_up_is_caught(monkeypatch):
-    def generous(self, name, share):
-        return MU * math.sqrt(3.0 * share)
+def test_a_ledger_that_does_not_add_up_is_caught():
+    class Generous(MuLedger):
+        left = 1.0
 
-    monkeypatch.setattr(MuLedger, "spend", generous)
-    monkeypatch.setattr(MuLedger, "left", property(lambda self: 1.0))
+        def spend(self, name, share):
+            return MU * math.sqrt(3.0 * share)
+
     X, truth = gaussian_subspace(500, 10, 1, gamma_w=0.1, rng=5)
 
     def run(rows, rng):
         source = Rows(rows)
         view = local_view(source, truth.basis)
-        run = seeded(rng)
+        run = open_run(Generous(Budget(1.0, 1e-6)), rng)
         mu = run.account.spend("residuals", 0.9)
         localised.localised_sums(source, view, np.ones(1), 0.05, mu, mu, run)
 

@@ -18,6 +18,7 @@ from privspan.privacy.joint import JointShares
 from privspan.rows.limits import LIMITS, Limits
 from privspan.stable import plan as stable_plan
 from privspan.sums import plan as sums_plan
+from privspan.sums.adaptive_tuning import LEAN
 
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
@@ -310,7 +311,7 @@ def plan_look(
                 continue
             left_over = rest - noise - moment
             error = sums_plan.rounds_error(
-                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, sums_plan.LEAN.probe
+                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, LEAN.probe
             )
             options.append(LookPlan(_BY_ROUNDS * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)

@@ -40,8 +40,8 @@ from privspan.stable.scales import released_share
 from privspan.stable.steepest import accepted
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_within
+from privspan.sums.adaptive_tuning import LEAN
 from privspan.sums.estimate import Estimate
-from privspan.sums.plan import LEAN
 from privspan.sums.rounds import localised_rounds
 from privspan.sums.variance import second_moments
 
@@ -259,7 +259,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
 
 def _adaptively(look: StableSteps, source: Any, run: Run, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
-    release = adaptive_within(run, source, look.public.k, habits=LEAN, constant=look.constant)
+    release = adaptive_within(run, source, look.public.k, tuning=LEAN, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"
     parameters = {**release.parameters, **look.released, "course": course}
     return replace(release, method=LABELS[0], parameters=parameters)

@@ -28,8 +28,9 @@ from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
-from privspan.sums.first_look import FOUND, FOUND_LATE, FirstLook, count_found, first_look
+from privspan.sums.first_look import FirstLook, count_found, first_look
 from privspan.sums.krylov import separation_errors, spiked_eigenvalues
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
 from privspan.sums.off_constant import beside
@@ -38,11 +39,6 @@ from privspan.sums.rounds import Rounds
 
 Array = NDArray[np.float64]
 
-_FIRST_PASSES = 6
-_FINISH_PASSES = 14
-_OVERSAMPLING = 7
-_APART = 0.5  # of a weak direction's energy, at most, that the next one may have: rounds turn towards it as slowly
-_MOST_LOOKS = 3
 _OPTIONS: checks.Checks = {"first_share": checks.probability, "most_rounds": partial(checks.integer_at_least, 1)}
 
 
@@ -113,7 +109,7 @@ def empty_share(n: int, mu: float, options: Mapping[str, Any]) -> float:
     Typical lengths, asked for so often at most, are like counts; all else are second moments, and sums of residuals.
     """
     given = {**(options.get("options") or {}), **options}
-    questions = _MOST_LOOKS + int(given.get("most_rounds") or planner.MOST_ROUNDS) + 2
+    questions = ADAPTIVE.most_looks + int(given.get("most_rounds") or ADAPTIVE.most_rounds) + 2
     return most_share(questions * planner.probe_share(n, mu), MOMENTS)
 
 
@@ -143,7 +139,7 @@ def adaptive_within(
     *,
     robust: bool = True,
     expert: Mapping[str, Any] | None = None,
-    habits: planner.Habits | None = None,
+    tuning: AdaptiveTuning = ADAPTIVE,
     constant: bool = False,
 ) -> Release:
     """Do what `adaptive_subspace` does for the mu of a run: docs/explanation/everyday-pca.md, lemma 2."""
@@ -152,8 +148,8 @@ def adaptive_within(
         outcome = _Outcome(np.eye(d), d, 0.0, "whole space")
     else:
         given = expert or {}
-        most_rounds = int(given.get("most_rounds") or planner.MOST_ROUNDS)
-        course = _Course(open_unit_rows(source), int(k), run, most_rounds, habits, constant=constant)
+        most_rounds = int(given.get("most_rounds") or tuning.most_rounds)
+        course = _Course(open_unit_rows(source), int(k), run, most_rounds, tuning, constant=constant)
         outcome = course.adaptively(given.get("first_share")) if robust else course.plainly()
     parameters = {
         "n": n,
@@ -191,22 +187,23 @@ class _Course:
         k: int,
         run: Run,
         most_rounds: int,
-        habits: planner.Habits | None = None,
+        tuning: AdaptiveTuning = ADAPTIVE,
         *,
         constant: bool = False,
     ) -> None:
         self._rows, self._k, self._run, self._constant = rows, k, run, constant
+        self._tuning = tuning
         self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
-        self._block = min(k + _OVERSAMPLING, self._d)
-        self._rounds = Rounds(rows, run, most_rounds, habits, constant=constant)
+        self._block = min(k + tuning.oversampling, self._d)
+        self._rounds = Rounds(rows, run, most_rounds, tuning, constant=constant)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
 
     def plainly(self) -> _Outcome:
         """Spend everything on Analyze Gauss."""
         lazy = self._lazy("Analyze Gauss", self._run.account.left)
-        look = self._pairs(lazy, _FIRST_PASSES + _FINISH_PASSES)
+        look = self._pairs(lazy, self._tuning.first_passes + self._tuning.finish_passes)
         return self._plain_outcome(look)
 
     def adaptively(self, first_share: float | None) -> _Outcome:
@@ -215,8 +212,8 @@ class _Course:
             left = self._run.account.left  # 1, unless other steps came before
             mu = self._run.account.mu * math.sqrt(left)
             first_share = left * planner.first_share(self._n, self._d, self._wanted, mu)
-        look = self._pairs(self._lazy("first look", first_share), _FIRST_PASSES)
-        off = residual_size(look.explained)
+        look = self._pairs(self._lazy("first look", first_share), self._tuning.first_passes)
+        off = residual_size(look.explained, tuning=self._tuning)
         if look.stands_out == 0 or look.no_gap or (look.stands_out < self._wanted and off * off > 0.3):
             return self._finish(look)
         found = slice(0, look.stands_out)
@@ -230,27 +227,27 @@ class _Course:
         return self._localised(estimate, guesses, look)
 
     def _lazy(self, name: str, share: float) -> LazyGauss:
-        passes = 2 * (_FIRST_PASSES + _FINISH_PASSES)
-        columns = (_FIRST_PASSES + _FINISH_PASSES + 1) * self._block
+        passes = 2 * (self._tuning.first_passes + self._tuning.finish_passes)
+        columns = (self._tuning.first_passes + self._tuning.finish_passes + 1) * self._block
         mu = self._run.account.spend(name, share, MOMENTS)
         most = within_memory(max(columns, 257), self._d)
         return LazyGauss(UnitGram(self._rows), mu, self._run, most_columns=most, most_passes=passes)
 
     def _pairs(self, lazy: LazyGauss, passes: int) -> FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""
-        public, constant = self._run.streams.public, self._constant
-        return first_look(lazy, self._n, self._wanted, self._block, passes, public, constant=constant)
+        options: dict[str, Any] = {"constant": self._constant, "tuning": self._tuning}
+        return first_look(lazy, self._n, self._wanted, self._block, passes, self._run.streams.public, **options)
 
     def _finish(self, look: FirstLook) -> _Outcome:
         """Give the rest of the budget to the matrix of the first look."""
         look.lazy.strengthen(self._run.account.spend("finish", self._run.account.left, MOMENTS))
-        return self._plain_outcome(self._pairs(look.lazy, _FINISH_PASSES))
+        return self._plain_outcome(self._pairs(look.lazy, self._tuning.finish_passes))
 
     def _plain_outcome(self, look: FirstLook) -> _Outcome:
         """Report what was found: a direction that stands out of the noise must also stand out of the others."""
         errors = separation_errors(look.values, look.lazy.noise, self._n, self._d)  # (k,)
         spread = 1.0 + math.sqrt(self._k / self._d)  # of the largest angle over that of one direction
-        found = count_found(errors, look.eigenvalues)
+        found = count_found(errors, look.eigenvalues, self._tuning)
         basis = look.whole(look.vectors)
         return _Outcome(basis, found, min(1.0, spread * float(errors[-1])), "Analyze Gauss")
 
@@ -259,7 +256,7 @@ class _Course:
     def _weak_directions(self, estimate: Estimate, guesses: Array, off: float) -> tuple[Estimate, Array]:
         """Look for the missing directions, up to three times, each time with the known ones shrunk."""
         looks: list[ShrunkLook] = []
-        while len(estimate.eigenvalues) < self._k and len(looks) < _MOST_LOOKS:
+        while len(estimate.eigenvalues) < self._k and len(looks) < self._tuning.most_looks:
             if self._run.account.left <= 5.0 * self._rounds.probe:
                 break
             known = len(estimate.eigenvalues)
@@ -268,14 +265,16 @@ class _Course:
             missing = self._k - known
             public = self._run.streams.public
             others = public.standard_normal((self._d, max(missing + 6 - guesses.shape[1], 2)))
-            start, passes = np.hstack([guesses, others]), _FIRST_PASSES
-            values, directions, noise = leading_directions(looks, estimate.basis, missing, start, passes, public)
+            start, passes = np.hstack([guesses, others]), self._tuning.first_passes
+            directed = missing, start, passes, public, self._tuning.small
+            values, directions, noise = leading_directions(looks, estimate.basis, *directed)
             eigenvalues = spiked_eigenvalues(values, noise, self._d) / self._n  # (missing + 1,)
-            bar = FOUND if len(looks) < _MOST_LOOKS else FOUND_LATE
+            late = len(looks) == self._tuning.most_looks
+            bar = self._tuning.found_late if late else self._tuning.found
             seen, new = self._told_apart(values, eigenvalues, noise, off, bar)
             if new:
                 estimate = widened(estimate, directions[:, :new], eigenvalues[:new], noise, self._n)
-                off = residual_size(eigenvalues[:new], off * off)
+                off = residual_size(eigenvalues[:new], off * off, self._tuning)
             guesses = directions[:, new:]
             if seen > new:  # no noise hides them: they are no more than others, and another look would show the same
                 break
@@ -285,7 +284,7 @@ class _Course:
         """Count the leading directions that stand out of the noise, and of these the ones that do of others."""
         errors = noise * math.sqrt(self._d) / (eigenvalues[:-1] * self._n)
         among = separation_errors(values, noise, self._n * off * off, self._d)
-        alone = eigenvalues[:-1] * _APART > eigenvalues[-1]
+        alone = eigenvalues[:-1] * self._tuning.apart > eigenvalues[-1]
         return int((errors < bar).sum()), int(((errors < bar) & (among < bar) & alone).sum())
 
     def _look_again(self, estimate: Estimate, off: float, earlier: int) -> tuple[ShrunkLook, Estimate]:
@@ -295,8 +294,9 @@ class _Course:
         share = min(share, left - self._rounds.probe)
         mu_probe = self._run.account.spend("typical length", self._rounds.probe)
         mu_gram = self._run.account.spend("preconditioned look", min(share, self._run.account.left), MOMENTS)
-        columns = within_memory((_MOST_LOOKS * (_FIRST_PASSES + 1)) * self._block, self._d)
-        return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._run, columns=columns)
+        columns = within_memory((self._tuning.most_looks * (self._tuning.first_passes + 1)) * self._block, self._d)
+        options: dict[str, Any] = {"columns": columns, "tuning": self._tuning}
+        return preconditioned_look(self._rows, estimate, off, mu_probe, mu_gram, self._run, **options)
 
     # ---- Localised rounds -------------------------------------------------------------------------------------
 

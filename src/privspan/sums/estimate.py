@@ -13,14 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.localised import MOST_WEIGHT, LocalisedSums
 
 Array = NDArray[np.float64]
-
-_LOWEST_WEIGHT = 0.05  # mean weights of records are taken to be at least this
-_LOWEST_SLOPE = 0.3  # eigenvalues of M against its prior are taken to be at least this
-_LOWEST_EIGENVALUE = 0.2  # a new eigenvalue may not fall below this share of the least old one
-_LEAST_OFF = 0.02
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,14 @@ def whitening(eigenvalues: Array, exponent: float, light: float | None = None) -
 
 
 def local_slope(
-    sums: LocalisedSums, estimate: Estimate, scale: Array, n: int, spread: float, *, constant: bool = False
+    sums: LocalisedSums,
+    estimate: Estimate,
+    scale: Array,
+    n: int,
+    spread: float,
+    *,
+    constant: bool = False,
+    tuning: AdaptiveTuning = ADAPTIVE,
 ) -> tuple[Array, Array, Array]:
     """Estimate the error D of the basis from the sums of a localised round, D = C M⁻¹ B with B = `scale`.
 
@@ -83,14 +86,14 @@ def local_slope(
     """
     k = len(scale)
     shape = scale**2 * estimate.eigenvalues * n  # (k,)
-    weight = float(np.clip(np.trace(sums.inner) / shape.sum(), _LOWEST_WEIGHT, MOST_WEIGHT))
+    weight = float(np.clip(np.trace(sums.inner) / shape.sum(), tuning.lowest_weight, MOST_WEIGHT))
     prior = weight * shape
     prior_variance = _prior_variance(prior, spread, constant=constant)
     trust = prior_variance / (prior_variance + k * sums.inner_noise**2)  # (k, k)
     inner = trust * sums.inner + (1.0 - trust) * np.diag(prior)
     roots = np.sqrt(prior)
     relative, turn = np.linalg.eigh(inner / np.outer(roots, roots))
-    inner = (turn * np.maximum(relative, _LOWEST_SLOPE)) @ turn.T * np.outer(roots, roots)
+    inner = (turn * np.maximum(relative, tuning.lowest_slope)) @ turn.T * np.outer(roots, roots)
     factor = np.linalg.solve(inner, np.diag(scale))  # M⁻¹ B
     cross = sums.cross - estimate.basis @ (estimate.basis.T @ sums.cross)
     precision = np.linalg.inv(factor.T @ factor * sums.cross_noise**2)
@@ -121,12 +124,12 @@ def joined(estimate: Estimate, slope: Array, precision: Array, slope_error: floa
     return Estimate(basis, np.linalg.inv(left), estimate.eigenvalues)
 
 
-def turned(estimate: Estimate, moment: Array) -> Estimate:
+def turned(estimate: Estimate, moment: Array, tuning: AdaptiveTuning = ADAPTIVE) -> Estimate:
     """Turn the basis within its span so that it follows the eigenvectors of `moment`, keeping the total spread."""
     values, turn = np.linalg.eigh(moment)
     values, turn = values[::-1], turn[:, ::-1]
     total, old = float(values.sum()), estimate.eigenvalues
-    values = np.maximum(values, _LOWEST_EIGENVALUE * float(old.min()) * total / float(old.sum()))
+    values = np.maximum(values, tuning.lowest_eigenvalue * float(old.min()) * total / float(old.sum()))
     return Estimate(
         estimate.basis @ turn, turn.T @ estimate.precision @ turn, values * float(old.sum()) / float(values.sum())
     )
@@ -157,9 +160,9 @@ def widened(estimate: Estimate, directions: Array, eigenvalues: Array, noise: fl
     return Estimate(basis, precision, np.append(estimate.eigenvalues, eigenvalues))
 
 
-def residual_size(explained: Array, square: float = 1.0) -> float:
+def residual_size(explained: Array, square: float = 1.0, tuning: AdaptiveTuning = ADAPTIVE) -> float:
     """Return the root mean square residual of a unit row, given what is explained of its mean square so far."""
-    return math.sqrt(min(max(square - float(explained.sum()), _LEAST_OFF**2), 1.0))
+    return math.sqrt(min(max(square - float(explained.sum()), tuning.least_off**2), 1.0))
 
 
 def polar(columns: Array) -> Array:

@@ -13,18 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate
 from privspan.sums.krylov import leading_pairs, spiked_eigenvalues
 from privspan.sums.lazy_gauss import LazyGauss
 from privspan.sums.off_constant import OffConstant
 
 Array = NDArray[np.float64]
-
-FOUND = 0.35
-"""A direction counts as found when its expected error is below this."""
-
-FOUND_LATE = 0.5
-"""The same, when nothing could be gained by looking again."""
 
 
 @dataclass(frozen=True)
@@ -52,26 +47,34 @@ class FirstLook:
         return np.linalg.qr(np.hstack([basis, self.mean.basis]))[0]
 
 
-def count_found(errors: Array, eigenvalues: Array) -> int:
+def count_found(errors: Array, eigenvalues: Array, tuning: AdaptiveTuning = ADAPTIVE) -> int:
     """Count the directions whose expected errors, which rise, are small; a little more is allowed to all of them."""
-    if errors.max() < FOUND_LATE and eigenvalues[-1] > 0.4 * eigenvalues[0]:
+    if errors.max() < tuning.found_late and eigenvalues[-1] > 0.4 * eigenvalues[0]:
         return len(errors)
-    return int((errors < FOUND).sum())
+    return int((errors < tuning.found).sum())
 
 
 def first_look(
-    lazy: LazyGauss, n: int, k: int, block: int, passes: int, public: np.random.Generator, *, constant: bool
+    lazy: LazyGauss,
+    n: int,
+    k: int,
+    block: int,
+    passes: int,
+    public: np.random.Generator,
+    *,
+    constant: bool,
+    tuning: AdaptiveTuning = ADAPTIVE,
 ) -> FirstLook:
     """Find k leading pairs of the second moment of n rows and decide which directions stand out of the noise.
 
     Up to `passes` blocks of `block` directions are asked for; `constant` tells whether the last column is one.
     """
     d = lazy.basis.shape[0]
-    seen = OffConstant(lazy) if constant else lazy
+    seen = OffConstant(lazy, tuning) if constant else lazy
     values, vectors = leading_pairs(seen, k, block, passes, public)
     eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
     next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
-    found = count_found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues)
+    found = count_found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues, tuning)
     above = values[k] > 1.15 * 2.0 * lazy.noise * math.sqrt(d)
     no_gap = bool(above and next_value > 0.25 * eigenvalues[-1])
     mean = seen.mean_direction(n) if isinstance(seen, OffConstant) else None

@@ -11,21 +11,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate
 from privspan.sums.krylov import Revealed
 from privspan.sums.lazy_gauss import WIDEST_DENSE
 
 Array = NDArray[np.float64]
 
-_LEAST = 0.5  # of the noise's spread, is taken for the constant's own second moment at least
-_SURE = 0.1  # least part of a measured mean that is believed
-
 
 class OffConstant:
     """A revealed second moment (d, d) of rows with a constant, less what their mean explains: see `Revealed`."""
 
-    def __init__(self, lazy: Revealed) -> None:
-        self._lazy = lazy
+    def __init__(self, lazy: Revealed, tuning: AdaptiveTuning = ADAPTIVE) -> None:
+        self._lazy, self._tuning = lazy, tuning
         d = lazy.basis.shape[0]
         if lazy.basis.shape[1] == 0:  # the constant's own direction is asked for before any other
             if d <= WIDEST_DENSE:
@@ -78,7 +76,7 @@ class OffConstant:
         lazy = self._lazy
         column = lazy.image @ lazy.basis[-1]  # (d,)
         edge = lazy.noise * np.sqrt(len(column))
-        return column, max(float(column[-1]), _LEAST * float(edge))
+        return column, max(float(column[-1]), self._tuning.least_square * float(edge))
 
     def mean_direction(self, n: int) -> Estimate:
         """Return the direction of the mean and the constant, (d, 1), with its precision: shrunk as noise deserves.
@@ -89,7 +87,8 @@ class OffConstant:
         column, square = self._column()
         slopes = column[:-1] / square
         variance = (self.noise / square) ** 2
-        believed = max(1.0 - len(slopes) * variance / max(float(slopes @ slopes), 1e-300), _SURE)
+        noise = len(slopes) * variance / max(float(slopes @ slopes), 1e-300)
+        believed = max(1.0 - noise, self._tuning.sure)
         direction = np.append(believed * slopes, 1.0)
         length_square = float(direction @ direction)
         basis = (direction / np.sqrt(length_square))[:, None]

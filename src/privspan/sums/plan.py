@@ -17,28 +17,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
+
 Array = NDArray[np.float64]
-
-
-MOST_ROUNDS = 5
-_INNER_PARTS = (0.01, 0.02, 0.035, 0.05, 0.08)  # of a round's share, for its (k, k) matrix M
-_USUAL_PART = 0.05  # what the planning of rounds supposes
-# Of what is left, for a round that is not the last.
-_FRACTIONS = (0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.04)
-_PER_EXTRA_ROUND = 0.01  # a further round must promise this much to be worth its risk
-
-
-@dataclass(frozen=True)
-class Habits:
-    """How a run of the adaptive algorithm plans: numbers that cost or save accuracy, never privacy."""
-
-    probe: float = 1.0  # part of its usual share that a question for a typical length gets
-    off: float = 1.0  # part that is believed of the first guess at g, which is cautious
-    most_off: float = math.inf  # g as far as it has been released
-
-
-LEAN = Habits(probe=0.4, off=0.7)
-"""Within a course that has other questions to pay for: 4 to 20 % less error than `Habits()` in eleven settings."""
 
 
 def crowding(n: int, d: int, k: int, mu: float) -> float:
@@ -110,11 +91,11 @@ def _left_behind(inner_share: Array, setting: Setting) -> Array:
     return np.asarray(np.hypot(joint, setting.pull))
 
 
-def inner_part(share: float, setting: Setting) -> float:
+def inner_part(share: float, setting: Setting, tuning: AdaptiveTuning = ADAPTIVE) -> float:
     """Return the part of a round's share that its matrix M should get, were there no guess of M to lean on."""
     alone = replace(setting, spread=math.inf)
     start = np.array(setting.start)
-    return min(_INNER_PARTS, key=lambda part: float(_after_round(np.array(share), start, part, alone)))
+    return min(tuning.inner_parts, key=lambda part: float(_after_round(np.array(share), start, part, alone)))
 
 
 def _after_round(share: Array, error: Array, part: float, setting: Setting) -> Array:
@@ -136,7 +117,9 @@ class RoundPlan:
     shares: tuple[float, ...]
 
 
-def plan_rounds(setting: Setting, left: float, probe: float, most_rounds: int) -> RoundPlan:
+def plan_rounds(
+    setting: Setting, left: float, probe: float, most_rounds: int, tuning: AdaptiveTuning = ADAPTIVE
+) -> RoundPlan:
     """Choose how many localised rounds to run, at most `most_rounds`, and how to share `left` of mu² among them.
 
     A round with share b takes the error e to e' = hypot(2 noise sqrt(off² + e²) / sqrt(b), left_behind(b) e), and
@@ -148,31 +131,31 @@ def plan_rounds(setting: Setting, left: float, probe: float, most_rounds: int) -
         rest = left - probe * (rounds - 1)
         if rounds > 1 and rest <= 0.02:
             break
-        shares = rest * _divisions(rounds)  # (choices, rounds)
-        error = _error_after(shares, setting)  # (choices,)
+        shares = rest * _divisions(rounds, tuning.fractions)  # (choices, rounds)
+        error = _error_after(shares, setting, tuning.usual_part)  # (choices,)
         choice = int(np.argmin(error))
-        score = float(error[choice]) * (1.0 + _PER_EXTRA_ROUND * (rounds - 1))
+        score = float(error[choice]) * (1.0 + tuning.per_extra_round * (rounds - 1))
         if score < best_score:
             best_score = score
             best = RoundPlan(float(error[choice]), tuple(float(share) for share in shares[choice]))
     return best
 
 
-def _error_after(shares: Array, setting: Setting) -> Array:
+def _error_after(shares: Array, setting: Setting, part: float) -> Array:
     """Return the error after the rounds, for every row of shares (choices, rounds)."""
     error = np.full(len(shares), setting.start)
     for index in range(shares.shape[1]):
-        fresh = _after_round(shares[:, index], error, _USUAL_PART, setting)
+        fresh = _after_round(shares[:, index], error, part, setting)
         last = index == shares.shape[1] - 1
         error = fresh if last else (fresh**-2 + error**-2) ** -0.5
     return error
 
 
 @cache
-def _divisions(rounds: int) -> Array:
+def _divisions(rounds: int, choices: tuple[float, ...]) -> Array:
     """Return all ways, on a coarse grid, to divide 1 among the rounds; (choices, rounds)."""
     ways = []
-    for fractions in product(_FRACTIONS, repeat=rounds - 1):
+    for fractions in product(choices, repeat=rounds - 1):
         rest, shares = 1.0, []
         for fraction in fractions:
             shares.append(fraction * rest)
@@ -235,7 +218,7 @@ def rounds_error(
     off: float,
     start: float,
     left: float,
-    rounds: int = MOST_ROUNDS,
+    rounds: int = ADAPTIVE.most_rounds,
     lean: float = 1.0,
 ) -> float:
     """Predict what localised rounds with the share `left` of mu² make of the error `start`, privacy alone.

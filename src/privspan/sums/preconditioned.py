@@ -22,6 +22,7 @@ from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.rows.weighted_sums import combined
+from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, joined, whitening
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss
@@ -30,9 +31,6 @@ from privspan.sums.localised import LocalView, geometric_mean, local_view, resid
 Array = NDArray[np.float64]
 
 _INWARDS = 1.0 + 2.0**-36
-_CLIP = 0.9  # of the geometric mean of the lengths of x~
-_LEAST_WEIGHT = 0.05  # of the records on average
-_SMALL = 0.1  # residuals, in spreads of the noise, that end the search for directions
 
 
 def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:
@@ -103,7 +101,15 @@ class ShrunkLook:
 
 
 def preconditioned_look(
-    rows: AnyRows, estimate: Estimate, off: float, mu_probe: float, mu_gram: float, run: Run, *, columns: int
+    rows: AnyRows,
+    estimate: Estimate,
+    off: float,
+    mu_probe: float,
+    mu_gram: float,
+    run: Run,
+    *,
+    columns: int,
+    tuning: AdaptiveTuning = ADAPTIVE,
 ) -> tuple[ShrunkLook, Estimate]:
     """Release a preconditioned second moment (lazily) and improve the known directions with it.
 
@@ -119,7 +125,7 @@ def preconditioned_look(
     factors = np.minimum(whitening(estimate.eigenvalues, 0.5) * off, 1.0)  # (k,)
     view = local_view(rows, estimate.basis)
     typical = geometric_mean(shrunk_lengths(view, factors), max(0.02, 0.25 * off), 1.0, mu_probe, run)
-    source = PreconditionedGram(rows, view, factors, min(_CLIP * typical, 1.0))
+    source = PreconditionedGram(rows, view, factors, min(tuning.shrunk_clip * typical, 1.0))
     lazy = LazyGauss(source, mu_gram, run, most_columns=max(columns, WIDEST_DENSE), most_passes=64)
     if d <= WIDEST_DENSE:
         lazy.reveal_all()
@@ -127,22 +133,22 @@ def preconditioned_look(
     inner = estimate.basis.T @ image
     mixed = image - estimate.basis @ inner
     expected = float((factors**2 * estimate.eigenvalues).sum()) * n
-    inner = _sturdy(0.5 * (inner + inner.T), expected, lazy.noise)
+    inner = _sturdy(0.5 * (inner + inner.T), expected, lazy.noise, tuning.least_weight)
     slope = np.linalg.solve(inner, np.diag(factors))
     precision = np.asarray(np.linalg.inv(slope.T @ slope * lazy.noise**2), np.float64)
-    weight = float(np.clip(np.trace(inner) / expected, _LEAST_WEIGHT, 1.0))
+    weight = float(np.clip(np.trace(inner) / expected, tuning.least_weight, 1.0))
     solved = np.asarray(np.linalg.solve(inner, mixed.T), np.float64)  # (k, d)
     look = ShrunkLook(lazy, estimate.basis, mixed, solved, weight)
     return look, joined(estimate, mixed @ slope, precision, 0.0)
 
 
-def _sturdy(inner: Array, expected: float, noise: float) -> Array:
+def _sturdy(inner: Array, expected: float, noise: float, least: float) -> Array:
     """Keep a noisy (k, k) second moment away from singular: a multiple of the identity if noise dominates it.
 
     Its trace is `expected` if no record is clipped.
     """
     k = len(inner)
-    level = max(float(np.trace(inner)), _LEAST_WEIGHT * expected) / k
+    level = max(float(np.trace(inner)), least * expected) / k
     if noise * math.sqrt(2.0 * k) > 0.4 * level:
         return level * np.eye(k)
     values, vectors = np.linalg.eigh(inner)
@@ -150,7 +156,13 @@ def _sturdy(inner: Array, expected: float, noise: float) -> Array:
 
 
 def leading_directions(
-    looks: Sequence[ShrunkLook], basis: Array, count: int, start: Array, passes: int, public: np.random.Generator
+    looks: Sequence[ShrunkLook],
+    basis: Array,
+    count: int,
+    start: Array,
+    passes: int,
+    public: np.random.Generator,
+    small: float = ADAPTIVE.small,
 ) -> tuple[Array, Array, float]:
     """Find the leading directions off `basis` in all looks together, averaged by precision.
 
@@ -160,7 +172,7 @@ def leading_directions(
     """
     rest = _Remainder(looks, basis)
     rest.extend(start)
-    values, directions = leading_pairs(rest, count, start.shape[1], passes - 1, public, small=_SMALL)
+    values, directions = leading_pairs(rest, count, start.shape[1], passes - 1, public, small=small)
     return values, directions, rest.noise
 
 

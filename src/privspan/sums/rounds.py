@@ -17,6 +17,7 @@ from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, SUMS
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
 from privspan.sums import plan as planner
+from privspan.sums.adaptive_tuning import ADAPTIVE, LEAN, AdaptiveTuning
 from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
 from privspan.sums.localised import (
     INNER_CAP,
@@ -29,18 +30,6 @@ from privspan.sums.localised import (
 
 Array = NDArray[np.float64]
 
-_WHITENING = 0.65
-_CLIP = 0.7  # of the geometric mean of ||r|| ||u||
-_ACROSS = 0.6  # records with ||u|| / ||r|| below this share of the typical are turned down
-# Localise if the squared error is predicted below this share of Analyze Gauss's: less when more than half of the
-# energy lies off the subspace, because structure may hide there that the prediction knows nothing about.
-_WORTH_IT, _WORTH_IT_HIDDEN, _HIDDEN = 1.1, 0.85, 0.5
-# Energy of a constant in the whitened coordinates, over the mean of the others: residuals fall fastest if it has as
-# much as they have, but after the last round nobody asks how well its direction is known.
-_CONSTANT, _CONSTANT_LAST = 1.0, 0.1
-# Mean over typical squared size ||r||² ||u||²: a constant, which all rows have, makes them more alike.
-_LONGER, _LONGER_BESIDE_CONSTANT = 1.3, 1.0
-
 
 def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, constant: bool = False) -> Estimate:
     """Spend all that is left of an account on localised rounds over the unit rows of a table, from a released start.
@@ -52,8 +41,8 @@ def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, cons
     Gaussian steps with the mu of the shares that they take, for replace-one neighbours, provided that `start` is
     public or released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
-    rows, habits = open_unit_rows(source), planner.Habits(planner.LEAN.probe, most_off=off)
-    return Rounds(rows, run, planner.MOST_ROUNDS, habits, constant=constant).until_spent(start)
+    tuning = AdaptiveTuning(probe=LEAN.probe, most_off=off)
+    return Rounds(open_unit_rows(source), run, tuning.most_rounds, tuning, constant=constant).until_spent(start)
 
 
 class Rounds:
@@ -67,7 +56,7 @@ class Rounds:
         rows: AnyRows,
         run: Run,
         most_rounds: int,
-        habits: planner.Habits | None = None,
+        tuning: AdaptiveTuning = ADAPTIVE,
         *,
         constant: bool = False,
     ) -> None:
@@ -75,8 +64,8 @@ class Rounds:
         # One direction more to be found takes a round more, where residuals are short.
         self._most_rounds, self._constant = most_rounds + int(constant), constant
         self._n, self._d = rows.shape
-        self._habits = habits or planner.Habits()
-        self.probe = self._habits.probe * planner.probe_share(self._n, run.account.mu)
+        self._tuning = tuning
+        self.probe = tuning.probe * planner.probe_share(self._n, run.account.mu)
 
     def first(self, estimate: Estimate) -> Estimate | None:
         """Run one round, or return None when a plain finish is predicted to do better."""
@@ -98,40 +87,42 @@ class Rounds:
         view = local_view(self._rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
-        plan = planner.plan_rounds(setting, self._run.account.left, self.probe, rounds_left)
+        plan = planner.plan_rounds(setting, self._run.account.left, self.probe, rounds_left, self._tuning)
         if if_worth_it and not self._worth_it(estimate, plan.error, setting.off):
             return None
         last = len(plan.shares) == 1
         scale = self._whitening(estimate, last=last)  # the typical size is about the same
         share = self._run.account.left if last else min(plan.shares[0], self._run.account.left)
-        part = planner.inner_part(share, setting)
+        part = planner.inner_part(share, setting, self._tuning)
         mu_inner = self._run.account.spend("inner matrix", part * share, MOMENTS)
         rest = self._run.account.left if last else min((1.0 - part) * share, self._run.account.left)
         mu_cross = self._run.account.spend("residuals", rest, SUMS)
-        clip = max(_CLIP * typical, smallest_clip())
+        clip = max(self._tuning.clip * typical, smallest_clip())
         sums = localised_sums(
-            self._rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / _ACROSS
+            self._rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / self._tuning.across
         )
         slope, precision, moment = local_slope(
-            sums, estimate, scale, self._n, setting.spread, constant=self._constant
+            sums, estimate, scale, self._n, setting.spread, constant=self._constant, tuning=self._tuning
         )
-        return turned(joined(estimate, slope, precision, planner.left_behind(part * share, setting)), moment)
+        found = joined(estimate, slope, precision, planner.left_behind(part * share, setting))
+        return turned(found, moment, self._tuning)
 
     def _whitening(self, estimate: Estimate, *, last: bool) -> Array:
-        constant = _CONSTANT_LAST if last else _CONSTANT
-        return whitening(estimate.eigenvalues, _WHITENING, constant if self._constant else None)
+        constant = self._tuning.constant_last if last else self._tuning.constant
+        return whitening(estimate.eigenvalues, self._tuning.whitening, constant if self._constant else None)
 
     def _setting(self, estimate: Estimate, typical: float) -> planner.Setting:
         """Put what is released so far into the planner's terms."""
         n, d, mu = self._n, self._d, self._run.account.mu
         k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
-        longer = _LONGER_BESIDE_CONSTANT if self._constant else _LONGER
+        tuning = self._tuning
+        longer = tuning.longer_beside_constant if self._constant else tuning.longer
         off = math.sqrt(max(longer * typical**2 - estimate.residual**2, (0.1 * typical) ** 2))
-        off = min(self._habits.off * off, self._habits.most_off)
-        unexplained = residual_size(estimate.eigenvalues)
+        off = min(tuning.off * off, tuning.most_off)
+        unexplained = residual_size(estimate.eigenvalues, tuning=tuning)
         return planner.Setting(
             noise=planner.round_noise(n, d, k, mu, weakest),
-            off=off if unexplained**2 <= _HIDDEN else max(off, unexplained),
+            off=off if unexplained**2 <= tuning.hidden else max(off, unexplained),
             start=estimate.residual,
             spread=planner.prior_spread(self._looked_for(estimate)),
             unit_noise=planner.inner_unit_noise(n, k, mu, INNER_CAP),
@@ -148,7 +139,9 @@ class Rounds:
         k, weakest = len(estimate.eigenvalues), float(self._looked_for(estimate).min())
         plain = planner.analyze_gauss_error(self._n, self._d, k, self._run.account.mu, weakest)
         sampling_square = off * off / (self._n * weakest)
-        share = _WORTH_IT if residual_size(estimate.eigenvalues) ** 2 <= _HIDDEN else _WORTH_IT_HIDDEN
+        tuning = self._tuning
+        hidden = residual_size(estimate.eigenvalues, tuning=tuning) ** 2 > tuning.hidden
+        share = tuning.worth_it_hidden if hidden else tuning.worth_it
         return predicted**2 + sampling_square <= share * (plain**2 + sampling_square)
 
     def _typical_size(self, view: LocalView, scale: Array, residual: float) -> float:
