@@ -86,6 +86,8 @@ class Components:
         Components that rise above noise and sampling.
     seen : (d,) array of bool
         Columns whose own variance can be told from noise; the others are tamed most.
+    weights : (d,) array
+        Components are those of correlations multiplied by these: about 1, and less for a column that noise hides.
     """
 
     basis: Array
@@ -95,6 +97,7 @@ class Components:
     loadings_std: Array
     stands_out: int
     seen: NDArray[np.bool_]
+    weights: Array
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ def read_components(
     weights = _column_weights(np.diagonal(released.moment), released, tuning)
     w, sigma = weights.values, released.noise
     correlations = weights.scaled(released.moment)
-    entries = _entry_variances(released, w, correlations)
+    entries = _entry_variances(released, w)
     values, vectors = np.linalg.eigh(correlations)
     values, vectors = values[::-1], vectors[:, ::-1]
     basis, best = vectors[:, :k], 1.0 + values[:k]
@@ -156,11 +159,11 @@ def read_components(
     draws = tuning.few_draws if many else tuning.draws
     # What taming took from a column is given back where variances are measured, not where components are chosen.
     untamed = 1.0 / np.sqrt(np.maximum(weights.left, tuning.least_left))  # (d,)
-    judged, told = _judged(released, weights, untamed, k, public, tuning.split, draws)
-    excess = 1.0 + 1.0 / (tuning.split * draws)  # variance of what is judged, over that of the moment itself
+    judged, told, by_draws = _judged(released, weights, untamed, k, public, tuning.split, draws)
     # Component a is turned towards component b by E_ab / gap, E being the noise among eigenvectors.
     gaps = values[:k, None] - values  # (k, d)
     between = _noise_between(basis, vectors, entries)  # (k, d)
+    between += _draw_between(1.0 + values[:k], 1.0 + values, d, released.drawn)
     # Weights are noisy too: a factor 1 + e_i of w_i adds sum_i e_i a_i b_i (value of a + value of b) to E_ab.
     between += (values[:k, None] + values) ** 2 / 4.0 * ((basis**2).T @ (weights.jitter[:, None] * vectors**2))
     turns = _turned(gaps**2, between)
@@ -170,15 +173,19 @@ def read_components(
     stands_out = _stands_out(released, correlations, w, basis, seen, public, tuning)
     found = int(np.argmin(np.append(stands_out, False)))  # the first ones only
     along = basis * untamed[:, None]
-    variance = excess * np.diagonal(_noise_between(along, along, entries))
+    variance = np.diagonal(_noise_between(along, along, entries)) + by_draws
+    variance += np.diagonal(_draw_between(told, told, d, released.drawn))
     added = along * ((correlations - np.diag(weights.diagonal)) @ along)  # by each column, (d, k)
     sums = np.maximum(added.sum(axis=0), 1e-300)
     added *= np.clip(told - 1.0, 0.0, sums) / sums  # no more than was judged
-    by_weights = weights.own @ added**2 + (told - 1.0) ** 2 * weights.common
+    # Noise of weights that gives back too much in one column gives back too much on average, in all together.
+    by_weights = weights.own @ added**2 + (2.0 * weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
-    clear, weak = tuning.second_order * (variance + by_weights), _cut_at_zero(told, variance)
+    variance += by_weights
+    clear, weak = tuning.second_order * variance, _cut_at_zero(told, variance)
     variance = np.where(np.arange(k) < found, clear, weak)
-    captured = _captured(entries, weights, basis, best, judged, stands_out, excess, tuning.unseen)
+    lost = gaps[:, k:] * turns[:, k:]
+    captured = _captured(lost, weights, best, judged, stands_out, tuning)
     return Components(
         basis,
         _falling(np.maximum(told, 0.0)),
@@ -187,7 +194,17 @@ def read_components(
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
         found,
         seen,
+        np.sqrt(np.maximum(weights.left, 0.0)),
     )
+
+
+def _draw_between(first: Array, second: Array, d: int, drawn: float) -> Array:
+    """Return the variance of the moment between components, by their variances, that the draw of pairs makes; (k, m).
+
+    As for normal rows, less the more of the total a component has: the lengths of sign rows are fixed.
+    """
+    parts = [np.clip(values, 0.0, d) * (1.0 - np.clip(values, 0.0, d) / d) ** 1.5 for values in (first, second)]
+    return np.asarray(drawn * np.outer(*parts) * (1.0 + np.eye(len(first), len(second))))
 
 
 def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTuning) -> _Weights:
@@ -254,23 +271,25 @@ def _judged(
     public: np.random.Generator,
     split: float,
     draws: int,
-) -> tuple[Array, Array]:
-    """Return the variances along the leading components without the bias of having been chosen; two (k,).
+) -> tuple[Array, Array, Array]:
+    """Return the variances along the leading components without the bias of having been chosen; three (k,).
 
     One part of a split noise makes a basis, the other, which is independent of it, measures along it: of tamed
-    columns, as the components were chosen, and of the columns as they are.
+    columns, as the components were chosen, and of the columns as they are; and what the variance of these is due to
+    the draws being so few.
     """
-    d, t, total = len(released.moment), math.sqrt(split), np.zeros((2, k))
-    for _ in range(draws):
-        noise = released.noise * _symmetric(d, public)
+    d, t = len(released.moment), math.sqrt(split)
+    pairs, noise = np.zeros((draws // 2, 2, k)), np.zeros((d, d))
+    for draw in range(draws):
+        noise = -noise if draw % 2 else released.noise * _symmetric(d, public)  # in pairs: what is linear cancels
         basis = _leading(weights.scaled(released.moment + t * noise), k)
         measure = weights.scaled(released.moment - noise / t)
-        total[0] += np.einsum("ij,ij->j", basis, measure @ basis)
+        tamed = np.einsum("ij,ij->j", basis, measure @ basis)
         np.fill_diagonal(measure, 0.0)  # every column has variance 1
         basis *= untamed[:, None]
-        total[1] += np.einsum("ij,ij->j", basis, measure @ basis)
-    tamed, told = 1.0 + total / draws
-    return tamed, told
+        pairs[draw // 2] += [tamed / 2.0, np.einsum("ij,ij->j", basis, measure @ basis) / 2.0]
+    tamed, told = 1.0 + pairs.mean(axis=0)
+    return tamed, told, pairs[:, 1].var(axis=0) / (draws // 2 - 1)
 
 
 def _leading(matrix: Array, k: int) -> Array:
@@ -282,13 +301,9 @@ def _leading(matrix: Array, k: int) -> Array:
     return vectors[:, ::-1]
 
 
-def _entry_variances(released: NoisyMoment, w: Array, correlations: Array) -> Array:
-    """Return how much each correlation varies from fit to fit: by noise, and by the draw of pairs; (d, d).
-
-    Pairs matter the less the closer a correlation is to 1 or -1; the diagonal is known.
-    """
+def _entry_variances(released: NoisyMoment, w: Array) -> Array:
+    """Return how much each correlation varies by the noise; the diagonal is known; (d, d)."""
     variances = released.noise**2 * np.outer(w, w) ** 2
-    variances += released.drawn * np.maximum(1.0 - correlations**2, 0.0)
     np.fill_diagonal(variances, 0.0)
     return np.asarray(variances)
 
@@ -332,25 +347,18 @@ def _stands_out(
 
 
 def _captured(
-    entries: Array,
-    weights: _Weights,
-    basis: Array,
-    best: Array,
-    judged: Array,
-    stands_out: NDArray[np.bool_],
-    excess: float,
-    unseen: float,
+    lost: Array, weights: _Weights, best: Array, judged: Array, stands_out: NDArray[np.bool_], tuning: ReadingTuning
 ) -> Captured:
     """Estimate which share of the best variance the components have.
 
     A component within the noise may be as weak as it is judged, or nearly strong enough to be seen: between the two.
     Tamed columns hide variance; what that lowers the estimate by is counted as an error too.
     """
-    k = basis.shape[1]
+    k = len(best)
     half = float(np.where(stands_out, 0.0, (best - judged) / 4.0).sum())
     truth = max(float(best.sum() + judged.sum()) / 2.0 - half, float(k))  # the best k have 1 each at least
-    hidden = unseen * float(np.maximum(1.0 - weights.left, 0.0).sum())
+    hidden = tuning.unseen * float(np.maximum(1.0 - weights.left, 0.0).sum())
     got = max(float(judged.sum()), 0.0)
     shown, value = min(1.0, got / truth), min(1.0, got / (truth + hidden))
-    noise = math.sqrt(2.0 * excess * float(np.sum((basis @ basis.T) ** 2 * entries)))
+    noise = math.sqrt(2.0 * float(np.sum(lost**2)))
     return Captured(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))

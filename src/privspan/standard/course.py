@@ -209,7 +209,7 @@ def _of_wide_ranks(source: Any, k: int, run: Run) -> Components:
     per_column = d / made.total  # the total variance is d
     std = np.full(k, made.variances_std * per_column)
     told = made.variances * per_column, std, made.captured, made.loadings_std, made.stands_out
-    return Components(made.basis, *told, np.ones(d, dtype=bool))
+    return Components(made.basis, *told, np.ones(d, dtype=bool), np.ones(d))
 
 
 def _by_deviations(
