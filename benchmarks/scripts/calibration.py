@@ -440,7 +440,8 @@ def _standard(course: str) -> Callable[..., tuple[str, list[Told]]]:
         numbers += _captured(told, basis, truth, _table_correlations(table), of)
         value, std = told["explained_variance"][:found], told["explained_variance_std"][:found]
         numbers.append(Told("variances", of, value, std, _along(basis, truth)[:found]))
-        numbers += _loadings(told, basis, _axes(truth, truth, table.k), of)
+        weighted = _weighted(truth, told["column_weights"])
+        numbers += _loadings(told, basis, _axes(weighted, weighted, table.k), f"{of}, columns weighted")
         return f"standardised, {course}", numbers
 
     return fit
@@ -487,6 +488,13 @@ def _correlations(moment: Array, present: Array) -> Array:
     return np.asarray(made)
 
 
+def _weighted(correlations: Array, weights: Array) -> Array:
+    """Return correlations times the released weights of their columns, and what is supposed of the diagonal then."""
+    made = correlations * np.outer(weights, weights)
+    np.fill_diagonal(made, 1.0 + np.minimum(weights**2 - 1.0, 0.0) / 2.0)
+    return np.asarray(made)
+
+
 @cache
 def _table_correlations(table: Table) -> Array:
     return _correlations(_covariance(table.values()), np.ones(table.values().shape[1]))
@@ -495,11 +503,13 @@ def _table_correlations(table: Table) -> Array:
 @cache
 def _sign_moment(table: Table) -> Array:
     """Return the second moment of signs of differences, each pair of unit length: over many pairs."""
-    X = table.values()
-    order = np.random.default_rng(1).permutation(len(X))
-    signs = np.concatenate([np.nan_to_num(np.sign(X[order] - X[np.roll(order, shift)])) for shift in range(1, 65)])
-    signs /= np.sqrt(np.maximum(np.abs(signs).sum(axis=1, keepdims=True), 1.0))
-    return np.asarray(signs.T @ signs / len(signs))
+    X, rng, moment, shifts = table.values(), np.random.default_rng(1), np.zeros((table.values().shape[1],) * 2), 256
+    for shift in range(1, shifts + 1):
+        order = rng.permutation(len(X))
+        signs = np.nan_to_num(np.sign(X[order] - X[np.roll(order, shift)]))
+        signs /= np.sqrt(np.maximum(np.abs(signs).sum(axis=1, keepdims=True), 1.0))
+        moment += signs.T @ signs
+    return moment / (shifts * len(X))
 
 
 def _captured(told: Any, basis: Array, seen: Array, whole: Array, of: str) -> list[Told]:

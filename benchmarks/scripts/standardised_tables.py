@@ -76,8 +76,8 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
     row: dict[str, object] = {"captured": np.mean(shares), "refused": 1.0 - len(made) / runs}
     if not made:
         return row
-    told = np.array([release.extras["captured_variance"] for release in made])
-    error = np.array([release.extras["captured_variance_std"] for release in made])
+    told = np.array([release.extras.get("captured_variance", np.nan) for release in made])  # where any stands out
+    error = np.array([release.extras.get("captured_variance_std", np.nan) for release in made])
     course = str(made[0].parameters["course"])
     target = ranks if course == "ranks" else table.correlations
     truth = np.array([captured(target, release.subspace.basis) for release in made])
@@ -90,7 +90,7 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
     loading_std = np.array([release.extras["components_std"] for release in made])
     return row | {
         "course": course,
-        "told": told.mean(),
+        "told": np.nanmean(told) if np.isfinite(told).any() else np.nan,
         "estimated": truth.mean(),
         "too_high": np.mean((high > 2.0 * error) & (high > 0.05)),
         "share_errors": over_spread(ratio_std, ratios),

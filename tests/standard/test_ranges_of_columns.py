@@ -303,6 +303,18 @@ def test_a_value_that_travels_makes_cells_of_any_type():
         np.testing.assert_array_equal(made(np.array([[0], [1]]).astype(dtype)), [[-0.5], [0.0]])
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.1, 0.3])
+def test_errors_of_scales_cover_where_the_square_is_unclear(spread):
+    """A range far wider than the column: its variance is about the size of its noise, and a root is not linear."""
+    X = np.random.default_rng(0).standard_normal((1_000, 1)) * spread
+    found = Ranges(np.zeros(1), np.ones(1), np.zeros(1, dtype=bool))
+    away = []
+    for seed in range(60):
+        made = cell_moments(X, found, np.full(1, 4.0), 0.3, seeded(seed))
+        away.append((made.scale[0] - X.std()) / made.scale_std[0])
+    assert np.mean(np.abs(away) <= 2.0) >= 0.9
+
+
 def test_a_look_is_in_standard_deviations_that_are_clear():
     moments = CellMoments(*np.array([[0.0, 0, 0], [9.0, 9, 9], [1.0, 2, 3], [0.1] * 3, [4.0, 4, 4], [0.5, 1.5, 0.5]]))
     boolean = np.array([False, False, True])

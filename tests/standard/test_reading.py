@@ -8,6 +8,8 @@ from runs import seeded
 from scipy.stats import kendalltau
 
 from privspan import PrivatePCA, plan, private_pca
+from privspan.planner.choosing import standardised_reason
+from privspan.privacy import Budget
 from privspan.standard.correlations import NoisyMoment, read_components
 from privspan.standard.course import chosen_course, unit_share
 from privspan.standard.signs import sign_moment
@@ -130,6 +132,18 @@ def test_public_numbers_choose():
     assert "bounds=" in expected.reason
     assert expected.again(n=100_000).method == "deviations"
     assert expected.needed_n(0.1) > 1_000
+
+
+def test_deviations_of_too_few_rows_tell_nothing_and_the_plan_says_so():
+    X = factors(1_200, 7)  # n mu / sqrt(d) of 100
+    few = private_pca(X, 2, **BUDGET, scale="deviations", rng=0)
+    assert few.extras["found"] == 0
+    assert "captured_variance" not in few.extras
+    assert private_pca(X, "auto", **BUDGET, scale="deviations", rng=0).subspace.dimension == 1
+    assert private_pca(X, 2, **BUDGET, scale="ranks", rng=0).extras["found"] == 2
+    mu = Budget(**BUDGET).mu
+    for n, said in ((1_200, True), (3_000, False)):
+        assert ("nothing will be told" in standardised_reason(n, 8, 2, mu, "deviations")) == said
 
 
 def test_components_that_stand_out_are_as_many_as_auto_takes():

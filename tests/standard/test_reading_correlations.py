@@ -145,6 +145,55 @@ def captured(moment, basis):
     return np.trace(basis.T @ correlation @ basis) / np.linalg.eigvalsh(correlation)[-basis.shape[1] :].sum()
 
 
+def test_the_error_of_captured_variance_is_of_its_own_size():
+    """The noise of all variances and that of the best ones is the same, and cancels: only the loss by turns is left."""
+    moment = all_pairs(factor_table(600, 6)) / 599 * 2
+    away, told = [], []
+    for seed in range(40):
+        made = read_components(released(moment, 1.0, seed=seed), 1, rng(seed))
+        away.append(made.captured.value - captured(moment, made.basis))
+        told.append(made.captured.std)
+    size = np.sqrt(np.mean(np.square(away)))
+    assert size / 1.5 < np.sqrt(np.mean(np.square(told))) < 3.0 * size
+
+
+def test_loadings_are_those_of_correlations_times_the_told_weights():
+    """Two columns that hardly vary have a component of their own, which noise hides and the weights tell."""
+    shown = all_pairs(factor_table(300, 6)) / 299 * 2
+    moment = np.zeros((8, 8))
+    moment[:6, :6] = shown
+    moment[6:, 6:] = np.array([[1.0, 0.95], [0.95, 1.0]]) * 0.6
+    roots = np.sqrt(np.diagonal(moment))
+    correlation = moment / np.outer(roots, roots)
+    alone = np.linalg.eigh(correlation)[1][:, -2]
+    assert np.abs(alone[6:]).sum() > 1.3  # the second component of the correlations
+    zs = []
+    for seed in range(30):
+        made = read_components(released(moment, 1.5, seed=seed), 2, rng(seed))
+        assert made.weights[6:].max() < 0.8 < made.weights[:6].min()
+        weighted = correlation * np.outer(made.weights, made.weights)
+        np.fill_diagonal(weighted, (1.0 + np.minimum(made.weights**2, 1.0)) / 2.0)
+        truth = np.linalg.eigh(weighted)[1][:, -1]
+        zs.append((made.basis[:, 0] - truth * np.sign(truth @ made.basis[:, 0])) / made.loadings_std[0])
+    assert 0.5 < np.sqrt(np.mean(np.square(zs))) < 1.5
+    assert np.mean(np.abs(zs) < 2.0) > 0.85
+
+
+def test_the_draw_of_pairs_is_counted():
+    """A strong component of many columns: the signs of a pair agree all at once, which no entry by itself tells."""
+    n, d = 3_000, 20
+    table = rng(0).standard_normal((n, 1)) * 0.9 + np.sqrt(1.0 - 0.81) * rng(1).standard_normal((n, d))
+    drawn, told = [], []
+    for seed in range(30):
+        order = rng(seed).permutation(n).reshape(2, -1)
+        rows = signs(*(table[part] for part in order)) / np.sqrt(d)
+        there = NoisyMoment(rows.T @ rows, 1e-6, sampling_variance(n), np.ones(d), 14.0 / 9.0 / n)
+        made = read_components(there, 1, rng(seed))
+        drawn.append(made.variances[0])
+        told.append(made.variances_std[0])
+    assert 1 / 1.7 < np.mean(told) / np.std(drawn) < 1.7
+
+
 @pytest.mark.parametrize("noise", [0.02, 1.0])
 def test_noise_and_sampling_seldom_pass_for_a_component(noise):
     n, d, order = 400, 5, np.arange(400).reshape(2, -1)

@@ -233,6 +233,7 @@ def _release(subspace: Subspace, values: object) -> Release:
         "captured_variance_std": noise,
         "stands_out": whole(0),
         "components_std": listed(by_column, k),
+        "column_weights": by_column,
         "explained_variance": along,
         "explained_variance_std": along,
         "captured_variance_at_least": number(0),

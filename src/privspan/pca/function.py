@@ -122,6 +122,8 @@ def private_pca(
         With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
         ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  With
         ``scale=True`` variances are those of the correlations that ``parameters["estimates"]`` names, and sum to d;
+        components are those of the same, times ``column_weights`` (d,): about 1, and less for a column that noise
+        hides;
         ``mean``, ``scale``, ``low`` and ``high`` (d,) are those of the columns cut off at the last two, for scores
         only, and ``parameters["without_units"]`` lists the columns of which they are not known.  Where gaps
         were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells

@@ -221,6 +221,7 @@ class Standardised:
             "total_variance": float(d),
             "total_variance_std": 0.0,  # known: every column has variance 1
             "components_std": made.loadings_std,
+            "column_weights": made.weights,
             **told_of_captured(made.captured, made.stands_out),
         }
         if learnt.gaps is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from privspan.planner.forecasts import METHODS, Forecast, forecast, rows_of
 from privspan.planner.setting import USELESS, Setting
-from privspan.standard.course import Standard, unit_share
+from privspan.standard.course import Standard, StandardTuning, data_per_column, unit_share
 from privspan.standard.forecast import expected_captured, needed_rows
 from privspan.sums.everyday import expected_share
 
@@ -59,6 +59,8 @@ def standardised_reason(n: int, d: int, k: int, mu: float, course: Standard) -> 
         else "Means and units are not measured: too few rows. `transform` will need public `bounds=`."
     )
     reason = f"{_STANDARD[course]} {units}"
+    if course == "deviations" and data_per_column(n, d, mu) < StandardTuning().ranges_from:
+        reason += ' There are too few rows for ranges of most columns, so nothing will be told; "ranks" takes fewer.'
     if captured >= USELESS:
         return reason
     need = needed_rows(0.8, d, k, mu)

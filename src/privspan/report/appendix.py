@@ -26,6 +26,7 @@ _BY_COLUMN = (
     "low",
     "high",
     "components_std",
+    "column_weights",
 )  # which have a table of their own
 
 

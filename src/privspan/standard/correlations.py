@@ -35,10 +35,14 @@ class ReadingTuning:
     level: float = 0.95  # quantile of the largest eigenvalue of noise
     least_left: float = 0.25  # of a column's variance after taming: more than fourfold is not given back
     second_order: float = 1.2  # × the variance of what is told of a component that stands out: second-order noise
+    together: float = (
+        2.0  # × what noise of weights adds to all columns of a component at once: calibration.py, half A
+    )
     unseen: float = 0.25  # of the variance of tamed columns, that the best components may have besides
 
 
 _MANY_COLUMNS = 64  # from so many on there are few draws
+_WIDENED = 4.0  # × the noise between two components: what of a squared gap is due to it, half of what it is at no gap
 _MOST_OWN = 0.2  # variance of the logarithm of a weight, which taming keeps from going further
 _ALL_VECTORS = 40  # columns up to which all eigenvectors are as fast as some
 
@@ -54,7 +58,8 @@ class NoisyMoment:
     noise : float
         Standard deviation off the diagonal; sqrt(2) times that on it.
     sampling : float
-        Variance that a correlation of unrelated columns has because other people might have been in the table.
+        Variance that a correlation of unrelated columns has because other people might have been in the table;
+        infinite where columns were cut off too roughly to tell any component.
     present : (d,) array
         Which share of the terms of each column is there: below 1 where gaps were counted.
     drawn : float
@@ -163,10 +168,11 @@ def read_components(
     # Component a is turned towards component b by E_ab / gap, E being the noise among eigenvectors.
     gaps = values[:k, None] - values  # (k, d)
     between = _noise_between(basis, vectors, entries)  # (k, d)
-    between += _draw_between(1.0 + values[:k], 1.0 + values, d, released.drawn)
+    holes = (vectors**2).T @ (1.0 / released.present)  # (d,)
+    between += released.drawn * _draw_between(1.0 + values[:k], 1.0 + values, d) * np.outer(holes[:k], holes)
     # Weights are noisy too: a factor 1 + e_i of w_i adds sum_i e_i a_i b_i (value of a + value of b) to E_ab.
     between += (values[:k, None] + values) ** 2 / 4.0 * ((basis**2).T @ (weights.jitter[:, None] * vectors**2))
-    turns = _turned(gaps**2, between)
+    turns = _turned(np.maximum(gaps**2 - _WIDENED * between, 0.0), between)
     turns[np.arange(k), np.arange(k)] = 0.0
     shortened = 1.0 - np.sqrt(1.0 - np.minimum(turns.sum(axis=1), 1.0))  # (k,)
     seen = np.diagonal(released.moment) > 2.0 * math.sqrt(2.0) * sigma
@@ -174,12 +180,14 @@ def read_components(
     found = int(np.argmin(np.append(stands_out, False)))  # the first ones only
     along = basis * untamed[:, None]
     variance = np.diagonal(_noise_between(along, along, entries)) + by_draws
-    variance += np.diagonal(_draw_between(told, told, d, released.drawn))
+    variance += released.drawn * np.diagonal(_draw_between(told, told, d)) * holes[:k] ** 2
     added = along * ((correlations - np.diag(weights.diagonal)) @ along)  # by each column, (d, k)
     sums = np.maximum(added.sum(axis=0), 1e-300)
     added *= np.clip(told - 1.0, 0.0, sums) / sums  # no more than was judged
     # Noise of weights that gives back too much in one column gives back too much on average, in all together.
-    by_weights = weights.own @ added**2 + (2.0 * weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
+    by_weights = (
+        weights.own @ added**2 + (tuning.together * weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
+    )
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
     variance += by_weights
     clear, weak = tuning.second_order * variance, _cut_at_zero(told, variance)
@@ -198,13 +206,13 @@ def read_components(
     )
 
 
-def _draw_between(first: Array, second: Array, d: int, drawn: float) -> Array:
-    """Return the variance of the moment between components, by their variances, that the draw of pairs makes; (k, m).
+def _draw_between(first: Array, second: Array, d: int) -> Array:
+    """Return what the draw of pairs makes between components, by their variances, over one of two columns; (k, m).
 
     As for normal rows, less the more of the total a component has: the lengths of sign rows are fixed.
     """
-    parts = [np.clip(values, 0.0, d) * (1.0 - np.clip(values, 0.0, d) / d) ** 1.5 for values in (first, second)]
-    return np.asarray(drawn * np.outer(*parts) * (1.0 + np.eye(len(first), len(second))))
+    parts = [np.clip(values, 0.0, d) * (1.0 - np.clip(values, 0.0, d) / d) ** 1.25 for values in (first, second)]
+    return np.asarray(np.outer(*parts) * (1.0 + np.eye(len(first), len(second))))
 
 
 def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTuning) -> _Weights:
@@ -331,6 +339,8 @@ def _stands_out(
     Columns that cannot be seen have much noise, which must not hide a component of the others: one that lies in these
     for the most part may rise above the noise of these alone, and both bars are higher for there being two.
     """
+    if math.isinf(released.sampling):
+        return np.zeros(basis.shape[1], dtype=bool)
     d, deviations = len(w), np.sqrt(released.noise**2 * np.outer(w, w) ** 2 + released.sampling)
     np.fill_diagonal(deviations, 0.0)
     draws = tuning.few_bars if d > _MANY_COLUMNS else tuning.bars
@@ -360,5 +370,5 @@ def _captured(
     hidden = tuning.unseen * float(np.maximum(1.0 - weights.left, 0.0).sum())
     got = max(float(judged.sum()), 0.0)
     shown, value = min(1.0, got / truth), min(1.0, got / (truth + hidden))
-    noise = math.sqrt(2.0 * float(np.sum(lost**2)))
+    noise = 2.0 * math.sqrt(float(np.sum(lost**2)))  # as a square of a normal number, which is skewed
     return Captured(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))

@@ -55,6 +55,9 @@ class StandardTuning:
     """Shares and bars of the two courses; fitted by benchmarks/scripts/standardised_tables.py on other tables."""
 
     deviations_from: float = 700.0  # n mu / sqrt(d): below, ranges are too rough for one table in twenty
+    ranges_from: float = (
+        150.0  # the same: below, most columns have none, so nothing is told to stand out by deviations
+    )
     spreads: float = 4.0  # at which cells are cut off, where n mu / sqrt(d) is that bar; more with more data
     row: float = 0.4  # rows are cut at this × spreads × sqrt(d): longer ones are rare, and would add noise to all
     ranges: float = 0.145  # shares of mu², by deviations
@@ -221,7 +224,8 @@ def _by_deviations(
     tuning: StandardTuning,
 ) -> StandardisedPCA:
     n, d = (int(size) for size in source.shape)
-    more = max(data_per_column(n, d, run.account.mu) / tuning.deviations_from, 1.0) ** 0.25
+    data = data_per_column(n, d, run.account.mu)
+    more = max(data / tuning.deviations_from, 1.0) ** 0.25
     spreads = tuning.spreads * more  # ever fewer cells are cut off, and the noise of what is cut grows slower than n
     units = _measured_units(source, run, public, gaps, tuning, spreads)
     ranges = measured_ranges(units.ranges, units.moments, public, tuning.clear)
@@ -240,7 +244,8 @@ def _by_deviations(
     variance = float(np.nansum((units.moments.scale / ranges.spread)[alike] ** 2))
     seen = float(np.diagonal(look.moment)[alike].sum()) * clip**2 / count
     cut = 1.0 - min(max(seen / variance, 0.0), 1.0) if variance > 0.0 else 0.0
-    released = NoisyMoment(look.moment, look.noise, 1.0 / n, _present(gaps, d))
+    sampling = 1.0 / n if data >= tuning.ranges_from else math.inf
+    released = NoisyMoment(look.moment, look.noise, sampling, _present(gaps, d))
     components = read_components(released, k, run.streams.public)
     return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released, cut)
 

@@ -354,7 +354,9 @@ def cell_moments(
     variance_std = np.hypot(square_std, 2.0 * np.abs(mean) * mean_std)
     variance = np.clip(square - mean**2 + mean_std**2, variance_std, 1.0)  # no less than could be seen
     scale = np.sqrt(variance)
-    scale_std = np.where(variance > variance_std, variance_std / (2.0 * scale), scale)  # 0 is within an error then
+    # Half of the way down to where the variance is two errors smaller, which may be 0.
+    below = np.sqrt(np.maximum(variance - 2.0 * variance_std, 0.0))
+    scale_std = np.where(variance > variance_std, (scale - below) / 2.0, scale)
     placed = [nothing.copy() for _ in range(4)]
     each = (mean, mean_std, scale, scale_std)
     for values, column in zip(placed, each, strict=True):
