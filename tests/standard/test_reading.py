@@ -137,10 +137,10 @@ def test_public_numbers_choose():
 def test_deviations_of_too_few_rows_tell_nothing_and_the_plan_says_so():
     X = factors(1_200, 7)  # n mu / sqrt(d) of 100
     few = private_pca(X, 2, **BUDGET, scale="deviations", rng=0)
-    assert few.extras["found"] == 0
+    assert few.extras["stands_out"] == 0
     assert "captured_variance" not in few.extras
     assert private_pca(X, "auto", **BUDGET, scale="deviations", rng=0).subspace.dimension == 1
-    assert private_pca(X, 2, **BUDGET, scale="ranks", rng=0).extras["found"] == 2
+    assert private_pca(X, 2, **BUDGET, scale="ranks", rng=0).extras["stands_out"] == 2
     mu = Budget(**BUDGET).mu
     for n, said in ((1_200, True), (3_000, False)):
         assert ("nothing will be told" in standardised_reason(n, 8, 2, mu, "deviations")) == said

@@ -66,7 +66,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     components_std_ : (n_components, n_features) array
         Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
         counted. Infinite for components that cannot be distinguished from noise, NaN where the method gives none.
-        With ``scale=True`` columns that noise hides count less, by ``release_.extras["column_weights"]``, and loadings
+        With ``scale=True`` columns that noise hides count less, by ``release_.extras["column_weights"]``; loadings
         are those of the correlations so weighted.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components, of the clipped rows (of rows scaled to one length in small tables),
