@@ -146,7 +146,7 @@ def captured(moment, basis):
 
 
 def test_the_error_of_captured_variance_is_of_its_own_size():
-    """The noise of variances along the basis and of the best ones is the same, and cancels: turns are what is left."""
+    """The noise of variances along the basis and of the best ones is the same and cancels: turns are left."""
     moment = all_pairs(factor_table(600, 6)) / 599 * 2
     away, told = [], []
     for seed in range(40):
