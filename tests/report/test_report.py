@@ -20,8 +20,10 @@ from privspan._lib.markup import Html, element, shortened
 from privspan.datasets import gaussian_subspace
 from privspan.ledger.release_file import KNOWN_METHODS
 from privspan.privacy import PERSONS, Part, PrivacyCost
+from privspan.privacy.reading import plain_step
 from privspan.report import Record, report_html, write_report
-from privspan.report.words import about_method, chance_of_harm, chance_to_guess, program
+from privspan.report.words import about_method, chance_of_harm, chance_to_guess, program, why_little_weight
+from privspan.rows import open_rows
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 CHROMIUM = next(
@@ -637,3 +639,40 @@ def test_columns_without_numbers_have_no_mean() -> None:
     text = Reader(report_html(ps.private_pca(rows, 1, **BUDGET), columns=["age", "rx", "bmi"])).text
     assert "Hardly any cell holds a number in: rx. If these are columns of text, leave them out" in text
     assert "rxnot known" in text.split("private mean")[-1]
+
+
+@pytest.mark.parametrize("persons", [False, True])
+def test_words_that_a_schema_declares_are_told_as_public(persons: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{i // 2},{rng.choice(['f', 'm'])},{rng.normal():.3f},{rng.normal():.3f}" for i in range(900)]
+    (tmp_path / "t.csv").write_text("\n".join(["who,sex,a,b", *rows]))
+    schema = (
+        'columns = {who = "skip", sex = {type = "category", categories = ["f", "m"]}, a = "number", b = "number"}'
+    )
+    (tmp_path / "t.toml").write_text(schema.replace('who = "skip", ', "") if persons else schema)
+    source = open_rows(tmp_path / "t.csv", schema=tmp_path / "t.toml", person="who" if persons else None)
+    release = ps.private_pca(source, 1, **BUDGET, scale=True)
+    assert release.parameters["declared"] == {"categories": {"sex": ("f", "m")}}
+    text = Reader(report_html(release, columns=list(source.names))).text
+    assert "Categories: sex (f, m). Each word is a column of 0 and 1." in text
+    assert ("drawn at random" in text) is persons
+
+
+def test_notes_in_a_schema_stay_with_whoever_keeps_the_data() -> None:
+    record = Record(command="privspan fit t.csv", schema='# for our eyes only\n[columns]\na = "number"\n')
+    text = Reader(report_html(everyday(), record=record)).text
+    assert "our eyes" not in text
+    assert "[columns]" in text
+
+
+def test_columns_with_little_weight_may_be_columns_of_text_where_gaps_were_not_counted() -> None:
+    told = {"gaps": "not counted", "not_seen": [1]}
+    counted = why_little_weight(a_release("private PCA", parameters={**told, "gaps": "counted"}))
+    assert counted == "they vary too little to be seen at this budget"
+    assert "or hold hardly any number" in why_little_weight(a_release("private PCA", parameters=told))
+
+
+def test_steps_have_plain_names() -> None:
+    steps = {"range 3": "ranges of the columns", "subspace: clipped look": "subspace: covariance, long rows clipped"}
+    assert {name: plain_step(name) for name in steps} == steps
+    assert plain_step("gaps") == "gaps"

@@ -166,7 +166,7 @@ def _largest(saved: SavedRelease, loadings: int) -> list[list[tuple[str, float, 
 
 
 def _loading(value: float, error: float | None) -> str:
-    return f"{value:+.2f}" if not error else with_noise(value, error)
+    return f"{value:+.2f}".replace("-", "−") if not error else with_noise(value, error)
 
 
 def names_of(subspace: Subspace) -> tuple[str, ...]:

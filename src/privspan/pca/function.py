@@ -192,8 +192,7 @@ EVERYDAY = Method(
 STANDARD = replace(
     EVERYDAY,
     title="principal components of standardised columns",
-    how="Columns get the same weight, whatever their units: by comparing pairs of rows column by column or, where "
-    "there are many rows, by private means and standard deviations. Their correlations are measured with noise.",
+    how="Columns get the same weight, whatever their units. Their correlations are measured with noise.",
     accuracy="The more rows per column, the closer to PCA of the correlations. A column that hardly varies is "
     "measured poorly.",
     page="standardised",

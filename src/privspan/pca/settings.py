@@ -234,7 +234,7 @@ class PCASettings:
                 given["units"][str(name)] = float(public.units[i])
             if np.isfinite(public.around[i]):
                 given["around"][str(name)] = float(public.around[i])
-        given["categories"] = dict(getattr(table.source, "levels", {}))
+        given["categories"] = dict(public.levels)
         return {what: by_name for what, by_name in given.items() if 0 < len(by_name) <= _MOST_DECLARED}
 
     def _cut(self, call: Call, release: Release, share: float) -> Release:

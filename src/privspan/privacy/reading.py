@@ -320,6 +320,12 @@ _IN_PLAIN_WORDS = {
 }  # what steps are called for those who read of them in a report or a picture
 
 
+def plain_step(name: str) -> str:
+    """Return what a step is called for readers; before a colon stands what it is a step of."""
+    *of, step = name.split(": ")
+    return ": ".join([*of, _IN_PLAIN_WORDS.get(step, step)])
+
+
 def budget_shares(cost: Cost, most: int | None = None) -> list[tuple[str, float]]:
     """Return the share of each step in what was spent, largest first.
 

@@ -74,7 +74,7 @@ def _prediction(subject: Subject, plan: Plan) -> Html:
         element("h3", "The plan, for ideal data"),
         element("p", words),
         figure("Predicted error by method, for ideal data", caption, drawn),
-        note(f"Why {plan.method}: {plan.reason}"),
+        note(plan.reason),
         _needed(plan, subject.planned_unit),
         note(_KIND),
     )
@@ -89,7 +89,7 @@ def _forecast(subject: Subject, plan: Plan, captured: float, public: str) -> Htm
     table = element("table", element("tr", *(element("th", head) for head in heads)), *rows)
     words = (
         f"From public numbers alone ({public}), about {captured:.0%} of what the best components hold was to be "
-        "expected: real tables of this size gave so much, some .1 more or less."
+        "expected: real tables of this size gave so much, give or take ten percentage points."
     )
     return join(
         element("h3", "What was to be expected"),

@@ -53,7 +53,9 @@ def _typed(subject: Subject, command: str) -> list[Html]:
     words = f"Run this in a folder that holds the table{' and the schema' if subject.record.schema else ''}. "
     pieces = [element("p", words + _again(subject)), element("pre", element("code", command))]
     if subject.record.schema is not None:
-        schema = element("pre", element("code", subject.record.schema))
+        lines = subject.record.schema.splitlines(keepends=True)
+        declared = "".join(line for line in lines if not line.startswith("#"))  # notes of whoever keeps the data
+        schema = element("pre", element("code", declared.lstrip("\n")))
         pieces += [element("p", "The schema, which declares the types of the columns:"), schema]
     return pieces
 
@@ -97,6 +99,8 @@ def _written(value: object, none: str) -> str:
     if isinstance(simple, int | float):
         return number(simple, 4)
     if isinstance(simple, list):
+        if not simple:
+            return "none"
         more = ", …" if len(simple) > _MOST_VALUES else ""
         return ", ".join(_written(item, none) for item in simple[:_MOST_VALUES]) + more
     return str(simple)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from privspan._lib.in_words import number
 from privspan._lib.markup import Html, element, join, listed, points
 from privspan.report.subject import Subject
-from privspan.report.words import declared, declared_units
+from privspan.report.words import declared, declared_units, why_little_weight
 
 _MOST_NAMED = 60  # columns that are listed by name
 _NOT_RECORDED = "not recorded"
@@ -56,14 +56,18 @@ def _little_weight(subject: Subject) -> dict[str, str]:
         return {}
     names = ", ".join(subject.names[place] for place in subject.not_seen[:_MOST_NAMED])
     more = f" and {number(len(subject.not_seen) - _MOST_NAMED)} more" if len(subject.not_seen) > _MOST_NAMED else ""
-    return {"Columns with little weight": f"{names}{more} (they vary too little to be seen at this budget)"}
+    return {"Columns with little weight": f"{names}{more} ({why_little_weight(subject.release)})"}
 
 
 def _rows_per_person(subject: Subject) -> str:
     if not subject.by_persons:
         return "No: every row was taken as a different person. A person with several rows is protected per row only."
     most = subject.release.parameters.get("max_rows")
-    used = f" At most {most} rows of each person were used." if isinstance(most, int) and most > 1 else ""
+    used = (
+        f" At most {most} rows of each person were used, drawn at random."
+        if isinstance(most, int) and most > 1
+        else ""
+    )
     return f"Yes: rows belong to persons, and the promise is for a person with all of their rows.{used}"
 
 
@@ -74,6 +78,8 @@ def _public(subject: Subject) -> list[str]:
     for argument, values in declared(subject.release).items():
         named = {name if isinstance(name, str) else subject.names[name]: value for name, value in values.items()}
         told.append(f"{_GIVEN[argument]}: {', '.join(f'{name} {_value(value)}' for name, value in named.items())}.")
+        if argument == "categories":
+            told[-1] += " Each word is a column of 0 and 1."
     if len(told) == 1 and declared_units(subject.release):
         told.append("Bounds, units or a centre, of more columns than can be listed here.")
     if len(told) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from privspan._lib.in_words import at_most, number, share
 from privspan._lib.markup import Html, element, figure, folded, join, listed, note, row
 from privspan.privacy import PrivacyCost
-from privspan.privacy.reading import budget_shares
+from privspan.privacy.reading import budget_shares, plain_step
 from privspan.report import pictures
 from privspan.report.subject import Subject
 from privspan.report.words import chance_of_harm, chance_to_guess, strength
@@ -78,7 +78,12 @@ def _parts(spent: PrivacyCost) -> Html:
         bar = pictures.stacked_bar(shares, "Shares of the budget by step")
         pieces.append(figure("Where the budget went", "", bar, listed(legend, class_="legend")))
     rows = [
-        row(part.name, number(part.epsilon), number(part.delta), "–" if part.mu is None else number(part.mu))
+        row(
+            plain_step(part.name),
+            number(part.epsilon),
+            number(part.delta),
+            "–" if part.mu is None else number(part.mu),
+        )
         for part in spent.parts
     ]
     table = element("div", element("table", row("step", *"εδμ", kind="th"), *rows), class_="scroll")

@@ -11,7 +11,15 @@ from privspan.privacy.reading import which_stand_out
 from privspan.privacy.rotated import said
 from privspan.report import pictures
 from privspan.report.subject import Subject
-from privspan.report.words import about_method, chance_to_guess, course, gaps, one_column, shortened_rows
+from privspan.report.words import (
+    about_method,
+    chance_to_guess,
+    course,
+    gaps,
+    one_column,
+    shortened_rows,
+    why_little_weight,
+)
 from privspan.subspace import Subspace
 
 _MOST_BARS = 12
@@ -391,7 +399,7 @@ def standardised(subject: Subject) -> list[str]:
         said.append(f"Long rows were clipped as well: about {cut:.0%} of the variance of these columns is gone.")
     if subject.not_seen:
         said.append(
-            "These columns were given little weight, because they vary too little to be seen at this budget: "
+            f"These columns were given little weight, because {why_little_weight(subject.release)}: "
             f"{named(subject.not_seen)}."
         )
     if subject.mostly_one_value:

@@ -118,9 +118,16 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         empty = [names[i] for i in without_numbers(release)]
         return said if not empty else f"{said} {_EMPTY.format(', '.join(empty[:_MOST_COLUMNS]))}"
     if done == "not counted":
-        said = f"Missing cells, if there are any, {_done_with_gaps(release)} and not counted"
-        return f"{said}: means and variances include them."
+        said = f"Missing cells, if there are any, {_done_with_gaps(release)}."
+        return f"{said} How many there are was not measured, so variances are of the table with these cells in it."
     return None
+
+
+def why_little_weight(release: Release) -> str:
+    """Say why hardly anything was measured of some columns."""
+    why = "they vary too little to be seen at this budget"
+    counted = release.parameters.get("gaps") != "not counted"  # then empty columns are named as such
+    return why if counted else f"{why}, or hold hardly any number (text counts as missing)"
 
 
 _EMPTY = (

@@ -7,7 +7,7 @@ read off the data are not public, and nothing here could tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +48,8 @@ class PublicColumns:
         Where the declared type has no gaps.
     whole : (d,) array of bool
         Where the declared type holds whole numbers only.
+    levels : mapping
+        The words of each category, by its name; every word is a column.
     """
 
     low: Array
@@ -57,6 +59,7 @@ class PublicColumns:
     around: Array
     complete: Bools
     whole: Bools
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def bounded(self) -> Bools:
@@ -132,6 +135,7 @@ def public_columns(
         columns.numbers("around", around, least=-_LARGEST),
         _declared_complete(X, d),
         _by_kind(X, d, lambda kind: str(kind).lower().startswith(("int", "uint"))),
+        getattr(_declaring(X), "levels", {}),
     )
 
 

@@ -23,6 +23,7 @@ class Derived(RowSource):
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
         self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
+        self.levels = source.levels
 
     @abstractmethod
     def _made(self, rows: Any) -> Any:

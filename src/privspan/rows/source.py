@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class RowSource(ABC):
         Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
     complete : (d,) array of bool, or None
         Columns that have no gaps by declaration; None if the dtype says it all.
+    levels : mapping
+        The words of each category, by its name; every word is one of the d columns.
     person : str or None
         The column of the file that says whose each row is, where one was named; it is not among the d.
     limits : Limits
@@ -93,6 +96,7 @@ class RowSource(ABC):
     cheap: bool = False
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
+    levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     person: str | None = None
     limits: Limits = LIMITS
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it

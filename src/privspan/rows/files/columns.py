@@ -24,7 +24,7 @@ PERSON = "says whose each row is"
 """Why the column of persons is left out."""
 
 _WHOLE_NAME = re.compile(
-    r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
+    r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr|names?)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
 )
 _LAST_WORD = re.compile(r".*[\W_](id|uuid|guid)", re.IGNORECASE)
 _CAMEL_CASE = re.compile(r".*[a-z0-9](Id|ID|Uuid|UUID|Guid|GUID)")
@@ -33,7 +33,7 @@ _CAMEL_CASE = re.compile(r".*[a-z0-9](Id|ID|Uuid|UUID|Guid|GUID)")
 def looks_like_identifier(name: str) -> bool:
     """Tell whether a column's name says that it identifies the record.
 
-    The rule: the name is "id", "uuid", "guid", "index", "rowid", "row id", "row number" or the like; or it ends in
+    The rule: the name is "id", "uuid", "guid", "index", "rowid", "row id", "row names" or the like; or it ends in
     the word "id", "uuid" or "guid" ("user_id", "Order ID"); or it ends so in camel case ("userId").
 
     Examples

@@ -162,7 +162,7 @@ class TableRows(WindowedSource):
         if n < 1 or not d:
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
-        self.names, self.boolean = layout.names or None, layout.boolean
+        self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
         self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         self.person = layout.person

@@ -58,7 +58,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
-    source.left_out, source.limits = left_out, limits
+    source.left_out, source.limits, source.levels = left_out, limits, levels
     source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema, limits))
     return source
 
