@@ -95,7 +95,7 @@ def errors(n, epsilon, delta):
         chances = best_chances(epsilon, delta, mu_before, mu_after)
         if chances is not None:
             margins = 1 + int(np.argmax(chances >= USUAL)), len(chances)
-            levels = plan.plan_levels(n, n, strength, 1e-3 / norm, margins, plan.TIGHT)
+            levels = plan.plan_levels(n, n, strength, 1e-3 / norm, margins, plan.STABLE.tight)
             least = least if levels is None else min(least, levels.sensitivity() / mu_after)
     return now, least
 

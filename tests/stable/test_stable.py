@@ -30,9 +30,7 @@ from privspan.stable.certificate import LeveragePlan
 from privspan.stable.groups import _GridBases, stable_group_step
 from privspan.stable.leverage import GRID, exact_gram
 from privspan.stable.plan import (
-    ROBUST,
     SMALLEST_RIDGE,
-    TIGHT,
     allowance_for,
     certified_plan,
     override,
@@ -43,6 +41,7 @@ from privspan.stable.plan import (
 )
 from privspan.stable.records import _ScaledRows, stable_subspace
 from privspan.stable.release import procrustes_bound
+from privspan.stable.tuning import STABLE
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -436,7 +435,12 @@ def test_no_failure_of_lapack_becomes_an_abstention_or_an_exception(monkeypatch)
     assert released().distance(truth) < 2 * sound.distance(truth) < 0.5
 
 
-@given(st.integers(100, 12000), st.sampled_from([5, 50, 5000]), st.floats(-14, -1), st.sampled_from([TIGHT, ROBUST]))
+@given(
+    st.integers(100, 12000),
+    st.sampled_from([5, 50, 5000]),
+    st.floats(-14, -1),
+    st.sampled_from([STABLE.tight, STABLE.robust]),
+)
 @settings(max_examples=60, deadline=None)
 def test_plans_keep_the_ridge_above_its_floor_and_the_gap_wide(n: int, d: int, log_tail: float, room: Any) -> None:
     """Whatever the released numbers are; and a plan whose ridge is not floored is the plan as it was."""

@@ -15,6 +15,7 @@ from privspan.blocks.plan import stable_block_size
 from privspan.planner.setting import TEST_SHARE, Setting
 from privspan.stable import choice
 from privspan.stable import plan as stable_plan
+from privspan.stable.tuning import STABLE
 from privspan.sums import plan as planner_adaptive
 from privspan.sums.everyday import expected_share
 
@@ -151,7 +152,7 @@ def _approximate(setting: Setting) -> tuple[float, float, float]:
         return _NO_ANSWER
     tilt = min(1.0, setting.tail * _BLOCK_TILT / (math.sqrt(m) - math.sqrt(k)))
     mu = setting.mu_beside_test
-    strength, room = stable_plan.GROUP_STRENGTH * groups, stable_plan.GROUPS
+    strength, room = STABLE.group_strength * groups, STABLE.groups
     levels = partial(stable_plan.plan_levels, groups, d, strength, tilt, allowance=room, width=k)
     error = _by_noise(setting, stable_plan.group_tail_weight(groups, mu), levels, k)
     # Measured: a third of the runs at 30 groups per unit of 1/mu, none at 40; and as above for long tails.

@@ -17,40 +17,12 @@ from scipy.special import chdtr, chdtri
 from privspan.privacy.joint import JointShares
 from privspan.rows.limits import LIMITS, Limits
 from privspan.stable import plan as stable_plan
+from privspan.stable.tuning import STABLE, Allowance, StableTuning
 from privspan.sums import plan as sums_plan
 from privspan.sums.adaptive_tuning import LEAN
 
 TEST_SHARE = 0.05
 """Of delta, set aside for the test, whether or not there will be one."""
-
-# The look must promise this share of the adaptive algorithm's error, because it may fail and takes up to a minute;
-# any gain will do where the passes over a table, of so many cells, take longer than that anyhow.
-_WORTH_IT, _WORTH_IT_LARGE, _LARGE = 0.9, 1.0, 5e8
-_SURE = 4.0  # standard deviations between all groups short, or none, and the half around which the probe decides
-_MOST_PROBE = 0.02
-_TAILS = (1e-5, 0.3)  # tail energies between which the longest that pays off is looked for
-_TEST_WEIGHTS = (0.03, 0.045, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.5, 0.58)  # of mu², for the test
-_NOISE_PARTS = (0.04, 0.1, 0.2, 0.3, 0.45, 0.6)  # of what is left after the test, for the noise of the look
-_SIGNAL_SIZE, _MOST_SIGNAL = 40.0, 0.08  # so that the strength is known within a few per cent of n / k
-_FEW = 350.0  # mu times rows, below which the strength of the signal is what is scarce,
-_THRIFT = 0.7  # and scales get this part of what they get elsewhere
-_TAIL_READ = 0.95  # a released tail over the typical one
-_NORM_EDGE = 2.0 ** (1 / 8)  # a released norm is the upper edge of its bin: half a bin more
-_LONG_ERROR = 0.09  # a share of long tails known no better than this is not asked for
-_CAUTION = 1.0  # standard deviations of its noise to take off the released strength
-_RISK = 0.012  # weight of the error after a no, in planning
-_UNLUCKY = 1.5  # standard deviations by which the strength may fall short and still leave a plan, with few rows
-_FEWEST_GROUPS = 10
-_USEFUL = 0.4  # a look that promises no better than this is not worth the risk
-_FEWEST_COLUMNS = 50  # with fewer, noise that does not grow with their number gains little, and takes a minute
-_ROUNDS = 3  # of the rounds that follow, for predictions
-_BY_ROUNDS, _BY_ADAPTIVE = 1.05, 1.05  # measured errors over the formulas
-_WHOLE = 0.97  # of mu, for a course without a test: nearly nothing is lost by the others
-_AFTER_NO, _LITTLE_AFTER_NO = 0.5, 0.2  # of what is left, after *no*, and where that is of no use anyway
-_BEFORE_STEP, _MOST_BEFORE = 1.02, 0.6
-_SHORT_TAIL = 1e-3  # for which chances are planned
-_BETTER = 0.97  # of the error when the test is a Gaussian step, or that is done
-_LONGEST_TAIL = 0.04  # of a scaled record, beyond which the test is rarely passed
 
 
 @dataclass(frozen=True)
@@ -64,6 +36,7 @@ class Public:
     delta_test: float
     rows: int  # that are drawn for the look, at most n
     joint: JointShares | None = None  # what the test and what follows it have, if they are accounted together
+    tuning: StableTuning = STABLE
 
 
 def public_numbers(
@@ -83,21 +56,27 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     """
     if not _can_look(public):
         return None
-    tail = _SHORT_TAIL if gamma is None else gamma * math.sqrt(public.d - public.k)
-    no = _AFTER_NO if adaptive_error(public, tail) < _USEFUL else _LITTLE_AFTER_NO
-    whole = _WHOLE * stable_plan.mu_of(epsilon, delta)
+    tail = public.tuning.short_tail if gamma is None else gamma * math.sqrt(public.d - public.k)
+    no = (
+        public.tuning.after_no
+        if adaptive_error(public, tail) < public.tuning.useful
+        else public.tuning.little_after_no
+    )
+    whole = public.tuning.whole * stable_plan.mu_of(epsilon, delta)
     alone = replace(public, mu=whole, joint=None)
     scales = scales_for(alone)
     # A grid, so that tables of chances are made once for many numbers of rows.
-    share = math.pow(_BEFORE_STEP, math.ceil(math.log(_before_coin(alone, gamma), _BEFORE_STEP)))
-    if share > _MOST_BEFORE:
+    share = math.pow(
+        public.tuning.before_step, math.ceil(math.log(_before_coin(alone, gamma), public.tuning.before_step))
+    )
+    if share > public.tuning.most_before:
         return None
     before, otherwise = whole * math.sqrt(share), whole * math.sqrt(1.0 - share)
     length, strength = _expected_scales(alone, scales, tail)
-    released = min(1.0, _TAIL_READ * tail / length)
+    released = min(1.0, public.tuning.tail_read * tail / length)
     room = stable_plan.allowance_for("auto")
     levels = partial(stable_plan.plan_levels, public.rows, public.d, strength, released, allowance=room)
-    rotation = delta * TEST_SHARE * 1e-3
+    rotation = delta * TEST_SHARE * public.tuning.rotation
     shares = stable_plan.steepest_of(epsilon, delta, before, no, otherwise, rotation, levels)
     if shares is None:
         return None
@@ -107,7 +86,7 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     now, then = forecast(public, tail) if pays(public, tail) else None, forecast(together, tail)
     if then is None or then.rounds:  # rounds have measured to gain more from what a Gaussian test leaves
         return None
-    return together if now is None or then.error < _BETTER * now.error else None
+    return together if now is None or then.error < public.tuning.better * now.error else None
 
 
 def _before_coin(public: Public, gamma: float | None) -> float:
@@ -152,7 +131,9 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(_MOST_PROBE, max(0.001, math.pow(2.0 * _SURE / (public.mu * max(groups, 1)), 2)))
+    return min(
+        public.tuning.most_probe, max(0.001, math.pow(2.0 * public.tuning.sure / (public.mu * max(groups, 1)), 2))
+    )
 
 
 def group_length(k: int, tail: float) -> float:
@@ -170,22 +151,22 @@ def scales_for(public: Public) -> Scales:
     m, k, mu = public.rows, public.k, public.mu
     norm, tail, long = stable_plan.scale_weights(m, k, mu)
     error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
-    signal = min(_MOST_SIGNAL, max(0.005, (_SIGNAL_SIZE * k / (mu * m)) ** 2))
-    if m * mu < _FEW:
-        norm, tail, quantile = _THRIFT * norm, _THRIFT * tail, 0.15
+    signal = min(public.tuning.most_signal, max(0.005, (public.tuning.signal_size * k / (mu * m)) ** 2))
+    if m * mu < public.tuning.few:
+        norm, tail, quantile = public.tuning.thrift * norm, public.tuning.thrift * tail, 0.15
     else:
         quantile = 0.3
-    return Scales(norm, tail, long if error < _LONG_ERROR else 0.0, signal, quantile)
+    return Scales(norm, tail, long if error < public.tuning.long_error else 0.0, signal, quantile)
 
 
 def may_pay(public: Public, gamma: float | None) -> bool:
     """Tell whether stable leverage may pay off, for the tail of that `gamma` or, if none is given, for any."""
-    return pays(public, _TAILS[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
+    return pays(public, public.tuning.tails[0] if gamma is None else gamma * math.sqrt(public.d - public.k))
 
 
 def _can_look(public: Public) -> bool:
-    enough = public.rows >= _FEWEST_GROUPS * (public.k + 1)
-    return enough and public.d >= _FEWEST_COLUMNS and public.d > public.k
+    enough = public.rows >= public.tuning.fewest_groups * (public.k + 1)
+    return enough and public.d >= public.tuning.fewest_columns and public.d > public.k
 
 
 @lru_cache(maxsize=4096)
@@ -194,18 +175,20 @@ def pays(public: Public, tail: float) -> bool:
     if not _can_look(public):
         return False
     look = forecast(public, tail)
-    if look is None or (public.rows * public.mu < _FEW and _expected_look(public, tail, _UNLUCKY) is None):
+    if look is None or (
+        public.rows * public.mu < public.tuning.few and _expected_look(public, tail, public.tuning.unlucky) is None
+    ):
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
-    share = _WORTH_IT if public.n * public.d < _LARGE else _WORTH_IT_LARGE
-    return math.hypot(look.error, sampling) < min(share * adaptive_error(public, tail), _USEFUL)
+    share = public.tuning.worth_it if public.n * public.d < public.tuning.large else public.tuning.worth_it_large
+    return math.hypot(look.error, sampling) < min(share * adaptive_error(public, tail), public.tuning.useful)
 
 
 @lru_cache(maxsize=256)
 def course_for(public: Public) -> Course:
     """Decide up to which tail a look by stable leverage pays off: the longer the tail, the less it gains."""
-    low, high = _TAILS
+    low, high = public.tuning.tails
     if not pays(public, low):
         return Course(0.0, 0.0)
     while high > 1.25 * low:
@@ -227,7 +210,7 @@ def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> LookPla
     strength -= unlucky * _strength_noise(public, scales)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
-    released = min(1.0, _TAIL_READ * tail / length)
+    released = min(1.0, public.tuning.tail_read * tail / length)
     return plan_look(
         public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto")
     )
@@ -236,7 +219,7 @@ def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> LookPla
 def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:
     """Return the norm that records are divided by, and the strength that is released, for normal records."""
     m, k = public.rows, public.k
-    square = _NORM_EDGE**2 * float(chdtri(k, 1.0 - scales.quantile))
+    square = public.tuning.norm_edge**2 * float(chdtri(k, 1.0 - scales.quantile))
     length, share = stable_plan.normal_scales(k, float(chdtr(k, square)), tail)
     weakest = share * (1.0 - 0.75 * math.sqrt(k / m))  # the least of k eigenvalues of a sample
     usual = stable_plan.usual_strength(m, weakest, public.mu, scales.signal)
@@ -245,7 +228,7 @@ def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float
 
 def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
     """Take less off the released strength than stable leverage does alone: after a *no* there is something else."""
-    return strength + (stable_plan.SIGNAL_QUANTILE - _CAUTION) * _strength_noise(public, scales)
+    return strength + (public.tuning.signal_quantile - public.tuning.caution) * _strength_noise(public, scales)
 
 
 def _strength_noise(public: Public, scales: Scales) -> float:
@@ -253,7 +236,7 @@ def _strength_noise(public: Public, scales: Scales) -> float:
 
 
 def plan_released(
-    public: Public, scales: Scales, strength: float, tail: float, left: float, allowance: stable_plan.Allowance
+    public: Public, scales: Scales, strength: float, tail: float, left: float, allowance: Allowance
 ) -> LookPlan | None:
     """Plan with released numbers; None if stable leverage has no plan or does not promise enough.
 
@@ -261,11 +244,11 @@ def plan_released(
     """
     k, mu = public.k, public.mu
     length, usual = _expected_scales(public, scales, 0.0)
-    flat, off_square = sums_plan.signal_strength(k, min(tail / _TAIL_READ, 1.0) * length)
+    flat, off_square = sums_plan.signal_strength(k, min(tail / public.tuning.tail_read, 1.0) * length)
     weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
     look = plan_look(public, strength, tail, weakest, off, left, allowance)
     rest = sums_plan.lively(mu, k, public.d) * math.sqrt(left)
-    adaptive = _BY_ADAPTIVE * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
+    adaptive = public.tuning.by_adaptive * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
     return look if look is not None and look.error < adaptive else None
 
 
@@ -276,14 +259,14 @@ def plan_look(
     weakest: float,
     off: float,
     left: float,
-    allowance: stable_plan.Allowance,
+    allowance: Allowance,
 ) -> LookPlan | None:
     """Share out `left` of mu² between the test, the noise of the look and the rounds; or all that follows *yes*.
 
     `strength` and `tail` are those of the scaled rows that were drawn; `weakest` and `off` are lambda_k and g of all
     unit rows, as localised rounds see them. None if stable leverage has no plan.
     """
-    if tail > _LONGEST_TAIL:
+    if tail > public.tuning.longest_tail:
         return None
     n, d, k = public.n, public.d, public.k
     mu = public.mu if public.joint is None else public.joint.yes
@@ -292,7 +275,7 @@ def plan_look(
     plain = sums_plan.analyze_gauss_error(n, d, k, mu, weakest)
     best: LookPlan | None = None
     least = math.inf
-    tests = _TEST_WEIGHTS if public.joint is None else (0.0,)
+    tests = public.tuning.look_tests if public.joint is None else (0.0,)
     for test in tests:
         if public.joint is None:
             rest = left - test
@@ -304,19 +287,19 @@ def plan_look(
             continue
         alone = plan.sensitivity() * size / mu  # the error of the look, for all of mu²
         options = [LookPlan(alone / math.sqrt(rest), test, rest, rounds=False)]
-        for part in _NOISE_PARTS:
+        for part in public.tuning.noises:
             noise = part * rest
             start = min(1.0, alone / math.sqrt(noise))
             if rest - noise - moment < 0.05:
                 continue
             left_over = rest - noise - moment
             error = sums_plan.rounds_error(
-                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, _ROUNDS, LEAN.probe
+                n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, public.tuning.rounds, LEAN.probe
             )
-            options.append(LookPlan(_BY_ROUNDS * error, test, noise, rounds=True))
+            options.append(LookPlan(public.tuning.by_rounds * error, test, noise, rounds=True))
         first = min(options, key=lambda one: one.error)
         # What the test takes is missed after a no.
-        risk = first.error + _RISK * min(1.0, plain / math.sqrt(rest))
+        risk = first.error + public.tuning.risk * min(1.0, plain / math.sqrt(rest))
         if risk < least:
             best, least = first, risk
     return best
@@ -326,4 +309,4 @@ def adaptive_error(public: Public, tail: float) -> float:
     """Predict the adaptive algorithm with what the probe leaves, for normal records of this tail energy."""
     n, d, k = public.n, public.d, public.k
     mu = sums_plan.lively(public.mu, k, d) * math.sqrt(1.0 - probe_share(public))
-    return _BY_ADAPTIVE * sums_plan.predicted_error(n, d, k, mu, tail)
+    return public.tuning.by_adaptive * sums_plan.predicted_error(n, d, k, mu, tail)

@@ -38,6 +38,7 @@ from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
 from privspan.stable.scales import released_share
 from privspan.stable.steepest import accepted
+from privspan.stable.tuning import STABLE
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_within
 from privspan.sums.adaptive_tuning import LEAN
@@ -49,10 +50,6 @@ Array = NDArray[np.float64]
 
 LABELS = ("auto (adaptive)", "auto (stable look)", "auto (stable look, rounds)")
 """What `Release.method` says of the three ways that the course can go."""
-
-_ROTATION_SHARE = 1e-3  # of the delta that is set aside
-_LONGER = 1.5  # residuals of unit rows over the released tail of scaled ones, at most, for planning
-_LEAST_EIGENVALUE = 0.05  # of the mean one, along the basis
 
 
 def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, constant: bool = False) -> Release:
@@ -144,7 +141,7 @@ def _is_copied(source: Any) -> bool:
 
 def _deltas(set_aside: float) -> tuple[float, float]:
     """Divide what was set aside between the test and the rotation; as real numbers they add up to no more."""
-    rotation = set_aside * _ROTATION_SHARE
+    rotation = set_aside * STABLE.rotation
     return down(Fraction(set_aside) - Fraction(rotation)), rotation
 
 
@@ -243,7 +240,7 @@ def _localised(look: StableSteps, found: _Found, source: Any, run: Run) -> Relea
     mu = run.account.spend("spread along the basis", choice.moment_share(public.n, public.k, run.account.mu))
     inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, run)
     start = _start(span.basis, inside / public.n, found.std)
-    estimate = localised_rounds(source, start, _LONGER * found.tail, run, constant=look.constant)
+    estimate = localised_rounds(source, start, look.public.tuning.longer * found.tail, run, constant=look.constant)
     error = estimate.error_but_last if look.constant else estimate.error
     course = "stable leverage on the rows looked at, then localised rounds on all rows"
     return _release(look, Subspace.from_spanning(estimate.basis), LABELS[2], course, error, run.private)
@@ -253,7 +250,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
     """Describe the released basis (d, k), turned to the eigenvectors of the released second moment along it."""
     k = len(moment)
     values, turn = np.linalg.eigh(moment)
-    values = np.maximum(values[::-1], _LEAST_EIGENVALUE * max(float(values.mean()), 0.1 / k))
+    values = np.maximum(values[::-1], STABLE.least_eigenvalue * max(float(values.mean()), 0.1 / k))
     return Estimate(basis @ turn[:, ::-1], np.eye(k) / std**2, values / max(float(values.sum()), 1.0))
 
 

@@ -19,9 +19,10 @@ from privspan.privacy import Budget, Part
 from privspan.privacy.run import Run
 from privspan.stable.inverse import diagonal_blocks
 from privspan.stable.leverage import GRID, block_norms, combination, exact_gram
-from privspan.stable.plan import GROUP_STRENGTH, GROUPS, certified_plan, group_shares
+from privspan.stable.plan import certified_plan, group_shares
 from privspan.stable.release import certified_release
 from privspan.stable.scales import each_alone, released_tail
+from privspan.stable.tuning import STABLE
 from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ def stable_group_step(
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
     tail = released_tail(_pair_distances(gram, k), shares.mu_tail, run)
-    plan = certified_plan(t, d, GROUP_STRENGTH * t, tail, shares.coin.margins, GROUPS, options, width=k)
+    plan = certified_plan(t, d, STABLE.group_strength * t, tail, shares.coin.margins, STABLE.groups, options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}
     if plan is None:
         return None, parameters, shares.parts()

@@ -25,47 +25,19 @@ from privspan.privacy.coin import Coin, GaussianCoin
 from privspan.privacy.joint import JointShares
 from privspan.stable.certificate import LeveragePlan, sine_bound
 from privspan.stable.steepest import accepted, steepest
+from privspan.stable.tuning import STABLE, Allowance, StableTuning
 
 StablePreset = Literal["auto", "tight", "robust"]
 STABLE_PRESETS: tuple[StablePreset, ...] = ("auto", "tight", "robust")
 
 
-@dataclass(frozen=True)
-class Allowance:
-    """What the plan leaves room for."""
-
-    movers: float  # share of the items that may lie on the ramp
-    tail_factor: float  # the tail may be this much longer than the released scale
-    tail_spectrum: float  # λ_{k+1} that may occur beyond that of a normal tail, in units of the ridge
-    signal_margin: float  # share of the items by which λ_k may fall short
-
-
-TIGHT = Allowance(movers=0.004, tail_factor=1.12, tail_spectrum=0.03, signal_margin=0.01)
-ROBUST = Allowance(movers=0.02, tail_factor=2.2, tail_spectrum=0.12, signal_margin=0.015)
-GROUPS = Allowance(movers=0.05, tail_factor=1.5, tail_spectrum=0.05, signal_margin=0.03)
-
-LONG_TAIL = 1.2
-"""A group counts as long if its tail exceeds the released length by this factor."""
-
-SIGNAL_QUANTILE = 2.0
-"""Standard deviations of its noise that are taken off the released signal strength."""
-
-GROUP_STRENGTH = 0.97
-"""Assumed λ_k of the sum of t block projectors, over t."""
-
 SMALLEST_RIDGE = 2.0**-36
 """Smaller ridges gain nothing, since items lie on a grid, and float64 could not certify their leverages."""
 
 _SMALLEST_MU = 2.0**-45  # of a step: with less its noise would leave the range of integers, after others have spent
-_HIGHEST_LEVEL = 2**40
+_HIGHEST_LEVEL = 2**40  # counts up to here are exact in float64, with room for sums
 
-_ROTATION_SHARE = 1e-3
-_LONG_ERROR, _MOST_LONG = 0.035, 0.05  # standard deviation of the share of long groups, and its largest weight
-_QUANTILES = (0.25, 0.35, 0.45, 0.55)
-_SIGNAL_WEIGHTS = (0.005, 0.01, 0.02, 0.04, 0.07, 0.1)
-_TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]
-_JOINT_SHARES = (0.76, 0.84, 0.92), (0.68, 0.6)  # of what is left, for what follows *yes*
-_TEST_WEIGHTS = tuple(float(weight) for weight in np.arange(0.04, 0.62, 0.03))
+_TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]  # of a leverage: all of which bound the same, the least is taken
 
 
 Levels = Callable[[tuple[int, int]], LeveragePlan | None]
@@ -144,7 +116,7 @@ class StableSplit:
     def budget(self, epsilon: float, delta: float) -> StableBudget:
         """Share the budget exactly: delta by sums of fractions, mu² by weights."""
         gaussian, delta_test = Budget(epsilon, delta).reserve_delta(self.delta_test)
-        gaussian, delta_rotation = gaussian.reserve_delta(_ROTATION_SHARE)
+        gaussian, delta_rotation = gaussian.reserve_delta(STABLE.rotation)
         weights = (self.scale, self.tail, self.long, self.signal, self.test, self.noise)
         shares = share_mu(gaussian.mu, *(weight for weight in weights if weight > 0))
         if delta_test == 0.0 or min(shares) < _SMALLEST_MU:
@@ -157,11 +129,11 @@ class StableSplit:
         return StableBudget(scale, tail, long, signal, coin, noise, delta_rotation, self.norm_quantile)
 
 
-def scale_weights(n: int, k: int, mu: float) -> tuple[float, float, float]:
+def scale_weights(n: int, k: int, mu: float, tuning: StableTuning = STABLE) -> tuple[float, float, float]:
     """Weights of the steps that release scales: norms, tails, and how many tails are long."""
     scale = min(0.1, max(0.002, (61.0 / (mu * n)) ** 2))
     tail = min(0.15, max(0.004, (20.3 * (k + 1) / (mu * n)) ** 2))
-    return scale, tail, min(_MOST_LONG, ((k + 1) / (mu * _LONG_ERROR * n)) ** 2)
+    return scale, tail, min(tuning.most_long, ((k + 1) / (mu * tuning.long_known * n)) ** 2)
 
 
 def group_tail_weight(groups: int, mu: float) -> float:
@@ -170,17 +142,26 @@ def group_tail_weight(groups: int, mu: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def plan_stable_split(n: int, k: int, epsilon: float, delta: float, *, counts_long: bool = True) -> StableSplit:
+def plan_stable_split(
+    n: int, k: int, epsilon: float, delta: float, *, counts_long: bool = True, tuning: StableTuning = STABLE
+) -> StableSplit:
     """Split the budget so that normal records with equal signal eigenvalues get the least noise."""
     splits = [
-        split_of_mu(n, k, mu, share, share * delta, counts_long=counts_long)
+        split_of_mu(n, k, mu, share, share * delta, counts_long=counts_long, tuning=tuning)
         for share, mu in _test_shares(epsilon, delta)
     ]
     return min(splits, key=lambda one: one[0])[1]
 
 
 def split_of_mu(
-    n: int, k: int, mu: float, share: float, delta_test: float, *, counts_long: bool = True
+    n: int,
+    k: int,
+    mu: float,
+    share: float,
+    delta_test: float,
+    *,
+    counts_long: bool = True,
+    tuning: StableTuning = STABLE,
 ) -> tuple[float, StableSplit]:
     """The same for a given mu and chance to go on wrongly, with the error to expect; infinite for too few records.
 
@@ -188,14 +169,14 @@ def split_of_mu(
     """
     best = StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, share, 0.45)  # for too few records, which abstain
     least = math.inf
-    scale, tail, long = scale_weights(n, k, mu)
+    scale, tail, long = scale_weights(n, k, mu, tuning)
     long = long if counts_long else 0.0
-    for quantile, signal in product(_QUANTILES, _SIGNAL_WEIGHTS):
+    for quantile, signal in product(tuning.quantiles, tuning.signals):
         scale_norm, strength_share = normal_scales(k, quantile)
-        strength = usual_strength(n, strength_share, mu, signal)
-        levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=TIGHT)
+        strength = usual_strength(n, strength_share, mu, signal, tuning)
+        levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=tuning.tight)
         left = 1 - scale - tail - long - signal
-        error, test, noise, _ = least_noise(left, mu, delta_test, levels, _TEST_WEIGHTS)
+        error, test, noise, _ = least_noise(left, mu, delta_test, levels, tuning.tests)
         if error < least:
             best, least = StableSplit(scale, tail, long, signal, test, noise, share, quantile), error
     return least, best
@@ -226,7 +207,12 @@ def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSpl
     scale_norm, strength_share = normal_scales(k, split.norm_quantile)
     mu = shares.mu_signal / math.sqrt(split.signal)  # of all steps
     levels = partial(
-        plan_levels, n, n, usual_strength(n, strength_share, mu, split.signal), 1e-3 / scale_norm, allowance=TIGHT
+        plan_levels,
+        n,
+        n,
+        usual_strength(n, strength_share, mu, split.signal),
+        1e-3 / scale_norm,
+        allowance=STABLE.tight,
     )
     before = [mu for mu in (shares.mu_scale, shares.mu_tail, shares.mu_long, shares.mu_signal) if mu > 0]
     now = levels(shares.coin.margins)
@@ -246,7 +232,7 @@ def steepest_of(
 ) -> JointShares | None:
     """Propose what is done after *yes*, for a noise less than `least`; `no` is a share of what is left for it."""
     best, left = None, math.sqrt(max(mu_of(epsilon, delta) ** 2 - before**2, 0.0))
-    for shares in _JOINT_SHARES:  # one way, then the other, as long as the noise falls
+    for shares in STABLE.after_yes:  # one way, then the other, as long as the noise falls
         for share in shares:
             found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
             plan = None if found is None else levels(found.coin.margins)
@@ -262,19 +248,20 @@ mu_of = lru_cache(maxsize=256)(mu_from_budget)
 """`mu_from_budget`, kept."""
 
 
-def usual_strength(n: int, share: float, mu: float, signal: float) -> float:
+def usual_strength(n: int, share: float, mu: float, signal: float, tuning: StableTuning = STABLE) -> float:
     """Signal strength to expect of a release with a share `signal` of mu², when λ_k is that share of n."""
-    return n * share - SIGNAL_QUANTILE * 1.1 / (mu * math.sqrt(signal))
+    return n * share - tuning.signal_quantile * 1.1 / (mu * math.sqrt(signal))
 
 
 @lru_cache(maxsize=256)
-def plan_group_split(groups: int, k: int, epsilon: float, delta: float) -> StableSplit:
+def plan_group_split(groups: int, k: int, epsilon: float, delta: float, tuning: StableTuning = STABLE) -> StableSplit:
     """Split the budget of the group version, which needs neither norm scale nor signal strength."""
     best, least = StableSplit(0.0, 0.2, 0.0, 0.0, 0.4, 0.4, 0.1, 1.0), math.inf
-    levels = partial(plan_levels, groups, groups, GROUP_STRENGTH * groups, 1e-3, allowance=GROUPS, width=k)
+    strength = tuning.group_strength * groups
+    levels = partial(plan_levels, groups, groups, strength, 1e-3, allowance=tuning.groups, width=k)
     for test_share, mu in _test_shares(epsilon, delta):
         tail = group_tail_weight(groups, mu)
-        error, test, noise, _ = least_noise(1 - tail, mu, test_share * delta, levels, _TEST_WEIGHTS, 0.08)
+        error, test, noise, _ = least_noise(1 - tail, mu, test_share * delta, levels, tuning.tests, 0.08)
         if error < least:
             best, least = StableSplit(0.0, tail, 0.0, 0.0, test, noise, test_share, 1.0), error
     return best
@@ -295,8 +282,8 @@ def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
     """Room for a preset; that of "auto" grows with the released share of groups whose tails are long."""
     if preset == "auto":
         share = min(max(long_share, 0.0), 1.0)
-        return replace(ROBUST, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
-    return TIGHT if preset == "tight" else ROBUST
+        return replace(STABLE.robust, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
+    return STABLE.tight if preset == "tight" else STABLE.robust
 
 
 def least_noise(

@@ -33,6 +33,7 @@ from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_
 from privspan.stable.leverage import GRID, combination, exact_gram
 from privspan.stable.release import Certified, NoisyBasis, certified_items, noisy_basis
 from privspan.stable.scales import noisy_histogram, released_share, released_tail, smallest_squares
+from privspan.stable.tuning import STABLE
 
 Array = NDArray[np.float64]
 
@@ -230,7 +231,7 @@ class StableRecords:
         ---------
         mu-GDP for replace-one neighbours. Proof: ``docs/explanation/stable-leverage.md``.
         """
-        long = int(np.count_nonzero(self._squares() > (stable_plan.LONG_TAIL * tail) ** 2))
+        long = int(np.count_nonzero(self._squares() > (STABLE.long_tail * tail) ** 2))
         return released_share(long, len(self._groups), mu, self._run)
 
     def release_strength(self, mu: float) -> float:
@@ -242,7 +243,7 @@ class StableRecords:
         """
         sigma = (1 + 2 * EIGENVALUE_TOLERANCE + 2.0**-18) / mu
         noisy = self._run.gaussian(np.array([kth_eigenvalue(self.gram, self._k)]), sigma)
-        return float(noisy[0]) - stable_plan.SIGNAL_QUANTILE * sigma
+        return float(noisy[0]) - STABLE.signal_quantile * sigma
 
     def certified(self, plan: LeveragePlan, coin: Coin) -> Certified | None:
         """Steps 5 and 6: test in private whether the plan's bound holds; None is *no*. See `certified_items`."""

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
+from privspan.stable.tuning import STABLE, StableTuning
 
 Array = NDArray[np.float64]
 
-_PER_OCTAVE = 3
+_PER_OCTAVE = 3  # bins, a fixed number of them: the histogram has exact counts whatever the lengths are
 _BINS = 26 * _PER_OCTAVE
-_WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])  # an octave to either side of a bin, what is nearer counts more
-_LONGER = 0.35  # share of the lengths near the peak that are longer than where the released one is read off
-_CAUTION = 0.5  # of a bin by which it is then made longer: too short means an abstention, too long some more noise
+# An octave to either side of a bin, what is nearer counts more; of exact counts.
+_WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])
 
 
 def each_alone(function: Callable[..., Array], *stacks: Array) -> Array:
@@ -60,7 +60,7 @@ def log_bins(squares: Array) -> NDArray[np.int64]:
     return np.where(missing, -1, np.clip(depth, 0, _BINS - 1)).astype(np.int64)
 
 
-def released_tail(squares: Array, mu: float, run: Run) -> float:
+def released_tail(squares: Array, mu: float, run: Run, tuning: StableTuning = STABLE) -> float:
     """Release a length that most of the given squared lengths stay below, about four of five.
 
     Where the lengths are is read off a noisy log-histogram through a window of an octave to either side, since a
@@ -76,7 +76,7 @@ def released_tail(squares: Array, mu: float, run: Run) -> float:
     start = max(0, centre - _PER_OCTAVE)
     longer = np.cumsum(counts[start : centre + _PER_OCTAVE + 1])  # than the lower edge of each bin
     longer = np.maximum.accumulate(np.concatenate([[0], longer]))
-    place = start + np.interp(_LONGER * longer[-1], longer, np.arange(len(longer))) - _CAUTION
+    place = start + np.interp(tuning.tail_longer * longer[-1], longer, np.arange(len(longer))) - tuning.tail_caution
     return float(2.0 ** (-place / _PER_OCTAVE))
 
 
