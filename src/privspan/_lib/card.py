@@ -36,7 +36,7 @@ _STYLE = Html(
     ".privspan-card :is(th,td){padding-right:.6rem;white-space:normal}}"
     ".privspan-card tr{background:none}.privspan-card th{white-space:nowrap}.privspan-card .scroll{overflow-x:auto}"
 )
-_LONGEST_NAME = 40
+_LONGEST_NAME = 40  # characters shown
 
 
 def card(name: str, *content: Html, about: str = "") -> str:

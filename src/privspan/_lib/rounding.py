@@ -20,7 +20,7 @@ from privspan._lib.errors import ParameterError
 UNIT_ROUNDOFF = 2.0**-53
 """The largest relative error of one float64 operation that rounds to nearest."""
 
-_SMALLEST = 1e-300  # where a search for a small number begins
+_SMALLEST = 1e-300  # where a search for a small number begins: far above what underflows
 
 
 SINGLE_ROUNDOFF = 2.0**-24

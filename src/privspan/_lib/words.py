@@ -15,7 +15,7 @@ import numpy as np
 
 from privspan._lib.distinct import Distinct, Places
 
-_LONGEST = 10**300  # of the whole numbers that are words: Python is slow to spell longer ones, or refuses
+_LONGEST = 10**300  # of the whole numbers that are words; more digits Python is slow to spell, or refuses
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ WIDEST_MATRIX = 2048
 REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)
 """Frobenius norm of the change of a second moment, or of its upper triangle, under replacement: lemma 1."""
 
-_EIGENSOLVER = 2.0**-46  # assumed: its backward error is at most this times d times the norm of the matrix
+_EIGENSOLVER = 2.0**-46  # rounding, assumed: its backward error is at most this times d times the norm of the matrix
 
 _PARAMETERS = """\
 X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe

@@ -24,8 +24,8 @@ MOST_EXCESS = 2**18
 """Most degrees of freedom beyond d: SciPy's chi-square tails are accurate up to here, and far off at 10^9."""
 
 _QUADRATURE_SLACK = 1e-6  # relative, on delta; the trapezoidal rule below is off by far less
-_REACH = 14.0  # standard deviations of a chi-square that the integral covers, and then some
-_PEAK_NODES, _CROSS_NODES = 421, 31
+_REACH = 14.0  # standard deviations that the integral covers: what lies beyond is far below delta
+_PEAK_NODES, _CROSS_NODES = 421, 31  # time: of the trapezoidal rule, within the slack above
 
 
 @baseline

@@ -30,10 +30,10 @@ from privspan.rows.dealing import dealt
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
-MOST_BLOCKS = 2**14
+MOST_BLOCKS = 2**14  # memory: of all pairs
 _MOST_ENTRIES = 2**27  # of all block bases together
 _WEIGHT_SHARES = tuple(2.0 ** (-0.5 * j) for j in range(1, 15))  # of mu², for the weight of the core
-_ORTHONORMAL = 2.0**-40  # a block whose basis is worse than this does not vote
+_ORTHONORMAL = 2.0**-40  # rounding: a block whose basis is worse than this does not vote
 _DISTANCE_SLACK = 2.0**-30  # per k: float64 error of a squared distance between projectors
 _DELTA_SHARE = 0.1  # of delta, for a weight that was overestimated
 _FEW, _PLENTY = 50.0, 1000.0  # blocks, over mu: hardly enough for a release, and enough for little noise

@@ -14,7 +14,7 @@ from privspan.baselines._loss import covariance_ridge
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 
-_MOST_DRAWS = 2**40
+_MOST_DRAWS = 2**40  # exact integers in float64, with room
 
 
 @baseline

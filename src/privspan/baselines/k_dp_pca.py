@@ -39,7 +39,7 @@ _SPREAD_SHARE = 0.1  # of the mu² of a step
 _CLIP = 1.0  # times the typical distance of a gradient from the centre
 _OCTAVES = (-22, 1)  # of the distances that are told apart; none exceeds 1 by more than rounding
 _LEAST_RADIUS = 2.0**-20  # below, float64 would add more than one per cent to the sensitivity
-_INWARDS = 1.0 + 2.0**-36  # more than the relative error of a weight
+_INWARDS = 1.0 + 2.0**-36  # rounding: more than the relative error of a weight
 
 NO_CLIP = 4.0
 """A radius that no gradient reaches."""

@@ -25,7 +25,7 @@ MOST_ENTRIES = 2**27
 """Largest number of entries of a (d, directions) block."""
 
 _COLUMNS = 32  # of a sketch, for each dimension
-_SAFE_SIDE = 1.0 + 2.0**-50  # more than a few operations can be off
+_SAFE_SIDE = 1.0 + 2.0**-50  # rounding: more than a few operations can be off
 
 
 @baseline

@@ -25,9 +25,9 @@ from privspan.subspace import Subspace
 
 _SCALE_SHARES = (*np.linspace(1.0, 0.1, 19).tolist(), *(0.1 * 2.0**-j for j in range(1, 25)))
 """Of mu², for a record that moves the gap alone; where that is small the noise level hangs on it exponentially."""
-_FINEST = 2**7
+_FINEST = 2**7  # time: parts of the grid below; bounds hold between its points
 _TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, _FINEST + 1) ** 2  # from turning the basis to moving the gap
-_TIGHT = 2.0**-11  # relative: how far the multiplier may be from its least
+_TIGHT = 2.0**-11  # time: how far, relatively, the multiplier may be from its least
 _BASIS_ERROR = 2.0**-48  # per d k: float64 error of the rotated basis
 
 

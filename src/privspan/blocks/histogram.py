@@ -33,9 +33,9 @@ from privspan.privacy.selection import vote_margin
 Array = NDArray[np.float64]
 Ballot = tuple[int, int]
 
-_PRIME = 2**61 - 1
+_PRIME = 2**61 - 1  # lemma of the hash: collisions are rarer than one over it
 _LIMB = 21  # bits per limb: sums of 2^12 products of centred limbs stay below 2^53, hence exact in float64
-_LONGEST_RUN = 4096
+_LONGEST_RUN = 4096  # exact: sums of so many products stay below 2^53
 _BATCH_ENTRIES = 2**18  # coordinates handled at a time: one block in high dimension, many in low
 _SCALES_PER_DOUBLING = 2
 _SCALE_DOUBLINGS = 88

@@ -26,8 +26,8 @@ RANK_TOLERANCE = 2.0**-42
 LARGEST_GRAM = 96
 """Blocks with both sides longer than this are decomposed by subspace iteration."""
 
-_EXTRA_DIRECTIONS, _PASSES = 4, 3  # of subspace iteration; the error shrinks by (s_{k+5}/s_k)² per pass
-_SAFE_SQUARE = 2.0**600  # sums of squares within [1/_SAFE_SQUARE, _SAFE_SQUARE] cannot have over- or underflowed
+_EXTRA_DIRECTIONS, _PASSES = 4, 3  # time: of subspace iteration; the error shrinks by (s_{k+5}/s_k)² per pass
+_SAFE_SQUARE = 2.0**600  # float64: sums of squares within [1/_SAFE_SQUARE, _SAFE_SQUARE] are not beyond its range
 
 Kernel = Callable[[Array], tuple[Array, Votes, Votes]]  # values, who votes, and who was in range
 

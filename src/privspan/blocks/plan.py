@@ -35,7 +35,7 @@ _SINGULAR_VALUE_SLACK = 1.2  # a (k, 4k) normal matrix has s_k ≥ (√q − √
 _SCALE_SHARE = 0.25  # of epsilon, for the private choice of the cell side
 _SMALLEST_RANK_SHARE, _LARGEST_RANK_SHARE = 0.05, 0.5
 _INNER_MAJORITY = Fraction(6, 10)
-_MOST_PARTS = 1000
+_MOST_PARTS = 1000  # time: of a search by public numbers
 
 
 def stable_block_size(n: int, k: int) -> int:

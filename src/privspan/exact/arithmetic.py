@@ -31,10 +31,10 @@ PRIME_BITS = 31
 PRIMES_TO_CHOOSE_FROM = 50_697_537
 """How many primes lie between 2**30 and 2**31: 105,097,565 - 54,400,028 (OEIS A007053)."""
 
-_CELLS_PER_CHUNK = 1 << 22
+_CELLS_PER_CHUNK = 1 << 22  # memory
 _LIMB = 16  # residues are split into 16-bit limbs, whose products add up exactly in float64
-_COLUMNS_PER_PRODUCT = 1 << 20  # 2**20 products of at most 2**32 stay below 2**53
-_MAX_PRIMES = 40  # unlucky ones in a row before the slow way is taken; a random prime is rarely unlucky
+_COLUMNS_PER_PRODUCT = 1 << 20  # exact: 2**20 products of at most 2**32 stay below 2**53
+_MAX_PRIMES = 40  # unlucky ones in a row before the slow way is taken, which takes time and no accuracy
 
 _Split = tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.uint16]]  # magnitude, sign and shift
 _Result = TypeVar("_Result")

@@ -34,7 +34,7 @@ from privspan.privacy.randomness import BitSource
 from privspan.privacy.selection import gap_margin
 from privspan.subspace.relations import ExactForm
 
-_BRUTE_FORCE_RECORDS = 12  # so few that the prime puts together wrongly are told apart over the rationals
+_BRUTE_FORCE_RECORDS = 12  # exact: so few that the prime puts together wrongly are told apart over the rationals
 
 
 def gap_winner(rows: IntegerRows, k: int, bits: BitSource) -> tuple[ExactForm | None, int]:

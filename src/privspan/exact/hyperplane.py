@@ -26,8 +26,8 @@ from privspan.exact.arithmetic import (
 )
 from privspan.privacy.randomness import BitSource
 
-_BRUTE_FORCE_POINTS = 12  # so few that the prime puts together wrongly are counted over the rationals at once
-_PAIRS_PER_BATCH = 1 << 21
+_BRUTE_FORCE_POINTS = 12  # exact: so few that the prime puts together wrongly are counted over the rationals at once
+_PAIRS_PER_BATCH = 1 << 21  # memory
 
 
 def densest_hyperplane(points: list[list[int]], bits: BitSource) -> int:

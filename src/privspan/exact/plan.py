@@ -21,8 +21,8 @@ DEFAULT_MAX_WORK = 10**8
 DEFAULT_MAX_BITS = 256
 SEARCH_SHARE = 1 / 1024  # of delta
 
-_POINTS_PER_BATCH = 2000  # what the innermost batch of the search costs beside its points
-_POINTS_PER_TRY = 500  # one try costs about as much as looking at so many points
+_POINTS_PER_BATCH = 2000  # time: what the innermost batch of the search costs beside its points
+_POINTS_PER_TRY = 500  # time: one try costs about as much as looking at so many points
 
 _COMFORTABLE = 0.999  # release probability that the planner wants for clean data
 

@@ -60,7 +60,7 @@ _SHARES = {
     "none": {"subspace": 0.94, "variances": 0.06},
 }
 _SCALES = 'True, False, "ranks" or "deviations"'
-_MOST_DECLARED = 200  # columns whose public numbers a release repeats
+_MOST_DECLARED = 200  # columns whose public numbers are shown with a release
 _DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
 
 

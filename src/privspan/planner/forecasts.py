@@ -26,7 +26,7 @@ MOST_STABLE_ROWS = 12_000
 """Beyond, the (n, n) Gram matrix of the stable method is not formed on anybody's behalf."""
 
 _MOST_ABSTENTION = 0.2
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**12  # bound of a search
 _RARE_ABSTENTION = 0.03
 _NO_ANSWER = (1.0, 1.0, 1.0)
 _TEST_WEIGHTS = (0.1, 0.2, 0.35, 0.5)  # of mu²

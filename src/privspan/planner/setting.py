@@ -30,7 +30,7 @@ TEST_SHARE = 0.2
 """The share of delta that a test is supposed to take: between the two that the stable methods choose from."""
 
 _BY_PAIRS = 0.82  # of mu² has the subspace of a private PCA by a named method
-_MOST_NEWTON_STEPS = 20
+_MOST_NEWTON_STEPS = 20  # bound of a search
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ COIN_BITS = 96
 
 _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
 _USUAL_SCORE = 2.0
-_SCORE_SLACK = 1e-9
-_ROTATION_SCALE = 2.0**54
+_SCORE_SLACK = 1e-9  # rounding of a score
+_ROTATION_SCALE = 2.0**54  # grid of a rotation: its rounding is charged
 
 
 class Coin(Protocol):

@@ -41,7 +41,7 @@ _SLACK = 1e-10
 
 _LOG_SQRT_TAU = 0.5 * math.log(math.tau)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on [-1, 1]
-_VANISHING = 39.0  # the normal tail beyond it is below the smallest positive float
+_VANISHING = 39.0  # float64: the normal tail beyond it is below the smallest positive one
 
 MOST_JOINT_MU = 1.0
 """The largest mu of `hockey_stick_up`."""

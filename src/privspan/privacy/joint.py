@@ -27,12 +27,12 @@ from privspan.privacy.mu_ledger import MuLedger
 
 Array = NDArray[np.float64]
 
-_SLACK = 1e-9  # relative, more than all roundings of one term
-_LOWER = 1e-12  # taken off arguments, more than their roundings: hockey sticks fall
-_KNOTS = 320
+_SLACK = 1e-9  # rounding, relative: more than that of one term
+_LOWER = 1e-12  # rounding, taken off arguments: hockey sticks fall
+_KNOTS = 320  # the bound holds for any number of them
 _MOST_EPSILON = 100.0
-_UNDERFLOW = 1e-200  # more than what products lose that are too small for a float
-_REACH = 9.0  # standard deviations of the loss of the first steps that knots cover
+_UNDERFLOW = 1e-200  # underflow: more than what products lose
+_REACH = 9.0  # standard deviations that knots cover: the bound holds for any
 
 
 @dataclass(frozen=True)

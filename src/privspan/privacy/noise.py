@@ -31,8 +31,8 @@ from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.rounding import sqrt_up
 from privspan.privacy.randomness import BitSource
 
-_STRIPS_PER_UNIT = 64
-_EXPONENT_SHIFT = 13  # 2 * 64² = 2**13, the divisor in both exponents
+_STRIPS_PER_UNIT = 64  # memory and time of the table; the law is exact for any
+_EXPONENT_SHIFT = 13  # exact: 2 * 64² = 2**13, the divisor in both exponents
 
 # First digits: one word holds the sign, the selector of the strip and the height; another the position x.
 _SELECTOR_BITS = 31
@@ -42,14 +42,14 @@ _GUIDE_BITS = 14  # of the selector's bits, those that look the strip up directl
 # Widths within which a float64 answer is not trusted; lemmas 3 and 4 of the proof note.  Larger values are as
 # right and only slower, which is how the tests force the integer path.
 _ACCEPT_GUARD = 2.0**-21
-_ROUND_GUARD = 2.0**-48  # per unit of scale + 1
+_ROUND_GUARD = 2.0**-48  # rounding, per unit of scale + 1: what is nearer is settled by integers
 
 _CHUNK = 1 << 16  # draws at a time: the working set stays in the processor's cache
 _MAX_ROUNDS = 100  # rejections in a row: chance below 2**-700
 _MAX_EXTENSIONS = 50  # further words for one decision: chance below 2**-2000
-_MAX_SCALE = 2.0**55
-_MAX_STEPS = 2.0**61
-_GRID_RANGE = (2.0**-960, 2.0**900)
+_MAX_SCALE = 2.0**55  # float64 holds such integers and their rounding
+_MAX_STEPS = 2.0**61  # of 64-bit integers, with room for the noise: bound
+_GRID_RANGE = (2.0**-960, 2.0**900)  # float64: what is multiplied with a grid neither underflows nor overflows
 
 
 def grid_for(sigma: float) -> float:

@@ -30,8 +30,8 @@ GRID_BITS = 128
 """Release probabilities are whole multiples of ``2 ** -GRID_BITS``."""
 
 _ONE = 1 << GRID_BITS
-_LARGEST_SUPPORT = 1_000_000
-_MOST_FACTORS = 10_000  # series terms of one exponential coin; reached with probability below 1/10000!
+_LARGEST_SUPPORT = 1_000_000  # memory
+_MOST_FACTORS = 10_000  # series terms of one exponential coin; reached with chance below 1/10000!
 _LAPLACE_UNIT = 1 << 64  # the smallest weight of the truncated Laplace table; larger ones lose less to rounding
 
 ReleaseRule = Literal["optimal", "truncated-laplace"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 _KEPT = 0.99  # of a gain: rounding is charged for either relation, and counts for more in the smaller one
-_ROUND = 1.0 - 2.0**-48  # more than these operations can be off
+_ROUND = 1.0 - 2.0**-48  # rounding: more than these operations can be off
 
 ROOT_HALF = math.nextafter(math.sqrt(0.5), 1.0)
 """What a positive semidefinite matrix of norm 1 is, over what two of them differ by; rounded up."""

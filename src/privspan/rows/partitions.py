@@ -31,7 +31,7 @@ Part: TypeAlias = Any
 _OPENERS = {"dask": "dask", "dask_expr": "dask"}  # by the package of a class: who opens it, and the extra that needs
 
 
-_MOST_PIECES = 16  # of a partition, where rows of several are to meet: more would be many small tasks
+_MOST_PIECES = 16  # time: of a partition, where rows of several are to meet; more would be many small tasks
 
 
 class Place(ABC):

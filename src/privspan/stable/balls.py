@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_FIRST_PRECISION = 128
-_BASIS_RADIUS = 2.0**-70
-_GROWTH = 1.375  # of x in [0, 1/2] under x(3 - x²)/2, at least
+_FIRST_PRECISION = 128  # bits; doubled until balls are small enough
+_BASIS_RADIUS = 2.0**-70  # bound of the balls, far below float64
+_GROWTH = 1.375  # proof: of x in [0, 1/2] under x(3 - x²)/2, at least
 
 
 def ball_leverage_blocks(gram: Array, width: int, ridge: float, error: float) -> Array:

@@ -33,11 +33,11 @@ EIGENVALUE_TOLERANCE = 0.05
 LEAST_GAP = 1.0
 """Smallest G − E of a plan: with less, rounding errors could not be told from the gap."""
 
-_SIGNAL_TOLERANCE = 1e-6
+_SIGNAL_TOLERANCE = 1e-6  # proof: room between bars for rounding
 _CORE_SHIFT = 1e-7  # more than rounding can take off an eigenvalue of K
-_BISECTIONS = 100
-_VECTOR_PRECISIONS = (1e-3, 1e-6)  # relative residuals of eigenvectors, whose squares count
-_DENSE_SIZE = 600  # below, all eigenvalues cost no more than a few
+_BISECTIONS = 100  # time: of float64, which they exhaust
+_VECTOR_PRECISIONS = (1e-3, 1e-6)  # rounding: relative residuals of eigenvectors, whose squares count
+_DENSE_SIZE = 600  # time: below, all eigenvalues cost no more than a few
 
 
 @dataclass(frozen=True)

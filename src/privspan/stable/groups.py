@@ -28,7 +28,7 @@ from privspan.subspace import Subspace
 Array = NDArray[np.float64]
 
 _SLICE_BYTES = 2**26
-_SHRINK = 1e-7
+_SHRINK = 1e-7  # rounding: bases are no longer than 1 by proof
 
 
 def stable_group_step(

@@ -26,13 +26,13 @@ Mask = NDArray[np.bool_]
 SLAB = 64
 """Rows of a large matrix that are gone over several times, and stay in the processor's cache meanwhile."""
 
-_MIRRORED = 256
-_SINGLE_ROUNDOFF = 2.0**-24
+_MIRRORED = 256  # rows at a time
+_SINGLE_ROUNDOFF = 2.0**-24  # float32
 _UNDERFLOW = 2.0**-100  # more than all that underflows in float32 can add up to
 _LARGEST_SERIES = 2**15  # rows, for which the bound above was made
-_CHECKED = 512
-_CONVERGED = 2.0**-40
-_STEPS = 40
+_CHECKED = 512  # rows at a time
+_CONVERGED = 2.0**-40  # rounding
+_STEPS = 40  # time: bound of the iteration
 
 
 class Restricted(NamedTuple):

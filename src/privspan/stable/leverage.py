@@ -31,12 +31,12 @@ Mask = NDArray[np.bool_]
 GRID = 2.0**-26
 """Spacing of the entries of an item: products lie on 2⁻⁵² and sums of them below 2 are exact in float64."""
 
-_FINE_GRID, _FINEST_GRID = 2.0**-40, 2.0**-52
-_DEFLATION_RANKS = (0, 8, 56, 248)  # columns taken out beside the first k before the inverse is given up
-_EXTRA_GUESSES = 8
-_POWER_STEPS = 4
-_SQUARINGS = 45
-_NORM_ERROR = 2.0**-40  # of `block_norms`, relative
+_FINE_GRID, _FINEST_GRID = 2.0**-40, 2.0**-52  # rounding: grids of bases
+_DEFLATION_RANKS = (0, 8, 56, 248)  # time: columns taken out beside the first k before the inverse is given up
+_EXTRA_GUESSES = 8  # time
+_POWER_STEPS = 4  # time: what they miss is bounded
+_SQUARINGS = 45  # proof: of a power that bounds a norm
+_NORM_ERROR = 2.0**-40  # rounding of `block_norms`, relative
 _SMALLEST_CORE = 1e-3  # eigenvalue of Woodbury's unit-free core; with a smaller one the bound would be of no use
 
 

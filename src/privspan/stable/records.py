@@ -38,8 +38,8 @@ from privspan.stable.tuning import STABLE
 Array = NDArray[np.float64]
 
 _COLUMNS_AT_A_TIME = 2048
-_ONE_POWER = 900  # of two, that is multiplied with at once
-_NORM_BINS_PER_OCTAVE = 4
+_ONE_POWER = 900  # of two, that float64 is multiplied with at once
+_NORM_BINS_PER_OCTAVE = 4  # of a histogram of exact counts
 _NORM_OCTAVES = (-1080, 1060)  # of every float64 row of up to 2**50 columns
 
 

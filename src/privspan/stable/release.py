@@ -26,7 +26,7 @@ from privspan.subspace import Subspace
 Array = NDArray[np.float64]
 Pull = Callable[[Array], Array]  # from coefficients (N, k) to the combination (d, k) of all columns
 
-_POWER_STEPS = 40
+_POWER_STEPS = 40  # time: what they miss is found by balls
 _ROOM = 1e-6  # more than rounding the weighted Gram matrix moves an eigenvalue
 
 

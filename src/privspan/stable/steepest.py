@@ -22,12 +22,12 @@ from privspan.privacy.joint import JointAccount, JointShares
 Array = NDArray[np.float64]
 
 _HIGHEST = float(ndtr(3.0))  # the largest chance
-_MOST_MARGINS = 250
-_LEAST_RISE = 1e-4  # of a log-odds from one margin to the next, or the table has no end
+_MOST_MARGINS = 250  # memory
+_LEAST_RISE = 1e-4  # time: of a log-odds from one margin to the next, or the table has no end
 _FIRST = 0.9  # chance at margin 1 over the delta of a pair
 _FIRST_TARGET, _TRIES, _NEAR = 0.45, 6, 0.01  # of delta, for a pair; how often and how nearly it is mended
 _TUNE = 0.5  # what follows *no* is proposed for as if it were at least this share of what follows *yes*
-_SECANTS, _CLOSE = 8, 2e-3
+_SECANTS, _CLOSE = 8, 2e-3  # time: of a search whose result is bounded anew
 _ROOT_HALF = math.sqrt(0.5)
 _ROOMS = (0.998, 0.99, 0.95)  # parts of delta that a proposal may use up, one after the other: the bound is above
 _NODES = np.linspace(-8.0, 9.0, 69)  # of a normal law, for sums by Simpson's rule

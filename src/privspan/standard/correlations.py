@@ -44,7 +44,7 @@ class ReadingTuning:
 _MANY_COLUMNS = 64  # from so many on there are few draws
 _WIDENED = 4.0  # × the noise between two components: what of a squared gap is due to it, half of what it is at no gap
 _MOST_OWN = 0.2  # variance of the logarithm of a weight, which taming keeps from going further
-_ALL_VECTORS = 40  # columns up to which all eigenvectors are as fast as some
+_ALL_VECTORS = 40  # time: columns up to which all eigenvectors are as fast as some
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from privspan.sums.pairs import pair_signs
 Array = NDArray[np.float64]
 
 MOST_PAIRINGS = 16  # sampling variance is then within 5 % of that of all pairs
-_ROWS_PAIRED = 64_000  # rows in all pairings together: more take time and tell next to nothing new
+_ROWS_PAIRED = 64_000  # time: rows in all pairings together; more tell next to nothing new
 
 
 def pairings(n: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WELL_CONDITIONED = 1e-3  # smallest singular value of unit rows; the float route is then right to about 1e-13
-_SAFE_BITS = 64  # accuracy wanted of the fixed-point route
+_SAFE_BITS = 64  # bits of accuracy wanted of the fixed-point route
 
 _Integers = NDArray[np.object_]
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-_MOST_VECTORS = 200
-_MOST_COLUMNS = 1_000
+_MOST_VECTORS = 200  # time
+_MOST_COLUMNS = 1_000  # time
 _MOST_ROW_BITS = 100_000_000  # of all entries of the rows together
 _MOST_LATTICE_BITS = 5_000_000  # of all entries of the lattice basis; reducing it takes a second or two
-_PRIME = 2**61 - 1  # independent modulo a prime implies independent; the converse is not relied on
+_PRIME = 2**61 - 1  # exact: independent modulo a prime implies independent; the converse is not relied on
 
 
 def is_cheap(vectors: int, columns: int) -> bool:

@@ -26,8 +26,8 @@ from privspan.subspace.relations import ExactForm, Relation
 
 _Array = NDArray[np.float64]
 
-_ORTHONORMAL = 1e-8  # largest accepted entry of basis' basis - identity
-_SAME = 1e-12  # subspaces this close count as equal
+_ORTHONORMAL = 1e-8  # rounding: largest accepted entry of basis' basis - identity
+_SAME = 1e-12  # rounding: subspaces this close count as equal
 _MOST_SHOWN = 8  # columns and directions in a card
 
 

@@ -36,10 +36,10 @@ Array = NDArray[np.float64]
 SPREAD = 256.0
 """Largest w (||x|| + ||c||) of a sparse row that carries its centre along."""
 
-_INFLATION = 1.0 + 2.0**-40  # more than SPREAD roundings
+_INFLATION = 1.0 + 2.0**-40  # rounding: more than SPREAD of them
 _WIDEST_SINGLE = 2048  # columns: in float32 the errors of longer products would cost more than they save
 _FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
-_SAFE_SQUARE = 2.0**800  # beyond this, or below its inverse, a row counts as zero
+_SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row counts as zero
 
 
 def lengths_about(source: Any, centre: Array | None) -> PerRow:

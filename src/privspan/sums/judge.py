@@ -22,8 +22,8 @@ from privspan.sums.looks import Look
 
 Array = NDArray[np.float64]
 
-_SMALLEST_TRACE = 1e-9  # against division by nothing, where noise has taken all
-_SMALL = 40  # columns up to which all eigenvectors are as fast as some
+_SMALLEST_TRACE = 1e-9  # float64: against division by nothing, where noise has taken all
+_SMALL = 40  # time: columns up to which all eigenvectors are as fast as some
 
 
 def added_by(splitting: Splitting) -> float:

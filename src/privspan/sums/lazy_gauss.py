@@ -43,8 +43,8 @@ WIDEST_DENSE = 256
 """Up to this d the whole matrix is as cheap as a few products."""
 
 _MOST_STORED = 2**27  # entries of all directions together
-_FEWEST_COLUMNS = 64
-_SAME_DIRECTION = 1e-9  # a direction that is off the revealed ones by less than this is not new
+_FEWEST_COLUMNS = 64  # however much memory that takes
+_SAME_DIRECTION = 1e-9  # rounding: a direction that is off the revealed ones by less than this is not new
 
 
 class GramSource(Protocol):

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 LONGEST = 2.0**64
 """Lengths beyond this are taken for this."""
 
-_FURTHER = 2.0  # times a radius: from there on a count tells what may lie beyond it
+_FURTHER = 2.0  # lemma 1 bounds what lies beyond a count: from so many times a radius on
 
 
 @dataclass(frozen=True)

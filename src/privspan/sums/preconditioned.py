@@ -30,7 +30,7 @@ from privspan.sums.localised import LocalView, geometric_mean, local_view, resid
 
 Array = NDArray[np.float64]
 
-_INWARDS = 1.0 + 2.0**-36
+_INWARDS = 1.0 + 2.0**-36  # rounding: more than the relative error of a weight
 
 
 def shrunk_lengths(view: LocalView, factors: Array) -> PerRow:

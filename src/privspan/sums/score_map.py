@@ -40,7 +40,7 @@ _REACH = 3.0  # standard deviations from the centre to the border
 _SPREAD_SHARE = 0.05  # of mu², for each spread that nobody has released yet
 _NORMAL = 0.53  # geometric mean of |z| for a normal z, in standard deviations
 _SIDES = (8, 64)  # fewest and most cells along an axis, unless the user says otherwise
-_LARGEST_SIDE = 1024
+_LARGEST_SIDE = 1024  # memory: of a map, whatever the user says
 _WIDTHS = (0.0, *(2.0 ** (step / 2) for step in range(-1, 7)))  # of the smoothing kernel, in cells
 
 

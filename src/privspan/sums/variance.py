@@ -48,7 +48,7 @@ _LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is gi
 _CLIP = 3.0  # times the geometric mean of the lengths
 _OCTAVE_AND_MEAN = (1.0, 1.0)  # shares of mu² of the octave of a typical size, and of the mean of the logarithms
 _AROUND = (-2, 3)  # octaves about it in which lengths count
-_OCTAVES = (-40, 40)  # of the lengths that are told apart
+_OCTAVES = (-40, 40)  # of the lengths that are told apart: all within the range of exact counts
 
 
 def explained_variance(
