@@ -56,7 +56,7 @@ def test_the_cut_knows_the_constant_of_the_rows(people, spied, monkeypatch):
     calls = spied(near_course, "with_constant", "_cut")
     look = near(people, k=5)
     _, rows, cut = (arguments for _, arguments, _ in calls)
-    assert rows[2] == cut[1] == pytest.approx(0.44 / math.sqrt(5) * look.length)
+    assert rows[2] == cut[1] == pytest.approx(0.44 / math.sqrt(5) * look.about["typical_length"])
     assert asked["made"].keywords["constant"] > rows[2]
 
 
@@ -194,8 +194,8 @@ def test_the_mean_is_no_worse_than_the_centre(spied):
     calls = spied(near_course, "with_constant")
     X = gaussian_subspace(10_000, 100, 10, gamma_w=0.1, rng=0)[0] + 1.0
     look = near(X, 50, k=10)
-    mean, centre = (np.linalg.norm(found - X.mean(axis=0)) for found in (look.mean, calls[-1][1][1]))
+    mean, centre = (np.linalg.norm(found - X.mean(axis=0)) for found in (look.mean.value, calls[-1][1][1]))
     assert mean <= 1.1 * centre
-    assert mean <= 2.0 * np.linalg.norm(look.mean_std)
-    truth, noise = np.linalg.eigvalsh(np.cov(X.T))[-10:].sum(), math.sqrt(10) * look.variances_std
-    assert look.variances.sum() == pytest.approx(truth, abs=3.0 * noise)
+    assert mean <= 2.0 * np.linalg.norm(look.mean.std)
+    truth, noise = np.linalg.eigvalsh(np.cov(X.T))[-10:].sum(), math.sqrt(10) * look.variances.std
+    assert look.variances.value.sum() == pytest.approx(truth, abs=3.0 * noise)

@@ -106,7 +106,7 @@ def test_polishing_and_a_lost_centre_are_replayed_too():
         spent, same = replayed(X, other, partial(fitted, epsilon=0.6), seed=seed)
         assert same
         assert spent <= mu_from_budget(0.6, DELTA) ** 2 * (1 + 1e-9)
-        rounds.add(fitted(X, seed, epsilon=0.6).rounds)
+        rounds.add(fitted(X, seed, epsilon=0.6).about["rounds"])
     assert max(rounds) >= 2
 
 
@@ -297,7 +297,7 @@ def test_what_a_second_release_gains_shows_in_the_estimate(left, monkeypatch):
 @pytest.mark.parametrize("k", [290, 299, 300])
 def test_nearly_all_of_many_columns_can_be_asked_for(k):
     look = fitted(table(n=4000, d=300), k=k)
-    assert look.basis.shape == look.basis_std.shape[::-1] == (300, k)
+    assert look.basis.shape == look.components_std.shape[::-1] == (300, k)
     assert look.captured.value > 0.8
 
 
@@ -319,7 +319,11 @@ def test_passes_over_the_rows_are_counted(name):
         look = fitted(X, **options)
     # A pass over pairs sees half as many rows.
     pairs = ("pairs" in name) or look.course == "centre not found"
-    assert look.passes == math.ceil(sum(seen) / len(X)) if not pairs else look.passes >= sum(seen) / len(X)
+    assert (
+        look.about["passes"] == math.ceil(sum(seen) / len(X))
+        if not pairs
+        else look.about["passes"] >= sum(seen) / len(X)
+    )
 
 
 def test_a_captured_share_has_the_error_of_what_noise_loses():
@@ -547,9 +551,9 @@ def test_it_finds_variances_directions_and_the_mean(offset):
     assert look.course in ("two looks", "clipped look")
     assert np.trace(look.basis.T @ moment @ look.basis) > 0.995 * np.linalg.eigvalsh(moment)[-2:].sum()
     np.testing.assert_allclose(look.basis.T @ look.basis, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(look.mean, X.mean(axis=0), atol=0.1)
-    np.testing.assert_allclose(look.variances, np.linalg.eigvalsh(moment)[:-3:-1], rtol=0.1)
-    assert look.total == pytest.approx(np.trace(moment), rel=0.1)
+    np.testing.assert_allclose(look.mean.value, X.mean(axis=0), atol=0.1)
+    np.testing.assert_allclose(look.variances.value, np.linalg.eigvalsh(moment)[:-3:-1], rtol=0.1)
+    assert look.total.value == pytest.approx(np.trace(moment), rel=0.1)
     assert look.captured.value > 0.98
     assert look.stands_out == 2
     assert 0.99 <= math.fsum(share for _, share in look.shares) <= 1.0
@@ -572,7 +576,7 @@ def test_a_wrong_first_length_is_mended():
         patch.setattr(centre, "first_length", lambda *arguments: first)
         look = fitted(X)
     assert look.course == "two looks"
-    assert look.length < 10.0
+    assert look.about["typical_length"] < 10.0
 
 
 def test_rows_that_cannot_be_used_count_as_rows_at_the_centre():
@@ -586,9 +590,9 @@ def test_rows_that_cannot_be_used_count_as_rows_at_the_centre():
 def test_small_tables_claim_nothing_that_was_not_measured():
     look = fitted(table(n=60), epsilon=0.1)
     assert look.course == "pairs"
-    assert math.isinf(look.mean_std)
-    assert np.isnan(look.variances).all()
-    assert np.isfinite(look.ratios).all()
+    assert math.isinf(look.mean.std)
+    assert np.isnan(look.variances.value).all()
+    assert np.isfinite(look.ratios.value).all()
     assert dict(look.shares) == {"unit look": 1.0}
 
 
@@ -664,9 +668,9 @@ def test_a_sparse_table_gives_what_the_dense_one_does(d):
     one, other = fitted(X, epsilon=3.0), fitted(X.toarray(), epsilon=3.0)
     assert one.course == other.course == "two looks"
     # The noise of the sparse one is larger by some ten-thousandths, which its rounding errors are charged for.
-    np.testing.assert_allclose(one.mean, other.mean, atol=1e-3)
+    np.testing.assert_allclose(one.mean.value, other.mean.value, atol=1e-3)
     # At 300 columns both directions are guesses; the iteration stops before they have settled among the noise.
-    np.testing.assert_allclose(one.variances, other.variances, rtol=1e-2 if d == 40 else 5e-2)
+    np.testing.assert_allclose(one.variances.value, other.variances.value, rtol=1e-2 if d == 40 else 5e-2)
     assert np.linalg.norm(one.basis @ one.basis.T - other.basis @ other.basis.T) < (1e-2 if d == 40 else 5e-2)
 
 
@@ -718,8 +722,8 @@ def test_a_table_of_float32_gives_what_it_gives_in_float64():
     X[:, :2] *= [12.0, 9.0]
     narrow, wide = (fitted(rows, epsilon=4.0) for rows in (X, X.astype(np.float64)))
     assert narrow.course == wide.course == "two looks"
-    np.testing.assert_allclose(narrow.mean, wide.mean, atol=3.0 * wide.mean_std)
-    assert narrow.mean_std == pytest.approx(wide.mean_std, rel=0.03)
+    np.testing.assert_allclose(narrow.mean.value, wide.mean.value, atol=3.0 * wide.mean.std)
+    assert narrow.mean.std == pytest.approx(wide.mean.std, rel=0.03)
     assert np.linalg.svd(narrow.basis.T @ wide.basis)[1].min() > 0.99
     assert np.array_equal(narrow.filled, narrow.filled.astype(np.float32))  # the centre as the rows about it hold it
     assert not np.array_equal(wide.filled, wide.filled.astype(np.float32))
@@ -737,7 +741,7 @@ def test_units_are_the_same_wherever_the_rows_are(tmp_path):
         else:
             rows = scaled.toarray() if sparse.issparse(scaled) else scaled[:]
         assert np.array_equal(rows, X * (1.0 / units))
-        assert fitted(scaled).mean == pytest.approx(X.mean(axis=0) / units, abs=0.4)
+        assert fitted(scaled).mean.value == pytest.approx(X.mean(axis=0) / units, abs=0.4)
 
 
 def test_the_table_is_never_copied():
@@ -754,7 +758,7 @@ def test_rounds_have_a_public_cap():
     never_found = EverydayTuning(resolved=math.inf, most_locating=1.0, least_share=1e-6)
     look = fitted(table(n=100_000), epsilon=3.0, tuning=never_found)
     assert look.course == "centre not found"
-    assert look.rounds <= centre.MOST_ROUNDS
+    assert look.about["rounds"] <= centre.MOST_ROUNDS
 
 
 def test_courses_are_documented():
@@ -773,10 +777,10 @@ def test_a_large_table_is_searched_by_a_public_draw_at_no_loss():
     X, drawn = _large()
     assert np.array_equal(everyday._Course(X, 2, seeded(0, 1.0, DELTA), None, BY_A_DRAW)._drawn(), X[drawn])
     look = fitted(X, tuning=BY_A_DRAW)
-    some = (1 + 2 * look.rounds) * len(drawn) / len(X)
-    assert look.passes == math.ceil(2 + some)  # the lengths of all rows, and the look
+    some = (1 + 2 * look.about["rounds"]) * len(drawn) / len(X)
+    assert look.about["passes"] == math.ceil(2 + some)  # the lengths of all rows, and the look
     assert look.course == "clipped look"
-    assert np.abs(look.mean - X.mean(axis=0)).max() < 5.0 * look.mean_std
+    assert np.abs(look.mean.value - X.mean(axis=0)).max() < 5.0 * look.mean.std
     assert np.abs(look.basis[:2, :2]).max(axis=0).min() > 0.98
 
 

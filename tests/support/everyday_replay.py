@@ -31,18 +31,11 @@ def near(X, rng=0, *, k=2, epsilon=1.0):
 
 def numbers(look):
     """Return everything that a look releases, as one array."""
-    fields = (look.basis, look.mean, look.mean_std, look.variances, look.variances_std, look.total, look.ratios)
-    scalars = (
-        look.captured.value,
-        look.captured.std,
-        look.stands_out,
-        look.clip,
-        look.shortened,
-        look.length,
-        look.rounds,
-        look.passes,
-    )
-    return np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in (*fields, *scalars, look.weight)])
+    noisy = (look.mean, look.variances, look.total, look.ratios, look.captured, look.shortened)
+    both = [value for one in noisy if one is not None for value in (one.value, one.std)]
+    described = [value for value in look.about.values() if not isinstance(value, str)]
+    values = (look.basis, look.components_std, *both, look.stands_out, look.clip, look.at_least, *described)
+    return np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in values])
 
 
 def replayed(X, neighbour, run=fitted, seed=0):

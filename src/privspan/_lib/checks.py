@@ -35,22 +35,22 @@ SMALLEST_DELTA = 2.0**-100
 
 def positive(**parameters: object) -> None:
     """Refuse every keyword argument that is not a finite number above zero, as in ``positive(epsilon=epsilon)``."""
-    _finite_numbers(parameters, "a positive finite number", lambda number: number > 0)
+    _finite_numbers(parameters, "a positive finite number", above=0.0)
 
 
 def moderate(**parameters: object) -> None:
     """Refuse every keyword argument that is not a number whose square, and quotients with others, stay in range."""
-    _finite_numbers(parameters, "between 2**-500 and 2**500", lambda number: 2.0**-500 <= number <= 2.0**500)
+    _finite_numbers(parameters, "between 2**-500 and 2**500", least=2.0**-500, most=2.0**500)
 
 
 def non_negative(**parameters: object) -> None:
     """Refuse every keyword argument that is not a finite number, zero or above."""
-    _finite_numbers(parameters, "a finite number, zero or above", lambda number: number >= 0)
+    _finite_numbers(parameters, "a finite number, zero or above", least=0.0)
 
 
 def probability(**parameters: object) -> None:
     """Refuse every keyword argument that is not a number strictly between 0 and 1."""
-    _finite_numbers(parameters, "a number strictly between 0 and 1", lambda number: 0 < number < 1)
+    _finite_numbers(parameters, "a number strictly between 0 and 1", above=0.0, below=1.0)
 
 
 def budget(epsilon: object, delta: object) -> None:
@@ -189,11 +189,20 @@ def as_array(X: object, name: str) -> NDArray[Any]:
         raise ParameterTypeError(template, name=Parameter(name), what=what, got=_describe(X)) from None
 
 
-def _finite_numbers(parameters: Mapping[str, object], what: str, accepts: Callable[[Any], bool]) -> None:
+def _finite_numbers(
+    parameters: Mapping[str, object],
+    what: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+) -> None:
+    """Refuse what is no finite number above, from, up to and below these bounds."""
     for name, value in parameters.items():
         if not (is_integer(value) or isinstance(value, float | np.floating)):
             raise refusal(ParameterTypeError, name, what, value)
-        if not (_is_finite(value) and accepts(value)):
+        if not (_is_finite(value) and above < value < below and least <= value <= most):
             raise refusal(ParameterError, name, what, value)
 
 

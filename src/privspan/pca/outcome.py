@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from privspan.planner import Plan
 from privspan.privacy import Part, PrivacyCost, Release
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.run import Run
 from privspan.private import Method
 from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
 from privspan.standard.course import StandardisedPCA
 from privspan.subspace import Subspace
-from privspan.sums.everyday_look import EverydayLook
-from privspan.sums.judge import Captured
 from privspan.sums.loadings import errors_after_turning, told_errors
-from privspan.sums.mean import PrivateMean
+from privspan.sums.pca_result import Noisy, PCAResult
 
 Array = NDArray[np.float64]
 
@@ -73,174 +72,106 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What the everyday course released, before it is put together."""
+class Learnt:
+    """What a course released, what it spent, and how it was made."""
 
-    look: EverydayLook
-    parts: tuple[Part, ...]  # what was spent: every Gaussian step by its mu
-    private: bool
-
-    def numbers(self) -> Numbers:
-        """Return what is released, leaving out what there was too little data to measure."""
-        look = self.look
-        k, d = look.basis.shape[1], look.basis.shape[0]
-        extras: dict[str, Any] = {
-            "explained_variance_ratio": look.ratios,
-            "explained_variance_ratio_std": look.ratios_std,
-        }
-        if not math.isnan(look.total):
-            extras |= {"explained_variance": look.variances, "explained_variance_std": _each(look.variances_std, k)}
-            extras |= {"total_variance": look.total, "total_variance_std": look.total_std}
-        if np.isfinite(look.mean_std).all():
-            extras["mean_std"] = _each(look.mean_std, d)
-        extras["components_std"] = look.basis_std
-        extras |= told_of_captured(look.captured, look.stands_out)
-        if look.clip is not None:
-            extras["clip"] = look.clip
-        if look.shortened is not None:
-            extras |= {"rows_shortened": look.shortened, "rows_shortened_std": look.shortened_std}
-        if look.at_least is not None and look.stands_out:
-            extras |= {"captured_variance_at_least": look.at_least, "longest_counted": look.counted_to}
-        if look.filled is not None and look.length is not None:
-            extras["centre"] = look.filled
-        if look.gaps is not None:
-            extras |= {"gaps": look.gaps.counts, "gaps_std": look.gaps.std}
-        by_pairs = look.course in ("pairs", "centre not found")
-        centring = "pair differences" if by_pairs else "localised rounds" if look.rounds else "public centre"
-        parameters = {"k": k, "centring": centring, "course": look.course, "rounds": look.rounds}
-        parameters |= {"typical_length": look.length, "weight_of_unit_rows": look.weight}
-        parameters |= {} if look.passes is None else {"passes": look.passes}
-        return Numbers(look.basis, look.mean, extras, parameters, LABEL, self.private)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a method and the steps after it released, before it is put together."""
-
-    subspace: Release
-    variances: Release
-    mean: PrivateMean | None
-    centre: Array | None  # public
-    course: Course
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """List what was spent: every Gaussian step by its mu, or the whole of each step where they add up."""
-        steps = {"subspace": self.subspace, "variances": self.variances, "mean": self.mean}
-        costs = {step: made.cost for step, made in steps.items() if made is not None}
-        if self.course.method.in_mu:
-            return tuple(part for cost in costs.values() for part in cost.parts)
-        return tuple(Part(step, cost.epsilon, cost.delta) for step, cost in costs.items())
-
-    def numbers(self) -> Numbers:
-        """Return what is released: components by variance."""
-        turned = self.variances.subspace
-        assert turned is not None
-        extras: dict[str, Any] = {**self.variances.extras, "clip": self.variances.parameters["norm_bound"]}
-        mean = self.centre
-        if self.mean is not None:
-            mean, extras["mean_std"] = self.mean.mean, np.full(len(self.mean.mean), self.mean.noise)
-        if self.course.centring == "pair differences":  # whose variances are twice those of the rows
-            halved = ("explained_variance", "explained_variance_std", "total_variance", "total_variance_std")
-            extras |= {name: extras[name] / 2.0 for name in halved}
-        error = self.subspace.parameters.get("expected_error")
-        if isinstance(error, float) and not self.subspace.abstained:
-            std, variances = float(extras["explained_variance_std"][0]), extras["explained_variance"]
-            errors = told_errors(self.subspace.parameters, len(variances))
-            extras["components_std"] = errors_after_turning(turned.basis, variances, std, errors)
-        parameters = {**self.subspace.parameters, "centring": self.course.centring}
-        made = label(self.subspace.method)
-        return Numbers(turned.basis, mean, extras, parameters, made, self.subspace.private, self.subspace.abstained)
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What was released, in the units of the rows that were looked at."""
-
-    basis: Array  # (d, k)
-    mean: Array | None  # (d,), None if nothing was taken away
-    extras: dict[str, Any]
-    parameters: dict[str, Any]
-    method: str
-    private: bool
+    result: PCAResult
+    parts: tuple[Part, ...]  # every Gaussian step by its mu, or the whole of each step where they add up
+    method: str = LABEL
     abstained: bool = False
 
-    def release(self, cost: PrivacyCost, units: Array | None, table: Table) -> Release:
-        """Put it together: each component with its largest entry positive, the mean in the units of the table."""
-        (n, d), extras = table.source.shape, dict(self.extras)
-        basis = _signed(self.basis)
-        scale = np.ones(d) if units is None else units
-        mean = np.zeros(d) if self.mean is None else self.mean * scale
-        if units is not None:
-            extras |= {"scale": scale, "scale_std": np.zeros(d)}
-        if "centre" in extras:
-            extras["centre"] = extras["centre"] * scale
-        if self.mean is not None and "mean_std" in extras:
-            extras["mean_std"] = extras["mean_std"] * scale
-        elif self.mean is not None:
-            mean = table.public.start
-        extras["mean"] = mean
-        offset = None if self.mean is None else mean / scale
-        found = None if self.abstained else Subspace(basis, offset=offset, names=table.names)
-        parameters = {**self.parameters, "n": int(n), "d": int(d)}
-        return Release(found, cost, self.method, parameters, self.private, extras)
+
+def by_method(subspace: Release, variances: Release, mean: Noisy[Array] | None, centring: str) -> PCAResult:
+    """Return what a method and the steps after it released: components by variance."""
+    turned, along = variances.subspace, {name: np.asarray(value) for name, value in variances.extras.items()}
+    assert turned is not None
+    halved = 0.5 if centring == "pair differences" else 1.0  # differences vary twice as much as rows
+    told = [along[name] * halved for name in ("explained_variance", "explained_variance_std")]
+    total = [float(along[name]) * halved for name in ("total_variance", "total_variance_std")]
+    error, errors = subspace.parameters.get("expected_error"), None
+    if isinstance(error, float) and not subspace.abstained:
+        directions = told_errors(subspace.parameters, len(told[0]))
+        errors = errors_after_turning(turned.basis, told[0], float(told[1][0]), directions)
+    clip: Any = variances.parameters["norm_bound"]
+    return PCAResult(
+        basis=turned.basis,
+        ratios=Noisy(along["explained_variance_ratio"], math.nan),
+        variances=Noisy(told[0], told[1]),
+        total=Noisy(total[0], total[1]),
+        course=subspace.method,
+        mean=mean,
+        components_std=errors,
+        clip=clip,
+        about={**subspace.parameters, "centring": centring},
+    )
 
 
-def told_of_captured(captured: Captured, stands_out: int) -> dict[str, float | int]:
-    """Return what is said of the components' quality; where none stands out there is no number worth telling."""
-    quality = {"captured_variance": captured.value, "captured_variance_std": captured.std} if stands_out else {}
-    return {**quality, "stands_out": stands_out}
+def released(
+    result: PCAResult,
+    table: Table,
+    cost: PrivacyCost,
+    run: Run,
+    *,
+    method: str = LABEL,
+    units: Array | None = None,
+    abstained: bool = False,
+) -> Release:
+    """Put it together: each component with its largest entry positive, the mean in the units of the table."""
+    (n, d), told, mean = table.source.shape, result.told(), result.mean
+    scale = np.ones(d) if units is None else units
+    if units is not None:
+        told |= {"scale": scale, "scale_std": np.zeros(d)}
+    if result.filled is not None and result.about.get("typical_length") is not None:
+        told["centre"] = result.filled * scale
+    if mean is None:
+        told["mean"] = np.zeros(d)
+    elif mean.measured:
+        told |= Noisy(mean.value * scale, mean.std * scale).named("mean")
+    else:
+        told["mean"] = table.public.start
+    offset = None if mean is None else np.asarray(told["mean"]) / scale
+    found = None if abstained else Subspace(_signed(result.basis), offset=offset, names=table.names)
+    return Release(found, cost, method, {**result.about, "n": int(n), "d": int(d)}, run.private, told)
 
 
-def _each(std: float | Array, size: int) -> Array:
-    return np.array(np.broadcast_to(std, size))
+def standardised(learnt: StandardisedPCA, table: Table, run: Run) -> Release:
+    """Put it together; columns of which neither unit nor centre is known are named."""
+    made, public = learnt.components, table.public
+    (n, d), k = (int(size) for size in table.source.shape), made.basis.shape[1]
+    result = PCAResult(
+        basis=_signed(made.basis),
+        ratios=Noisy(made.variances / d, math.nan),
+        variances=Noisy(made.variances, made.variances_std),
+        total=Noisy(float(d), 0.0),  # known: every column has variance 1
+        course=learnt.course,
+        mean=None,
+        components_std=made.loadings_std,
+        captured=made.captured,
+        stands_out=made.stands_out,
+        gaps=learnt.gaps,
+    )
+    told = {**result.told(), "column_weights": made.weights}
+    units = column_units(learnt, public)
+    known = np.isfinite(units["mean"]) & np.isfinite(units["scale"])
+    if known.any():
+        neutral = {"mean": 0.0, "scale": 1.0, "low": -_FURTHEST, "high": _FURTHEST}
+        told |= {name: np.where(known, values, neutral.get(name, 0.0)) for name, values in units.items()}
+    offset = np.asarray(told["mean"]) / np.asarray(told["scale"]) if known.all() else None
+    parameters: dict[str, object] = {"k": k, "centring": "standardised columns", "course": learnt.course}
+    parameters |= {"estimates": ESTIMATES[learnt.course], "passes": learnt.passes, "n": n, "d": d}
+    parameters |= {"without_units": table.named(~known), "not_seen": table.named(~made.seen)}
+    if learnt.units is not None:
+        parameters["mostly_one_value"] = table.named(learnt.units.ranges.spike)
+    if learnt.course == "deviations":
+        parameters["variance_cut"] = learnt.cut
+    basis = Subspace(result.basis, offset=offset, names=table.names)
+    return Release(basis, run.account.cost(), STANDARDISED, parameters, run.private, told)
 
 
 def _signed(basis: Array) -> Array:
     """Return a basis (d, k) whose columns have their largest entry positive."""
     largest = np.abs(basis).argmax(axis=0)
     return np.asarray(basis * np.where(basis[largest, np.arange(basis.shape[1])] < 0, -1.0, 1.0))
-
-
-@dataclass(frozen=True)
-class Standardised:
-    """What the course of standardised columns released, before it is put together."""
-
-    learnt: StandardisedPCA
-    cost: PrivacyCost
-    private: bool
-
-    def release(self, table: Table) -> Release:
-        """Put it together; columns of which neither unit nor centre is known are named."""
-        made, learnt = self.learnt.components, self.learnt
-        (n, d), k = (int(size) for size in table.source.shape), made.basis.shape[1]
-        extras: dict[str, Any] = {
-            "explained_variance": made.variances,
-            "explained_variance_std": made.variances_std,
-            "explained_variance_ratio": made.variances / d,
-            "total_variance": float(d),
-            "total_variance_std": 0.0,  # known: every column has variance 1
-            "components_std": made.loadings_std,
-            "column_weights": made.weights,
-            **told_of_captured(made.captured, made.stands_out),
-        }
-        if learnt.gaps is not None:
-            extras |= {"gaps": learnt.gaps.counts, "gaps_std": learnt.gaps.std}
-        units = column_units(learnt, table.public)
-        known = np.isfinite(units["mean"]) & np.isfinite(units["scale"])
-        if known.any():
-            neutral = {"mean": 0.0, "scale": 1.0, "low": -_FURTHEST, "high": _FURTHEST}
-            extras |= {name: np.where(known, values, neutral.get(name, 0.0)) for name, values in units.items()}
-        offset = extras["mean"] / extras["scale"] if known.all() else None
-        parameters: dict[str, Any] = {"k": k, "centring": "standardised columns", "course": learnt.course}
-        parameters |= {"estimates": ESTIMATES[learnt.course], "passes": learnt.passes, "n": n, "d": d}
-        parameters |= {"without_units": table.named(~known), "not_seen": table.named(~made.seen)}
-        if learnt.units is not None:
-            parameters["mostly_one_value"] = table.named(learnt.units.ranges.spike)
-        if learnt.course == "deviations":
-            parameters["variance_cut"] = learnt.cut
-        basis = Subspace(_signed(made.basis), offset=offset, names=table.names)
-        return Release(basis, self.cost, STANDARDISED, parameters, self.private, extras)
 
 
 def column_units(learnt: StandardisedPCA, public: PublicColumns) -> dict[str, Array]:

@@ -10,6 +10,7 @@ Proofs: docs/explanation/planning.md, docs/explanation/everyday-tables.md, docs/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from privspan._lib.errors import Note, Parameter, ParameterError, ParameterTypeE
 from privspan.approximate import BlockSettings
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import check_choice, choose_dimension
-from privspan.pca.outcome import Course, Found, Looked, Standardised, Table
+from privspan.pca.outcome import Course, Learnt, Table, by_method, label, released, standardised
 from privspan.planner import Plan, plan_pca, plan_standardised, plan_within
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.call import Call
@@ -45,6 +46,7 @@ from privspan.sums.gaps import Gaps, released_gaps
 from privspan.sums.mean import empty_share as mean_empty_share
 from privspan.sums.mean import less_mean, mean_within
 from privspan.sums.pairs import pair_differences
+from privspan.sums.pca_result import Noisy
 from privspan.sums.share import cut_to_share
 from privspan.sums.variance import empty_share as variance_empty_share
 from privspan.sums.variance import variance_within
@@ -165,12 +167,11 @@ class PCASettings:
             k = choose_dimension(self._pairs(rows, run), most, epsilon=epsilon, run=run.on(Child.DIMENSION))
             voting = (Part("choice of the dimension", epsilon, 0.0),)
         by = self._by_looks if self.everyday else self._by_method
-        found, plan = by(call, table, rows, units, k, run)
-        if gaps is not None and isinstance(found, Looked):
-            found = replace(found, look=found.look.of_present_cells(gaps))
+        learnt, plan = by(call, table, rows, units, k, run)
+        result = learnt.result if gaps is None else learnt.result.of_present_cells(gaps)
         aside = (epsilon, account.set_aside) if gaussian else None
-        cost = budget.cost(*voting, *found.parts, aside=aside, empty=account.empty)
-        release = found.numbers().release(cost, units, table)
+        cost = budget.cost(*voting, *learnt.parts, aside=aside, empty=account.empty)
+        release = released(result, table, cost, run, method=learnt.method, units=units, abstained=learnt.abstained)
         return self._told(call, release, table, gaps, k), plan
 
     def _standardised(self, call: Call, table: Table) -> tuple[Release, Plan]:
@@ -187,13 +188,12 @@ class PCASettings:
         learnt = standardised_pca(table.source, most, run, table.public, course=course, gaps=gaps)
         if self.k == "auto":
             learnt = learnt.leading(max(1, learnt.components.stands_out), run.streams.public)
-        made = Standardised(learnt, run.account.cost(), run.private).release(table)
+        made = standardised(learnt, table, run)
         release = self._told(call, made, table, gaps, learnt.components.basis.shape[1])
         if self.share is not None and learnt.released is not None:  # what the components that were kept capture
             assert release.subspace is not None
             kept = learnt.leading(release.subspace.dimension, run.streams.public).components.captured
-            told = {"captured_variance": kept.value, "captured_variance_std": kept.std}
-            release = replace(release, extras={**release.extras, **told})
+            release = replace(release, extras={**release.extras, **kept.named("captured_variance")})
         return release, plan
 
     def _standard_course(self, table: Table) -> Standard:
@@ -370,7 +370,7 @@ class PCASettings:
 
     def _by_looks(
         self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
-    ) -> tuple[Looked, Plan]:
+    ) -> tuple[Learnt, Plan]:
         """Find the centre and look, with all that is left in the account."""
         plan = self._everyday_plan(table, k, run.account)
         if not self._plan_is_known:
@@ -380,8 +380,8 @@ class PCASettings:
             start = start / units
         looking = run.on(Child.SUBSPACE)
         instead = near.NearCourse(rows, k, looking, run.on(Child.NEAR))
-        look = everyday_pca(rows, k, looking, around=start, search=search, instead=instead)
-        return Looked(look, run.account.cost().parts, run.private), plan
+        result = everyday_pca(rows, k, looking, around=start, search=search, instead=instead)
+        return Learnt(result, run.account.cost().parts), plan
 
     @property
     def _plan_is_known(self) -> bool:
@@ -409,7 +409,7 @@ class PCASettings:
 
     def _by_method(
         self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
-    ) -> tuple[Found, Plan]:
+    ) -> tuple[Learnt, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         course = self._course(table, k, run.account)
         if self.method == "auto":  # before most is spent: a warning may be made an error
@@ -417,11 +417,12 @@ class PCASettings:
         centre = table.public.start
         if units is not None:
             centre = centre / units
-        mean, accounts = None, course.accounts
+        mean, steps, accounts = None, {}, course.accounts
         if course.centring == "public centre":
-            rows = less_mean(rows, centre)
+            rows, mean = less_mean(rows, centre), Noisy(centre, math.inf)
         elif course.centring == "pair differences":
-            mean = mean_within(run.on(Child.MEAN).within(accounts["mean"]), rows, None, None)
+            measured = mean_within(run.on(Child.MEAN).within(accounts["mean"]), rows, None, None)
+            steps["mean"], mean = measured.cost, Noisy(measured.mean, measured.noise)
             rows = self._pairs(rows, run)
         method, inner = course.method, accounts["subspace"]
         gamma = {"gamma": self.gamma} if method.gamma else {}
@@ -429,8 +430,13 @@ class PCASettings:
         # After an abstention the variances are those along the first axes: nothing depends on having abstained.
         along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
         variances = variance_within(run.on(Child.VARIANCES).within(accounts["variances"]), rows, along, None)
-        public = centre if course.centring == "public centre" else None
-        return Found(subspace, variances, mean, public, course), course.plan
+        steps = {"subspace": subspace.cost, "variances": variances.cost, **steps}
+        if method.in_mu:
+            parts = tuple(part for cost in steps.values() for part in cost.parts)
+        else:  # where they add up, each step counts as a whole
+            parts = tuple(Part(step, cost.epsilon, cost.delta) for step, cost in steps.items())
+        result = by_method(subspace, variances, mean, course.centring)
+        return Learnt(result, parts, label(subspace.method), subspace.abstained), course.plan
 
     def _course(self, table: Table, k: int, account: MuLedger) -> Course:
         """Choose from public numbers how to go on once k is known, and share mu, or the budget, out."""

@@ -32,12 +32,11 @@ from privspan.stable.scales import each_alone
 from privspan.sums.about import with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
-from privspan.sums.everyday_look import EverydayLook, share_errors
 from privspan.sums.everyday_tuning import EVERYDAY
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.judge import Captured
 from privspan.sums.lengths import LONGEST
 from privspan.sums.loadings import errors_after_turning, told_errors
+from privspan.sums.pca_result import Noisy, PCAResult, share_errors
 from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
@@ -127,7 +126,7 @@ class NearCourse:
     apart: Run  # with other streams, for the course
     tuning: NearTuning = NEAR
 
-    def __call__(self, centre: Centre) -> EverydayLook | None:
+    def __call__(self, centre: Centre) -> PCAResult | None:
         """Ask whether most rows are near a subspace; if so, learn it with all that is left.
 
         Guarantee
@@ -174,7 +173,7 @@ class NearCourse:
         """Return the entry that is added: a larger one would hide weak directions in short rows."""
         return min(self.tuning.constant, self.tuning.of_even / math.sqrt(self.k)) * centre.length
 
-    def _look(self, centre: Centre, seen: _Measured, told: Any) -> EverydayLook:
+    def _look(self, centre: Centre, seen: _Measured, told: Any) -> PCAResult:
         """Cut the subspace of the longer rows down to one of the rows, and say what is known of it."""
         cut = _cut(seen, self._constant(centre), centre.error, self.tuning)
         d, k = cut.basis.shape
@@ -186,31 +185,22 @@ class NearCourse:
         value = max(explained / max(total, 1e-300), 1.0 - error * error)
         unsure = of_found * of_found + (1.0 - min(value, 1.0) if found < k else 0.0)
         off = of_found * math.sqrt(max(explained, 0.0))  # of the mean, at right angles to the subspace
-        return EverydayLook(
+        total, total_std = max(total, 1e-300), seen.noise * math.sqrt(k + 1.0)
+        ratios_std = share_errors(cut.variances, seen.noise, total, total_std, within=True)
+        return PCAResult(
             basis=cut.basis,
-            mean=centre.vector(d) + cut.point,
-            mean_std=np.hypot(cut.point_std, off / math.sqrt(d)),
-            variances=cut.variances,
-            variances_std=seen.noise,
-            total=total,
-            total_std=seen.noise * math.sqrt(k + 1.0),
-            ratios=cut.variances / max(total, 1e-300),
-            ratios_std=share_errors(
-                cut.variances, seen.noise, max(total, 1e-300), seen.noise * math.sqrt(k + 1.0), within=True
-            ),
-            captured=Captured(value, min(1.0, unsure)),
+            ratios=Noisy(cut.variances / total, ratios_std),
+            variances=Noisy(cut.variances, seen.noise),
+            total=Noisy(total, total_std),
+            course="near a subspace",
+            mean=Noisy(centre.vector(d) + cut.point, np.hypot(cut.point_std, off / math.sqrt(d))),
+            components_std=errors_after_turning(cut.basis, cut.variances, seen.noise, errors),
+            captured=Noisy(value, min(1.0, unsure)),
             stands_out=found,
             clip=self.tuning.clip * centre.length,
-            shortened=None,
-            shortened_std=None,
-            length=centre.length,
-            rounds=centre.rounds,
-            course="near a subspace",
-            weight=1.0,
-            passes=None,
-            shares=self.run.account.shares,
-            basis_std=errors_after_turning(cut.basis, cut.variances, seen.noise, errors),
             filled=centre.vector(d),
+            shares=self.run.account.shares,
+            about={"k": k, "course": "near a subspace", **centre.told, "weight_of_unit_rows": 1.0},
         )
 
 

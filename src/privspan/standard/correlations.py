@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from privspan.sums.judge import Captured
+from privspan.sums.pca_result import Noisy
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Components:
         Orthonormal, by falling variance.
     variances, variances_std : (k,) arrays
         Eigenvalues of the correlation matrix and their standard errors.
-    captured : Captured
+    captured : Noisy
         Variance along the basis over that of the best basis.
     loadings_std : (k, d) array
         Standard errors of the entries of the basis, due to noise.
@@ -98,7 +98,7 @@ class Components:
     basis: Array
     variances: Array
     variances_std: Array
-    captured: Captured
+    captured: Noisy[float]
     loadings_std: Array
     stands_out: int
     seen: NDArray[np.bool_]
@@ -198,7 +198,7 @@ def read_components(
         basis,
         _falling(np.maximum(told, 0.0)),
         np.sqrt(variance),
-        Captured(1.0, 0.0) if k == d else captured,
+        Noisy(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
         found,
         seen,
@@ -358,7 +358,7 @@ def _stands_out(
 
 def _captured(
     lost: Array, weights: _Weights, best: Array, judged: Array, stands_out: NDArray[np.bool_], tuning: ReadingTuning
-) -> Captured:
+) -> Noisy[float]:
     """Estimate which share of the best variance the components have.
 
     A component within the noise may be as weak as it is judged, or nearly strong enough to be seen: between the two.
@@ -371,4 +371,4 @@ def _captured(
     got = max(float(judged.sum()), 0.0)
     shown, value = min(1.0, got / truth), min(1.0, got / (truth + hidden))
     noise = 2.0 * math.sqrt(float(np.sum(lost**2)))  # as a square of a normal number, which is skewed
-    return Captured(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))
+    return Noisy(value, math.sqrt((noise / truth) ** 2 + (value * half / truth) ** 2 + (shown - value) ** 2))

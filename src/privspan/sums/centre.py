@@ -90,6 +90,13 @@ class Centre:
         """Typical squared length less what the error of the centre adds to it."""
         return self.length**2 - self.error**2
 
+    @property
+    def told(self) -> dict[str, object]:
+        """What a release says of it."""
+        centring = "localised rounds" if self.rounds else "public centre"
+        length = self.length if self.measured else None
+        return {"centring": centring, "rounds": self.rounds, "typical_length": length}
+
 
 def unmeasured(centre: Array | None) -> Centre:
     """Return a public centre, or none, about which nothing was measured."""

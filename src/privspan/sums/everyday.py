@@ -44,7 +44,6 @@ from privspan.sums.centre import (
     unmeasured,
 )
 from privspan.sums.early_gram import ClippedGram, fits_early
-from privspan.sums.everyday_look import EverydayLook, share_errors
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -55,12 +54,13 @@ from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
 from privspan.sums.pairs import pair_differences
+from privspan.sums.pca_result import Noisy, PCAResult, share_errors
 from privspan.sums.variance import size_noise, typical_length
 
 Array = NDArray[np.float64]
 
 
-Instead = Callable[[Centre], EverydayLook | None]
+Instead = Callable[[Centre], PCAResult | None]
 """What may be released in place of looks, once a rough centre is known."""
 
 
@@ -73,7 +73,7 @@ def everyday_pca(
     search: bool | None = None,
     instead: Instead | None = None,
     tuning: EverydayTuning = EVERYDAY,
-) -> EverydayLook:
+) -> PCAResult:
     """Release principal directions, variances and the mean of a table.
 
     Parameters
@@ -97,7 +97,7 @@ def everyday_pca(
 
     Returns
     -------
-    EverydayLook
+    PCAResult
 
     Guarantee
     ---------
@@ -209,7 +209,7 @@ class _Course:
         self._wide = self._d > WIDEST_DENSE
         self._gain = look_gain(CONSTANT, most_lift(source))
 
-    def run(self, around: Array | None, search: bool) -> EverydayLook:
+    def run(self, around: Array | None, search: bool) -> PCAResult:
         """Take the course that public numbers and the search decide."""
         run, enough = self._run, self._data >= self._tuning.least_data
         if search and searches(self._n, self._d, run.account.mu, self._tuning):
@@ -244,12 +244,12 @@ class _Course:
 
     # ---- About a centre -------------------------------------------------------------------------------------
 
-    def _about(self, centre: Centre) -> EverydayLook:
+    def _about(self, centre: Centre) -> PCAResult:
         return (
             self._clipped(centre) if self._z <= self._tuning.two_looks and centre.measured else self._one_look(centre)
         )
 
-    def _clipped(self, centre: Centre) -> EverydayLook:
+    def _clipped(self, centre: Centre) -> PCAResult:
         """Look at clipped rows, and at unit rows too; at these alone if most rows would be clipped, or are alike."""
         clip = balancing_clip(centre, self._n, self._d, self._run, self._tuning)
         if self._d >= self._tuning.many_columns and clip.radius <= self._tuning.alike * centre.length:
@@ -265,12 +265,12 @@ class _Course:
         mus = [self._run.account.spend("clipped look", (1.0 - unit) * self._run.account.left, self._gain)]
         mus += [self._run.account.spend("second look", self._run.account.left, self._gain)]
         seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
-        mean = centre.vector(self._d) + seen.mean * clip.radius
-        std, scale = seen.mean_noise * clip.radius, _Scale(clip.radius**2 / rows.count, rows.count_std / rows.count)
+        mean = Noisy(centre.vector(self._d) + seen.mean * clip.radius, seen.mean_noise * clip.radius)
+        scale = _Scale(clip.radius**2 / rows.count, rows.count_std / rows.count)
         course = "two looks" if seen.unit else "clipped look"
-        return self._outcome(course, seen, scale, mean, std, centre, clip, filled=centre.vector(self._d))
+        return self._outcome(course, seen, scale, mean, centre, clip, filled=centre.vector(self._d))
 
-    def _one_look(self, centre: Centre) -> EverydayLook:
+    def _one_look(self, centre: Centre) -> PCAResult:
         """Look at unit rows, and measure how long they are."""
         mean_square, error = self._mean_square(centre) if centre.measured else (math.nan, 0.0)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
@@ -278,8 +278,9 @@ class _Course:
         seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
-        mean, scale = centre.vector(self._d) + seen.mean * length, _Scale(mean_square / seen.verdict.total, error)
-        return self._outcome("one look", seen, scale, mean, std, centre, filled=centre.vector(self._d))
+        scale = _Scale(mean_square / seen.verdict.total, error)
+        mean = Noisy(centre.vector(self._d) + seen.mean * length, std)
+        return self._outcome("one look", seen, scale, mean, centre, filled=centre.vector(self._d))
 
     def _mean_square(self, centre: Centre) -> tuple[float, float]:
         """Release the mean squared length of the rows, clipped at twice the typical one, and its relative noise."""
@@ -353,7 +354,7 @@ class _Course:
 
     # ---- By pairs -------------------------------------------------------------------------------------------
 
-    def _by_pairs(self, failed: Centre | None) -> EverydayLook:
+    def _by_pairs(self, failed: Centre | None) -> PCAResult:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
         pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
@@ -363,7 +364,7 @@ class _Course:
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", _Scale(total / seen.verdict.total, error)
         filled = np.zeros(self._d) if failed is None else None  # after a search, by the centres on the way
-        return self._outcome(course, seen, scale, centre.vector(self._d), mean_std, centre, filled=filled)
+        return self._outcome(course, seen, scale, Noisy(centre.vector(self._d), mean_std), centre, filled=filled)
 
     def _mean(self) -> tuple[Centre, float]:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
@@ -388,56 +389,62 @@ class _Course:
         course: str,
         seen: LookedAt,
         scale: _Scale,
-        mean: Array,
-        mean_std: float,
+        mean: Noisy[Array],
         centre: Centre,
         clip: Radius | None = None,
         *,
         filled: Array | None = None,
-    ) -> EverydayLook:
+    ) -> PCAResult:
         """Put together what was released; `scale` turns sums of scaled rows into variances in the table's units."""
         verdict = seen.verdict
         total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
         lengths_of_pairs = "scale" in dict(self._run.account.shares)
-        at_least, counted_to = (None, None) if clip is None else self._at_least(verdict, scale.value, clip)
-        by_count = clip is not None  # otherwise the total itself was measured
-        return EverydayLook(
+        in_units, errors = (
+            verdict.variances * scale.value,
+            np.hypot(verdict.variances_std, verdict.variances * scale.error),
+        )
+        total_error = math.hypot(
+            0.0 if clip is None else verdict.total_std, total * scale.error
+        )  # else it was measured
+        ratios_std = share_errors(
+            verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
+        )
+        passes = math.ceil(centre.passes + seen.passes + int(lengths_of_pairs))
+        about = {
+            "k": self._k,
+            "course": course,
+            **centre.told,
+            "weight_of_unit_rows": verdict.weight,
+            "passes": passes,
+        }
+        if course in ("pairs", "centre not found"):
+            about["centring"] = "pair differences"
+        return PCAResult(
             basis=verdict.basis,
+            ratios=Noisy(verdict.variances / total, ratios_std),
+            variances=Noisy(in_units, errors * scale.value),
+            total=Noisy(total * scale.value, total_error * scale.value),
+            course=course,
             mean=mean,
-            mean_std=mean_std,
-            variances=verdict.variances * scale.value,
-            variances_std=np.hypot(verdict.variances_std, verdict.variances * scale.error) * scale.value,
-            total=total * scale.value,
-            total_std=math.hypot(verdict.total_std if by_count else 0.0, total * scale.error) * scale.value,
-            ratios=verdict.variances / total,
-            ratios_std=share_errors(
-                verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
-            ),
+            components_std=verdict.loadings_std,
             captured=verdict.captured,
             stands_out=verdict.stands_out,
             clip=None if clip is None else clip.radius,
-            shortened=None if clip is None else clip.longer,
-            shortened_std=None if clip is None else clip.longer_std,
-            length=centre.length if centre.measured else None,
-            rounds=centre.rounds,
-            course=course,
-            weight=verdict.weight,
-            shares=self._run.account.shares,
-            passes=math.ceil(centre.passes + seen.passes + int(lengths_of_pairs)),
-            moment=seen.moment if seen.moment is None or math.isnan(scale.value) else seen.moment * scale.value,
-            at_least=at_least,
-            counted_to=counted_to,
+            shortened=None if clip is None else Noisy(clip.longer, clip.longer_std),
+            at_least=None if clip is None else self._at_least(verdict, scale.value, clip),
             filled=filled,
-            basis_std=verdict.loadings_std,
+            moment=seen.moment if seen.moment is None or math.isnan(scale.value) else seen.moment * scale.value,
+            shares=self._run.account.shares,
+            about=about,
         )
 
-    def _at_least(self, verdict: Verdict, scale: float, clip: Radius) -> tuple[float, float] | tuple[None, None]:
+    def _at_least(self, verdict: Verdict, scale: float, clip: Radius) -> tuple[float, float] | None:
         """Bound what is captured of rows clipped further out: all that lies between may lead elsewhere."""
         between = clip.most_beyond()
         if between is None:
-            return None, None
+            return None
         beyond, furthest = between
-        seen = max(verdict.captured.value - 2.0 * verdict.captured.std, 0.0)
+        seen = max(verdict.captured.value - 2.0 * float(verdict.captured.std), 0.0)
         best = float(verdict.variances.sum()) * scale / max(verdict.captured.value, 1e-9)
         return (seen * best / (best + beyond / self._n) if best > 0.0 else 0.0), furthest
 

@@ -19,6 +19,7 @@ from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning, Splitting
 from privspan.sums.krylov import above_the_rest, separation_errors
 from privspan.sums.loadings import loading_errors, turned_off, turns
 from privspan.sums.looks import Look
+from privspan.sums.pca_result import Noisy
 
 Array = NDArray[np.float64]
 
@@ -37,14 +38,6 @@ def excess_of(splitting: Splitting) -> float:
 
 
 @dataclass(frozen=True)
-class Captured:
-    """Share of the variance of the best basis that a basis has: an estimate and its standard error."""
-
-    value: float
-    std: float
-
-
-@dataclass(frozen=True)
 class Verdict:
     """The basis of the chosen mixture and what is estimated of it; variances in units of the clipped rows' sum.
 
@@ -55,7 +48,7 @@ class Verdict:
     variances : (k,) array
         Along the columns, not negative.
     variances_std, total, total_std : float
-    captured : Captured
+    captured : Noisy
     stands_out : int
         Columns that stand out of the noise and of what is left out.
     weight : float
@@ -69,7 +62,7 @@ class Verdict:
     variances_std: float
     total: float
     total_std: float
-    captured: Captured
+    captured: Noisy[float]
     stands_out: int
     weight: float
     loadings_std: Array
@@ -144,7 +137,7 @@ def _candidates(clipped: Look, k: int, tuning: EverydayTuning = EVERYDAY) -> tup
 
 def captured(
     got: float, own: float, best: float, noise: float, entries: int, tuning: EverydayTuning = EVERYDAY
-) -> Captured:
+) -> Noisy[float]:
     """Estimate which share of the best variance a basis has.
 
     Parameters
@@ -162,7 +155,7 @@ def captured(
     truth = max((best + max(own, 0.0)) / 2.0, _SMALLEST_TRACE)
     value = min(1.0, max(got, 0.0) / truth)
     of_loss = math.sqrt(tuning.of_loss**2 + 2.0 / max(entries, 1))
-    return Captured(value, math.hypot(noise / truth, of_loss * (1.0 - value)))
+    return Noisy(value, math.hypot(noise / truth, of_loss * (1.0 - value)))
 
 
 def steady(values: Array, noise: float, d: int, tuning: EverydayTuning = EVERYDAY) -> int:

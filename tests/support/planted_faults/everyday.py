@@ -151,8 +151,8 @@ def watch_moments(patch) -> list[Any]:
 def all_knowing_judge(patch):
     seen, judge = watch_moments(patch), everyday.judged_mixture
 
-    def knowing(first, unit, k, public, **options):
-        return judge(replace(first, moment=seen[-1]), unit, k, public, **options)
+    def knowing(first, *rest):
+        return judge(replace(first, moment=seen[-1]), *rest)
 
     patch.setattr(everyday, "judged_mixture", knowing)
 

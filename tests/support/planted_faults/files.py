@@ -53,10 +53,11 @@ def headless_refuted(*firsts: str) -> bool:
 def guessed_types(patch):
     sound = text_files.open_csv
 
-    def guessing(path, columns, schema):
-        whole = sound(path, columns, schema)
+    def guessing(path, columns, schema, *limits):
+        whole = sound(path, columns, schema, *limits)
         numbers = np.isfinite(whole[:]).any(axis=0)
-        return sound(path, [name for name, number in zip(whole.names, numbers, strict=True) if number], schema)
+        kept = [name for name, number in zip(whole.names, numbers, strict=True) if number]
+        return sound(path, kept, schema, *limits)
 
     patch.setattr(text_files, "open_csv", guessing)
 
@@ -75,9 +76,9 @@ LIST_NEIGHBOURS = [[[1.0, 2.0]] * 4 + [last] for last in ([3.0, 4.0], [1.0] * 7,
 def counted_width(patch):
     sound = parquet_files.open_parquet
 
-    def counting(path, columns, schema):
+    def counting(path, columns, schema, *limits):
         lists = pq.read_table(path).column("v")
-        return sound(path, columns, schema.but(width=len(lists.combine_chunks().flatten()) // len(lists)))
+        return sound(path, columns, schema.but(width=len(lists.combine_chunks().flatten()) // len(lists)), *limits)
 
     patch.setattr(parquet_files, "open_parquet", counting)
 
