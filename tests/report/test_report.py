@@ -117,7 +117,7 @@ def test_a_rotation_is_shown_after_the_components(pca: ps.PrivatePCA) -> None:
 def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
     release = everyday(found=1)
     text = Reader(report_html(release)).text
-    assert "3 directions out of 4 columns, which capture about 93 % (± 8 %) of the variance that the best 3" in text
+    assert "3 components of 4 columns, which capture about 93 % (± 8 %) of the variance that the best 3" in text
     assert "The first stands out of the noise; the other 2 cannot be told from noise." in text
     assert text.count("Cannot be told from noise: read nothing into it.") == 2
     assert "Component 1 50 % of the variance: 8.00 ± 0.25" in text.replace("Component 150", "Component 1 50")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,9 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _: KW_ONLY
     epsilon: float
     delta: float
-    random_state: RandomLike = None
-    ledger: LedgerLike = None
+    if TYPE_CHECKING:  # fields of every estimator, after its own
+        random_state: RandomLike = None
+        ledger: LedgerLike = None
 
     @abstractmethod
     def _learn(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> None:

@@ -12,8 +12,9 @@ from privspan.estimators._base import SubspaceEstimator, parameters_named_as_her
 from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
 from privspan.privacy import Release
-from privspan.privacy.call import Call
+from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
 from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
@@ -155,6 +156,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     missing: Missing = "fill"
     method: PrivateMethod = "auto"
     gamma: float | None = None
+    random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     def _takes_sparse(self) -> bool:
         return takes_sparse(self.method)

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.estimators._base import PrivateEstimator
-from privspan.privacy.call import Call
+from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
 from privspan.rows import RowSource
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, public_columns
@@ -101,6 +102,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     categories: Categories | None = None
     max_rows: int = MOST_ROWS
     missing: Missing = "fill"
+    random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     def _rows_of_a_person(self) -> int:
         return self.max_rows

@@ -10,8 +10,9 @@ from privspan._lib import checks
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.estimators._base import SubspaceEstimator
 from privspan.privacy import Release
-from privspan.privacy.call import Call
+from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
+from privspan.privacy.randomness import RandomLike
 from privspan.private import ALGORITHMS, BOOSTED, PRIVATE_METHODS, Account, PrivateMethod, learn_subspace
 from privspan.rows.gaps import Missing
 
@@ -96,6 +97,8 @@ class PrivateSubspace(SubspaceEstimator):
     gamma: float | None = None
     account: Account = "auto"
     options: Mapping[str, object] | None = None
+    random_state: RandomLike = None
+    ledger: LedgerLike = None
 
     def _takes_sparse(self) -> bool:
         return self.method in ALGORITHMS and ALGORITHMS[self.method].sparse

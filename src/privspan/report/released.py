@@ -79,16 +79,17 @@ def _finding(subject: Subject) -> str:
     if subspace is None:
         return "No subspace was released."
     missing, d = subspace.ambient_dimension - subspace.dimension, number(subspace.ambient_dimension)
-    directions = "1 direction" if subspace.dimension == 1 else f"{number(subspace.dimension)} directions"
     ratios, quality = subject.released("explained_variance_ratio"), subject.captured
+    noun = "direction" if ratios is None else "component"
+    directions = f"{number(subspace.dimension)} {noun}{'s' * (subspace.dimension != 1)}"
     if subject.nothing_stands_out:
-        return f"{directions} out of {d} columns. {which_stand_out(0, subspace.dimension)}"
+        return f"{directions} of {d} columns. {which_stand_out(0, subspace.dimension)}"
     if quality is not None and missing == 0:
-        return f"{directions} out of {d} columns, so they hold all of the variance."
+        return f"{directions} of {d} columns, so they hold all of the variance."
     if quality is not None:
         share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
         share_held += f", {subject.rows_meant}" if subject.rows_meant else ""
-        lead = f"{directions} out of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
+        lead = f"{directions} of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
         lead += f" {subject.whole_rows}" if subject.whole_rows else ""
         return (
             lead
@@ -97,12 +98,12 @@ def _finding(subject: Subject) -> str:
         )
     if ratios is not None:
         return (
-            f"{directions} out of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
+            f"{directions} of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
         )
     if subspace.exact is not None:
         holds = "1 exact relation holds" if missing == 1 else f"{number(missing)} exact relations hold"
         return f"{holds} between the {d} columns."
-    return f"{directions} out of {d} columns that the records lie close to.{_told(subject)}"
+    return f"{directions} of {d} columns that the records lie close to.{_told(subject)}"
 
 
 def _told(subject: Subject) -> str:

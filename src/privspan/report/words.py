@@ -112,8 +112,9 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         listed = ", ".join(f"{number(round(float(counts[i])))} in {names[i]}" for i in seen)
         more = " and others" if np.count_nonzero(counts > 2.0 * noise) > len(seen) else ""
         about = f"about {listed}{more}" if seen else "no column has more of them than the noise"
-        filled = f"Missing cells {_done_with_gaps(release)}, and were counted"
-        said = f"{filled} (each count ± {number(round(noise))}): {about}."
+        said = (
+            f"Missing cells {_done_with_gaps(release)}. How many there are, ± {number(round(noise))} each: {about}."
+        )
         said += " Means and variances are those of the cells that are there, if cells are missing at random."
         empty = [names[i] for i in without_numbers(release)]
         return said if not empty else f"{said} {_EMPTY.format(', '.join(empty[:_MOST_COLUMNS]))}"
@@ -160,7 +161,7 @@ def one_column(subject: Reading) -> str | None:
 
 def _done_with_gaps(release: Release) -> str:
     if release.parameters.get("course") == "ranks":
-        return "counted as equal to whatever they were compared with"
+        return "were taken as equal to whatever they were compared with"
     return "were filled with the private centre"
 
 
