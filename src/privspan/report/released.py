@@ -97,9 +97,7 @@ def _finding(subject: Subject) -> str:
             else f"{lead} {which_stand_out(subject.stands_out, subspace.dimension)}"
         )
     if ratios is not None:
-        return (
-            f"{directions} of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
-        )
+        return f"{directions} of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
     if subspace.exact is not None:
         holds = "1 exact relation holds" if missing == 1 else f"{number(missing)} exact relations hold"
         return f"{holds} between the {d} columns."
