@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privspan.datasets import gaussian_subspace
+from privspan.pca import private_pca
 from privspan.planner import METHODS, MOST_STABLE_ROWS, USELESS, plan_within
 from privspan.planner import plan as plan_pca_or_subspace
 from privspan.planner.setting import mu_beside_test
@@ -189,3 +190,20 @@ def test_predictions_hold_within_a_factor_of_one_and_a_half(algorithm, n, d, k, 
         release = algorithm(X, k, epsilon=epsilon, delta=1e-6, rng=50 + seed)
         errors.append(release.subspace.distance(truth))
     assert predicted / 1.5 < statistics.median(errors) < 1.5 * predicted
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "told", "course"),
+    [(4_000, 14, 3, False, "two looks"), (6_000, 78, 4, True, "near a subspace"), (1_000, 15, 3, True, "one look")],
+)
+def test_the_plan_of_a_private_pca_knows_its_clip_and_a_subspace_nearby(n, d, k, told, course):
+    gamma, budget = 0.3 / math.sqrt(d - k), {"epsilon": 0.5 if course == "one look" else 1.0, "delta": 1e-6}
+    expected = plan_pca_or_subspace(n, d, k, **budget, gamma=gamma if told else None)
+    found = []
+    for seed in range(5):
+        X, truth = gaussian_subspace(n, d, k, gamma, rng=seed)
+        release = private_pca(X + 2.0, k, **budget, rng=seed)
+        assert release.parameters["course"] == course
+        found.append(release.subspace.distance(truth))
+    assert 1.0 / 1.5 < expected.error / statistics.median(found) < 1.5
+    assert ("close to a few directions" in expected.reason) == (course == "near a subspace")

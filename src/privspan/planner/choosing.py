@@ -6,7 +6,7 @@ methods it is the one that promises most.  Why: docs/explanation/planning.md.
 
 from __future__ import annotations
 
-from privspan.planner.forecasts import METHODS, Forecast, forecast, rows_of
+from privspan.planner.forecasts import METHODS, Forecast, forecast, may_be_near, rows_of
 from privspan.planner.setting import USELESS, Setting
 from privspan.standard.course import Standard, StandardTuning, data_per_column, unit_share
 from privspan.standard.forecast import expected_captured, needed_rows
@@ -18,6 +18,8 @@ _COURSES = {
     "one look": "We estimate a centre, then the covariance once, with all rows scaled to length 1.",
     "two looks": "We estimate a centre, then the covariance with long rows clipped and, unless that is clear enough, "
     "with all rows scaled to length 1.",
+    "near": "We estimate a centre and ask whether most rows lie close to a few directions, as was said. These are "
+    "then measured with noise in proportion to how close the rows lie.",
 }
 
 
@@ -40,6 +42,7 @@ def choose(setting: Setting, methods: tuple[str, ...]) -> tuple[str, str, tuple[
 def everyday_reason(setting: Setting) -> str:
     """Say how the everyday course of a private PCA is expected to go."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
+    course = "near" if may_be_near(setting, course) else course
     reason = f"{_COURSES[course]} About {share:.0%} of the budget is left for the covariance."
     return _with_advice(reason, "everyday", setting)
 
@@ -95,7 +98,8 @@ def _with_advice(reason: str, chosen: str, setting: Setting) -> str:
 
 
 def _advice(error: float, setting: Setting) -> str:
-    need = rows_of("analyze-gauss", setting, USELESS / 2)  # quick to find, and the adaptive method needs no more
+    # Of subspaces, what is quick to find; the adaptive method needs no more.
+    need = rows_of("everyday" if setting.center else "analyze-gauss", setting, USELESS / 2)
     much = "No number of rows is" if need is None else f"About {need:,} rows are"
     now = f"With {setting.n:,} rows and this budget the result is predicted to be useless"
     return f"{now} (error {error:.2f}). {much} predicted to bring the error down to {USELESS / 2}."

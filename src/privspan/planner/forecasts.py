@@ -11,13 +11,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
 
+import numpy as np
+from scipy.special import chdtri
+
 from privspan.blocks.plan import stable_block_size
 from privspan.planner.setting import TEST_SHARE, Setting
-from privspan.stable import choice
+from privspan.stable import choice, near
 from privspan.stable import plan as stable_plan
 from privspan.stable.tuning import STABLE
 from privspan.sums import plan as planner_adaptive
 from privspan.sums.everyday import expected_share
+from privspan.sums.everyday_tuning import EVERYDAY
 
 METHODS: tuple[str, ...] = ("auto", "adaptive", "stable", "approximate", "analyze-gauss")
 """The methods that are planned: the everyday course, and those that can be named, as ties are broken."""
@@ -97,10 +101,35 @@ def _analyze_gauss(setting: Setting) -> tuple[float, float, float]:
 
 
 def _everyday(setting: Setting) -> tuple[float, float, float]:
-    """Forecast the looks of a private PCA, by what its other steps are expected to leave."""
+    """Forecast a private PCA, by what its other steps are expected to leave, and by the course a table would take."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
     rows = setting.n // 2 if course == "pairs" else setting.n
-    return _analyze_gauss(replace(setting, n=rows, mu=setting.mu * math.sqrt(share)))
+    left = replace(setting, n=rows, mu=setting.mu * math.sqrt(share))
+    if may_be_near(setting, course):
+        return _auto(left)
+    private, spread, abstention = _analyze_gauss(left)
+    if course == "two looks" and setting.d < EVERYDAY.many_columns:
+        private *= _clip_square(setting) / (setting.k + setting.tail**2)
+    return private, spread, abstention
+
+
+def may_be_near(setting: Setting, course: str) -> bool:
+    """Tell whether a private PCA of this course would find that most rows lie near a subspace, if that is known.
+
+    A group of 2 (k + 2) rows shows about half of their tails off its best k + 1 directions.
+    """
+    n, d, k, mu = setting.n, setting.d, setting.k, setting.mu
+    off = 0.5 * setting.tail**2 / (k + setting.tail**2)
+    if setting.assumed:  # few tables are so near, and nobody said that this one is
+        return False
+    asked = course in ("one look", "two looks") and near.can_be_near(np.broadcast_to(0.0, (n, d)), k, mu)
+    return asked and off <= near.most_off(n, d, k, mu)
+
+
+def _clip_square(setting: Setting) -> float:
+    """Return the squared length at which rows are clipped: unit rows have as much signal as these, but over it."""
+    longer = EVERYDAY.kappa * math.sqrt(setting.d) / (setting.n * setting.mu)
+    return float(chdtri(setting.k, min(longer, 0.5))) + setting.tail**2
 
 
 def _adaptive(setting: Setting) -> tuple[float, float, float]:
