@@ -676,3 +676,18 @@ def test_steps_have_plain_names() -> None:
     steps = {"range 3": "ranges of the columns", "subspace: clipped look": "subspace: covariance, long rows clipped"}
     assert {name: plain_step(name) for name in steps} == steps
     assert plain_step("gaps") == "gaps"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "options", "variances", "mean"),
+    [
+        (3_000, 6, {}, "clipped rows", "clipped rows"),
+        (600, 15, {}, "rows scaled to one length", "rows scaled to one length"),
+        (3_000, 6, {"method": "adaptive"}, "clipped differences of rows", "clipped rows"),
+    ],
+)
+def test_variances_and_the_mean_are_named_after_the_rows_that_they_are_of(rows, columns, options, variances, mean):
+    X = np.random.default_rng(0).standard_normal((rows, columns)) * np.where(np.arange(columns) < 2, 4.0, 1.0)
+    text = Reader(report_html(ps.private_pca(X, 2, **BUDGET, **options))).text
+    assert f"How much of the variance of the {variances} lies along each component." in text
+    assert f"private mean of {mean}" in text

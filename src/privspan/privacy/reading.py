@@ -176,6 +176,14 @@ class Reading:
         counted = self._clipped_rows()
         return f"in rows clipped at length {number(float(clip[0]))}{counted and f' ({counted})'}"
 
+    @property
+    def rows_in_short(self) -> str:
+        """The rows that variances are of, for a name; an empty string where that is not told."""
+        if self.released("clip") is None or self.estimates:
+            return "" if self.estimates else self.rows_meant.removeprefix("in ")
+        paired = self.release.parameters.get("centring") == "pair differences"
+        return "clipped differences of rows" if paired else "clipped rows"
+
     def _clipped_rows(self) -> str:
         """Say how many rows were clipped, as far as noise allows."""
         count, std = self.released("rows_shortened"), self.released("rows_shortened_std")

@@ -123,7 +123,9 @@ def by_column(subject: Subject) -> dict[str, list[str]]:
     """Return what is known of every column, in words, under what it is: a mean or centre, and a unit."""
     shown = {}
     if subject.mean_is != "absent":
-        measured = "private mean of the winsorised column" if subject.estimates else "private mean"
+        scaled = subject.release.parameters.get("course") == "one look"
+        rows = "rows scaled to one length" if scaled else "clipped rows"
+        measured = f"private mean of {'the winsorised column' if subject.estimates else rows}"
         shown["public centre" if subject.mean_is == "public" else measured] = _noisy(subject, "mean")
     if subject.released("scale") is not None:
         shown["standard deviation" if subject.estimates else "unit"] = _noisy(subject, "scale")

@@ -220,7 +220,8 @@ def _spectrum(subject: Subject) -> Html:
     parts.append(("the rest", max(0.0, 1.0 - float(ratios.sum()))))
     noise = _share_noise(subject, ratios, len(parts))
     rows = [(name, value, _share(value, error)) for (name, value), error in zip(parts, noise, strict=True)]
-    words = "How much of the variance lies along each component."
+    of_rows = subject.rows_in_short and f" of the {subject.rows_in_short}"
+    words = f"How much of the variance{of_rows} lies along each component."
     words += " ± and thin lines: one standard deviation of the noise." if any(noise) else " Noise included."
     words += " Pale: cannot be told from noise." if faint else ""
     words += " Because of the noise the shares add up to more than 100\u00a0%." if ratios.sum() > 1.005 else ""
