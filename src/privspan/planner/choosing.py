@@ -42,7 +42,7 @@ def choose(setting: Setting, methods: tuple[str, ...]) -> tuple[str, str, tuple[
 def everyday_reason(setting: Setting) -> str:
     """Say how the everyday course of a private PCA is expected to go."""
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
-    course = "near" if may_be_near(setting, course) else course
+    course = "near" if not setting.assumed and may_be_near(setting, course) else course
     reason = f"{_COURSES[course]} About {share:.0%} of the budget is left for the covariance."
     return _with_advice(reason, "everyday", setting)
 

@@ -105,7 +105,7 @@ def _everyday(setting: Setting) -> tuple[float, float, float]:
     course, share = expected_share(setting.n, setting.d, setting.mu, setting.about)
     rows = setting.n // 2 if course == "pairs" else setting.n
     left = replace(setting, n=rows, mu=setting.mu * math.sqrt(share))
-    if may_be_near(setting, course):
+    if not setting.assumed and may_be_near(setting, course):  # few tables are so near, if nobody said that they are
         return _auto(left)
     private, spread, abstention = _analyze_gauss(left)
     if course == "two looks" and setting.d < EVERYDAY.many_columns:
@@ -114,14 +114,12 @@ def _everyday(setting: Setting) -> tuple[float, float, float]:
 
 
 def may_be_near(setting: Setting, course: str) -> bool:
-    """Tell whether a private PCA of this course would find that most rows lie near a subspace, if that is known.
+    """Tell whether a private PCA of this course would find that most rows lie near a subspace.
 
     A group of 2 (k + 2) rows shows about half of their tails off its best k + 1 directions.
     """
     n, d, k, mu = setting.n, setting.d, setting.k, setting.mu
     off = 0.5 * setting.tail**2 / (k + setting.tail**2)
-    if setting.assumed:  # few tables are so near, and nobody said that this one is
-        return False
     asked = course in ("one look", "two looks") and near.can_be_near(np.broadcast_to(0.0, (n, d)), k, mu)
     return asked and off <= near.most_off(n, d, k, mu)
 

@@ -138,7 +138,7 @@ class Plan:
         if self.scale:
             return needed_rows(1.0 - error**2, self.d, self.k, mu)
         setting = setting_of(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
-        setting = replace(setting, center=self.center, joint=not self.center)
+        setting = replace(setting, center=self.center, joint=not self.center, assumed=self.assumed)
         needs = [need for method in methods if (need := rows_of(method, setting, error)) is not None]
         return min(needs, default=None)
 
