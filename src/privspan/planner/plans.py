@@ -116,9 +116,10 @@ class Plan:
 
     def again(self, **changed: Any) -> Plan | None:
         """Return the plan with another number of rows, epsilon, …; None where these make no sense."""
-        names = ("n", "d", "k", "epsilon", "delta", "gamma", "center", "scale")
+        names = ("n", "d", "k", "epsilon", "delta", "center", "scale")
+        gamma = None if self.center and self.assumed else self.gamma
         try:
-            return plan(**({name: getattr(self, name) for name in names} | changed))
+            return plan(**({name: getattr(self, name) for name in names} | {"gamma": gamma} | changed))
         except ParameterError:
             return None
 
@@ -138,9 +139,10 @@ class Plan:
         if self.scale:
             return needed_rows(1.0 - error**2, self.d, self.k, mu)
         setting = setting_of(self.n, self.d, self.k, self.epsilon, self.delta, mu, self.gamma)
-        setting = replace(setting, center=self.center, joint=not self.center, assumed=self.assumed)
-        needs = [need for method in methods if (need := rows_of(method, setting, error)) is not None]
-        return min(needs, default=None)
+        setting = replace(setting, center=self.center, joint=not self.center)
+        everyday = replace(setting, assumed=self.assumed)  # which asks whether somebody said how near rows lie
+        each = (rows_of(method, everyday if method == "everyday" else setting, error) for method in methods)
+        return min((need for need in each if need is not None), default=None)
 
     def __repr__(self) -> str:
         public = f"n={self.n}, d={self.d}, k={self.k}, epsilon={self.epsilon:g}, delta={self.delta:g}"
