@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privspan.ledger import Account, DamagedLedgerError, Entry, Ledger, LockedLedgerError, OverspendError
-from privspan.ledger import ledger as ledger_module
+from privspan.ledger import file as ledger_module
 from privspan.privacy import PrivacyCost, mu_from_budget
 
 

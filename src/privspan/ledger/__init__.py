@@ -1,7 +1,8 @@
 """What has been spent, on whom, and the files that releases are kept in."""
 
 from privspan.ledger.accounts import Account, Entry, Pot
-from privspan.ledger.ledger import DamagedLedgerError, Ledger, LockedLedgerError, Page, Spending
+from privspan.ledger.file import DamagedLedgerError, LockedLedgerError
+from privspan.ledger.ledger import Ledger, Page, Spending
 from privspan.ledger.rules import OverspendError
 
 __all__ = [

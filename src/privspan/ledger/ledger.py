@@ -9,20 +9,17 @@ How to use it: docs/howto/keep-a-ledger.md.  Why the sum counts: docs/explanatio
 
 from __future__ import annotations
 
-import json
-import os
-import stat
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from privspan._lib import checks, strict_json
-from privspan._lib.errors import MissingPackageError, ParameterError, PrivspanError
-from privspan._lib.whole_file import whole_file
+from privspan._lib import checks
+from privspan._lib.errors import ParameterError
 from privspan.ledger.accounts import Account, Pot, State
+from privspan.ledger.file import LedgerFile
 from privspan.ledger.rules import (
     Cap,
     Given,
@@ -36,20 +33,10 @@ from privspan.ledger.rules import (
     refusal,
 )
 from privspan.ledger.words import sentences
-from privspan.ledger.written import FormatError, from_json, to_json
 from privspan.privacy import PERSONS, mu_from_budget
 from privspan.privacy.call import outside
 
 _ONLY_DATASET = "people"  # of a ledger that is given as a path, and is new
-_PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
-
-
-class DamagedLedgerError(PrivspanError, ValueError):
-    """The file is not a ledger, or not one that can be kept.  It has not been changed."""
-
-
-class LockedLedgerError(PrivspanError, OSError):
-    """The file could not be locked.  It has not been changed."""
 
 
 @dataclass
@@ -59,7 +46,7 @@ class Spending:
     outcome: State = "finished"
 
 
-class Ledger:
+class Ledger(LedgerFile):
     """A ledger file; it is created by the first spend.
 
     Parameters
@@ -108,18 +95,6 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.realpath(path))
-
-    def __eq__(self, other: object) -> bool:
-        return self.path == other.path if isinstance(other, Ledger) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.path)
-
-    def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r})"
-
     def page(
         self,
         dataset: str | None = None,
@@ -147,30 +122,6 @@ class Ledger:
                 raise ParameterError(template, count=len(known), named=named)
             dataset = known[0] if known else _ONLY_DATASET
         return Page(self, dataset, limit_epsilon, limit_delta, plain)
-
-    def accounts(self) -> dict[str, Account]:
-        """Return every account by the name of its data set; nothing for a file that does not exist.
-
-        Raises
-        ------
-        DamagedLedgerError
-            If the file is not a ledger.
-        """
-        try:
-            with open(self.path, encoding="utf-8") as handle:
-                self._refuse_second_name(handle.fileno())
-                text = handle.read()
-        except FileNotFoundError:
-            return {}
-        except UnicodeDecodeError:
-            raise self._damaged("it is not text") from None
-        try:
-            return from_json(strict_json.loads(text))
-        except json.JSONDecodeError:
-            raise self._damaged("it is not JSON, or only the beginning of it") from None
-        except (TypeError, ValueError) as error:
-            told = isinstance(error, FormatError | strict_json.AmbiguousError)
-            raise self._damaged(str(error) if told else "an entry is missing or of the wrong kind") from None
 
     def account(self, dataset: str) -> Account:
         """Return the account of one data set, an empty one if nothing was spent on it."""
@@ -246,7 +197,7 @@ class Ledger:
             another unit.
         """
         entry = begun(epsilon, delta, mu, aside, what, person, part, pot)
-        with self._changing() as accounts:
+        with self.changing() as accounts:
             account = begin_account(dataset, accounts.get(dataset, Account()), plain, (limit_epsilon, limit_delta))
             accounts[dataset] = allowed(dataset, account, entry)
         return entry.identity
@@ -282,7 +233,7 @@ class Ledger:
     ) -> Pot:
         """Open a pot and charge it, or return the one of that name if it has these very numbers; see `Page.pot`."""
         wanted = new_pot(name, epsilon, delta, aside, mu)
-        with self._changing() as accounts:
+        with self.changing() as accounts:
             account = begin_account(dataset, accounts.get(dataset, Account()), plain, (limit_epsilon, limit_delta))
             found = account.pot(name)
             if found is not None:
@@ -299,7 +250,7 @@ class Ledger:
     def end(self, dataset: str, identity: str, outcome: State) -> None:
         """Say how a spend ended.  What it counts does not change."""
         checks.one_of(get_args(State), outcome=outcome)
-        with self._changing() as accounts:
+        with self.changing() as accounts:
             entries = accounts.get(dataset, Account()).entries
             ended = tuple(replace(one, state=outcome) if one.identity == identity else one for one in entries)
             if identity not in {entry.identity for entry in entries}:
@@ -331,63 +282,9 @@ class Ledger:
 
     def set_limit(self, dataset: str, epsilon: Cap, delta: Cap) -> None:
         """Set the limit of a data set, up or down; None leaves a part as it is."""
-        with self._changing() as accounts:
+        with self.changing() as accounts:
             account = accounts.get(dataset, Account())
             accounts[dataset] = limited(dataset, account, (epsilon, delta), may_rise=True)
-
-    @contextmanager
-    def _changing(self) -> Iterator[dict[str, Account]]:
-        """Hold the lock, read, let the caller change the accounts, and replace the file."""
-        try:
-            from filelock import FileLock, Timeout
-        except ImportError:
-            raise MissingPackageError("The ledger needs the package filelock: pip install 'privspan[cli]'.") from None
-        lock = FileLock(f"{self.path}.lock")
-        self._refuse_strange_lock(Path(lock.lock_file))
-        try:
-            lock.acquire(timeout=_PATIENCE)
-        except Timeout:
-            raise LockedLedgerError(
-                "another program has locked {file!r} for {patience:.0f} s.", file=str(self.path), patience=_PATIENCE
-            ) from None
-        except (OSError, NotImplementedError) as error:
-            if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
-                raise
-            reason = (
-                os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it cannot lock files"
-            )
-            advice = "keep the ledger on a disk of this machine, or on one whose files can be locked"
-            raise LockedLedgerError(
-                "{file!r} cannot be locked ({reason}); {advice}.", file=str(self.path), reason=reason, advice=advice
-            ) from None
-        try:
-            accounts = self.accounts()
-            yield accounts
-            text = json.dumps(to_json(accounts), indent=2, ensure_ascii=False)
-            with whole_file(self.path) as handle:
-                handle.write(f"{text}\n".encode())
-        finally:
-            with suppress(OSError):  # what was written down counts, and must not look as if it had not been
-                lock.release()
-
-    def _refuse_second_name(self, descriptor: int) -> None:
-        """Refuse a file with another hard link: to replace one name leaves the other behind, without the spend."""
-        if os.fstat(descriptor).st_nlink > 1:
-            reason = "the file has a second name (a hard link), under which new spends would be missing"
-            raise self._damaged(reason, "Keep one of the names; a symbolic link may stand for it")
-
-    def _refuse_strange_lock(self, lock: Path) -> None:
-        """Refuse a lock that is a link: taking it may empty what it leads to, and two locks would be one file."""
-        try:
-            found = lock.lstat()
-        except FileNotFoundError:
-            return
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise self._damaged(f"{lock.name!r} beside it is a link, or no file at all", "Move it away")
-
-    def _damaged(self, reason: str, advice: str = "Restore it from a copy") -> DamagedLedgerError:
-        template = "cannot use the ledger {file!r}: {reason}. {advice}; it has not been changed."
-        return DamagedLedgerError(template, file=str(self.path), reason=reason, advice=advice)
 
 
 @dataclass(frozen=True)
