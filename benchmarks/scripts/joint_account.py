@@ -40,7 +40,7 @@ def planned(sizes: tuple[int, ...]) -> None:
         strength = plan.usual_strength(n, share, gaussian.mu_signal / split.signal**0.5, split.signal)
         noise = []
         for shares in (gaussian, joint):
-            levels = plan.plan_levels(n, n, strength, 1e-3 / norm, shares.coin.margins, plan.STABLE.tight)
+            levels = plan.plan_levels(n, n, strength, 1e-3 / norm, shares.coin.margins(), plan.STABLE.tight)
             assert levels is not None
             noise.append(levels.sensitivity() / shares.mu_noise)
         ratio = noise[1] / noise[0]

@@ -220,12 +220,12 @@ def test_the_test_is_gaussian_private_between_margins_and_starts_at_delta() -> N
     budget, bits = plan_stable_split(2000, 3, 1.0, 1e-6).budget(1.0, 1e-6), Recorder()
     assert not goes_on(0, budget.coin, bits)
     assert bits.asked == []
-    for margin in range(1, budget.coin.margins[1] + 10):
+    for margin in range(1, budget.coin.margins()[1] + 10):
         assert goes_on(margin, budget.coin, bits)
     assert bits.asked[0] <= Fraction(budget.coin.delta)
     scores = ndtri(np.array([float(p) for p in bits.asked]))
     assert (np.diff(scores) <= budget.coin.mu * (1 - 1e-12)).all()
-    assert float(bits.asked[budget.coin.margins[0] - 1]) > 0.97
+    assert float(bits.asked[budget.coin.margins()[0] - 1]) > 0.97
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -324,13 +324,23 @@ def test_the_steps_one_by_one_are_the_whole() -> None:
     tail = records.release_tail(shares.mu_tail)
     room = allowance_for("auto", records.release_long_share(tail, shares.mu_long))
     strength = records.release_strength(shares.mu_signal)
-    plan = certified_plan(1200, 30, strength, tail, shares.coin.margins, room)
+    plan = certified_plan(1200, 30, strength, tail, shares.coin, room)
     passed = records.certified(plan, shares.coin)
     found = records.noisy_basis(passed, shares.mu_noise, shares.delta_rotation)
     assert (found.subspace.basis == run(X, seed=2).subspace.basis).all()
     off = found.basis - truth.basis @ (truth.basis.T @ found.basis)  # (30, 3), noise but for the tail
     assert 0.7 < np.linalg.norm(off) / (found.std * np.sqrt(27 * 3)) < 1.4
     assert 1 <= found.std * shares.mu_noise / procrustes_bound(plan.sensitivity()) < 1.001
+
+
+def test_typical_data_are_to_reach_less_where_tails_were_asked_for_and_none_was_long() -> None:
+    rooms = {share: allowance_for("auto", share) for share in (None, -0.1, 0.0, 0.01)}
+    assert {share: room.usual for share, room in rooms.items()} == {None: 2.0, -0.1: 1.5, 0.0: 1.5, 0.01: 2.0}
+    assert replace(rooms[0.0], usual=2.0) == rooms[None]
+    one = coin.GaussianCoin(0.1, 1e-8)
+    plans = [certified_plan(1200, 30, 350.0, 1e-3, one, rooms[share]) for share in (None, 0.0)]
+    assert plans[1].sensitivity() < plans[0].sensitivity()
+    assert plans[1].largest_margin == plans[0].largest_margin
 
 
 def test_a_no_looks_the_same_whatever_the_reason_and_draws_no_noise_for_a_basis(monkeypatch) -> None:

@@ -26,8 +26,10 @@ Array = NDArray[np.float64]
 COIN_BITS = 96
 """Chances are whole multiples of two to minus this."""
 
+USUAL_SCORE = 2.0
+"""Plans are made for data that go on with a chance of about Φ of it."""
+
 _HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
-_USUAL_SCORE = 2.0
 _SCORE_SLACK = 1e-9  # rounding of a score
 _ROTATION_SCALE = 2.0**54  # grid of a rotation: its rounding is charged
 
@@ -42,9 +44,8 @@ class Coin(Protocol):
     def numerator(self, margin: int) -> int:
         """Return the chance at that margin, 1 or more, in units of 2**-COIN_BITS."""
 
-    @property
-    def margins(self) -> tuple[int, int]:
-        """Margins at which it goes on with probability about Φ(2), and with the largest."""
+    def margins(self, usual: float = USUAL_SCORE) -> tuple[int, int]:
+        """Return margins at which it goes on with probability about Φ(usual), and with the largest."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,11 @@ class GaussianCoin:
         score = min(first + (margin - 1) * self.mu * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
         return int(ndtr(score) * 2.0**COIN_BITS)
 
-    @property
-    def margins(self) -> tuple[int, int]:
-        """Margins at which it goes on with probability Φ(2) and Φ(3)."""
+    def margins(self, usual: float = USUAL_SCORE) -> tuple[int, int]:
+        """Return margins at which it goes on with probability Φ(usual) and Φ(3)."""
         first = float(ndtri(self.delta))
-        usual, highest = (1 + math.ceil((score - first) / self.mu) for score in (_USUAL_SCORE, _HIGHEST_SCORE))
-        return usual, highest
+        target, highest = (1 + math.ceil((score - first) / self.mu) for score in (usual, _HIGHEST_SCORE))
+        return target, highest
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,10 @@ class CoinTable:
         """Return the chance at that margin, in units of 2**-COIN_BITS."""
         return self.numerators[min(margin, len(self.numerators)) - 1]
 
-    @property
-    def margins(self) -> tuple[int, int]:
-        """Margins at which it goes on with probability about Φ(2), and with the largest."""
-        usual = min(self.numerators[-1], int(ndtr(_USUAL_SCORE) * 2.0**COIN_BITS))
-        return 1 + next(i for i, one in enumerate(self.numerators) if one >= usual), len(self.numerators)
+    def margins(self, usual: float = USUAL_SCORE) -> tuple[int, int]:
+        """Return margins at which it goes on with probability about Φ(usual), and with the largest."""
+        chance = min(self.numerators[-1], int(ndtr(usual) * 2.0**COIN_BITS))
+        return 1 + next(i for i, one in enumerate(self.numerators) if one >= chance), len(self.numerators)
 
 
 def goes_on(margin: int, coin: Coin, bits: BitSource) -> bool:

@@ -279,9 +279,9 @@ def plan_look(
     for test in tests:
         if public.joint is None:
             rest = left - test
-            margins = stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test))
+            margins = stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test), allowance.usual)
         else:
-            rest, margins = 1.0, public.joint.coin.margins
+            rest, margins = 1.0, public.joint.coin.margins(allowance.usual)
         plan = levels(margins) if rest > 0.1 else None
         if plan is None:
             continue

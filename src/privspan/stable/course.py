@@ -190,7 +190,7 @@ class StableSteps:
         log_scale = records.release_scale(run.account.spend("norm scale", scales.norm), scales.quantile)
         tail = records.release_tail(run.account.spend("tail length", scales.tail))
         self.released |= {"log2_norm_scale": log_scale, "tail_length": tail}
-        long = 0.0
+        long = None
         if scales.long:
             long = records.release_long_share(tail, run.account.spend("long tails", scales.long))
             self.released["long_share"] = long
@@ -207,7 +207,7 @@ class StableSteps:
             coin, delta_rotation = account.toss(), account.joint.rotation
         else:
             coin = GaussianCoin(account.spend("test", look.test), delta_test)
-        plan = certified_plan(public.rows, public.d, strength, tail, coin.margins, room)
+        plan = certified_plan(public.rows, public.d, strength, tail, coin, room)
         passed = None if plan is None else records.certified(plan, coin)
         if isinstance(account, JointLedger):
             account.answered(passed is not None)

@@ -53,7 +53,7 @@ def stable_group_step(
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)
     tail = released_tail(_pair_distances(gram, k), shares.mu_tail, run)
-    plan = certified_plan(t, d, STABLE.group_strength * t, tail, shares.coin.margins, STABLE.groups, options, width=k)
+    plan = certified_plan(t, d, STABLE.group_strength * t, tail, shares.coin, STABLE.groups, options, width=k)
     parameters: dict[str, object] = {"groups": t, "tail_length": tail}
     if plan is None:
         return None, parameters, shares.parts()

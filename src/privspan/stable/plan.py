@@ -21,7 +21,7 @@ from scipy.special import chdtr, chdtrc, chdtri
 from privspan._lib import checks
 from privspan._lib.errors import Parameter, ParameterError
 from privspan.privacy import NEIGHBOURS, Budget, Part, PrivacyCost, compose_mu, mu_from_budget, share_mu
-from privspan.privacy.coin import Coin, GaussianCoin
+from privspan.privacy.coin import USUAL_SCORE, Coin, GaussianCoin
 from privspan.privacy.joint import JointShares
 from privspan.stable.certificate import LeveragePlan, sine_bound
 from privspan.stable.steepest import accepted, steepest
@@ -79,9 +79,9 @@ class StableBudget:
         return PrivacyCost(budget.epsilon, budget.delta, NEIGHBOURS, self.parts())
 
 
-def margins_to_reach(delta_test: float, mu_test: float) -> tuple[int, int]:
-    """Margins at which a test goes on with probability Φ(2) and Φ(3)."""
-    return GaussianCoin(mu_test, delta_test).margins
+def margins_to_reach(delta_test: float, mu_test: float, usual: float = USUAL_SCORE) -> tuple[int, int]:
+    """Margins at which a test goes on with probability Φ(usual) and Φ(3)."""
+    return GaussianCoin(mu_test, delta_test).margins(usual)
 
 
 @lru_cache(maxsize=256)
@@ -215,7 +215,7 @@ def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSpl
         allowance=STABLE.tight,
     )
     before = [mu for mu in (shares.mu_scale, shares.mu_tail, shares.mu_long, shares.mu_signal) if mu > 0]
-    now = levels(shares.coin.margins)
+    now = levels(shares.coin.margins())
     least = math.inf if now is None else now.sensitivity() / shares.mu_noise
     return steepest_of(epsilon, delta, compose_mu(*before), 0.0, 0.0, shares.delta_rotation, levels, least)
 
@@ -235,7 +235,7 @@ def steepest_of(
     for shares in STABLE.after_yes:  # one way, then the other, as long as the noise falls
         for share in shares:
             found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
-            plan = None if found is None else levels(found.coin.margins)
+            plan = None if found is None else levels(found.coin.margins())
             noise = math.inf if plan is None else plan.sensitivity() / (share * left)
             if best is not None and noise >= least:
                 break
@@ -278,11 +278,13 @@ def _test_shares(epsilon: float, delta: float) -> list[tuple[float, float]]:
     return [(share, mu_from_budget(epsilon, delta * (1 - share))) for share in (0.1, 0.3)]
 
 
-def allowance_for(preset: StablePreset, long_share: float = 0.0) -> Allowance:
+def allowance_for(preset: StablePreset, long_share: float | None = None) -> Allowance:
     """Room for a preset; that of "auto" grows with the released share of groups whose tails are long."""
     if preset == "auto":
-        share = min(max(long_share, 0.0), 1.0)
-        return replace(STABLE.robust, movers=min(0.02, 0.01 + 0.08 * share), tail_factor=min(3.2, 1.25 + 9 * share))
+        share = min(max(long_share or 0.0, 0.0), 1.0)
+        usual = USUAL_SCORE if long_share is None or share > 0.0 else STABLE.even_score  # None: nobody asked
+        movers, factor = min(0.02, 0.01 + 0.08 * share), min(3.2, 1.25 + 9 * share)
+        return replace(STABLE.robust, movers=movers, tail_factor=factor, usual=usual)
     return STABLE.tight if preset == "tight" else STABLE.robust
 
 
@@ -350,17 +352,19 @@ def certified_plan(
     d: int,
     strength: float,
     tail: float,
-    margins: tuple[int, int],
+    coin: Coin,
     room: Allowance,
     changes: Mapping[str, Any] | None = None,
     *,
     width: int = 1,
 ) -> LeveragePlan | None:
-    """Plan for a coin with these margins, with what the caller fixed; None if there is none with a useful bound.
+    """Plan for a coin, with what the caller fixed; None if there is no plan with a useful bound.
 
     `strength` and `tail` are released or public, as are all other arguments.
     """
-    return override(plan_levels(n, d, strength, tail, margins, room, width=width), changes or {}, width=width)
+    return override(
+        plan_levels(n, d, strength, tail, coin.margins(room.usual), room, width=width), changes or {}, width=width
+    )
 
 
 def _level(**parameters: Any) -> None:

@@ -161,12 +161,12 @@ def _learn(
 
     released["log2_norm_scale"] = records.release_scale(shares.mu_scale, shares.norm_quantile)  # (1)
     tail = records.release_tail(shares.mu_tail)  # (2)
-    long_share = records.release_long_share(tail, shares.mu_long) if shares.mu_long else 0.0
+    long_share = records.release_long_share(tail, shares.mu_long) if shares.mu_long else None
     strength = records.release_strength(shares.mu_signal)  # (3)
     released |= {"tail_length": tail, "signal_strength": strength}
     released |= {"long_share": long_share} if shares.mu_long else {}
     room = stable_plan.allowance_for(preset, long_share)
-    plan = stable_plan.certified_plan(n, d, strength, tail, shares.coin.margins, room, expert)  # (4)
+    plan = stable_plan.certified_plan(n, d, strength, tail, shares.coin, room, expert)  # (4)
     subspace = None
     if plan is not None:
         released |= asdict(plan)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privspan.privacy.coin import USUAL_SCORE
+
 
 @dataclass(frozen=True)
 class Allowance:
@@ -19,6 +21,7 @@ class Allowance:
     tail_factor: float  # the tail may be this much longer than the released scale
     tail_spectrum: float  # λ_{k+1} that may occur beyond that of a normal tail, in units of the ridge
     signal_margin: float  # share of the items by which λ_k may fall short
+    usual: float = USUAL_SCORE  # typical data go on with a chance of Φ of it
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class StableTuning:
     tight: Allowance = Allowance(movers=0.004, tail_factor=1.12, tail_spectrum=0.03, signal_margin=0.01)
     robust: Allowance = Allowance(movers=0.02, tail_factor=2.2, tail_spectrum=0.12, signal_margin=0.015)
     groups: Allowance = Allowance(movers=0.05, tail_factor=1.5, tail_spectrum=0.05, signal_margin=0.03)
+    even_score: float = 1.5  # `usual` where no tail is long: a margin is then reached by far, or not at all
     long_tail: float = 1.2  # × the released length: a longer tail counts as long
     signal_quantile: float = 2.0  # standard deviations of its noise that are taken off the released strength
     group_strength: float = 0.97  # λ_k of the sum of t block projectors, over t
