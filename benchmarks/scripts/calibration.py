@@ -795,7 +795,8 @@ Captured variance was told too high by more than .1 in {high} of all fits. The l
 {missed}
 
 Numbers of standardised columns are of the correlations that [](standardised.md) names: of the signs of pairs, a pair
-weighing the less the more columns differ in it; or of winsorised columns, with long rows clipped.
+weighing the less the more columns differ in it; or of winsorised columns, with long rows clipped. "Columns weighted":
+times the released `column_weights`, which are less than 1 for columns that noise hides.
 """
 
 

@@ -62,9 +62,9 @@ def private_pca(
     scale : bool, "ranks" or "deviations", default=False
         True standardises the columns, so that all have the same weight whatever their units: PCA of correlations.
         "ranks" compares pairs of rows (rank correlations, from a few dozen rows on, for any skewness or outliers);
-        "deviations" divides columns by private standard deviations, extreme cells cut off (correlations of winsorised
-        columns), and becomes PCA of the standardised table as data grow.  True takes the latter where there are data
-        enough, n mu / sqrt(d) >= 700.
+        "deviations" divides columns by private standard deviations, extreme cells cut off and long rows clipped
+        (correlations of winsorised columns), and becomes PCA of the standardised table as data grow.  True takes the
+        latter where there are data enough, n mu / sqrt(d) >= 700.
     robust : bool, default=False
         Whether to give every row the same weight, however long, and rows far off the subspace less: the subspace that
         most people lie near, instead of the one of the largest variance.
