@@ -8,6 +8,7 @@ from fractions import Fraction
 import dask.array as da
 import numpy as np
 import pytest
+from charges import watched
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -129,23 +130,15 @@ def test_lengths_that_cancel_are_still_bounds(seed, size, j):
 def test_the_noise_is_that_of_the_released_spread(monkeypatch):
     """Each step has its share; a fifth of the spread is hidden by a fifth of the noise."""
     X, _ = gaussian_subspace(500, 4, 1, gamma_w=0.1, rng=0)
-    seen = []
-    sound = module.gaussian_sum
-
-    def listening(sums, shape, bounds, mu, bits):
-        total, sigma = sound(sums, shape, bounds, mu, bits)
-        seen.append((bounds.sensitivity, mu, sigma))
-        return total, sigma
-
-    monkeypatch.setattr(module, "gaussian_sum", listening)
     for spread, sensitivity in ((0.3, 0.6), (0.06, 0.12), (0.7, 1.0), (1e-9, 2.0**-19)):
         monkeypatch.setattr(module, "typical_size", lambda *_, spread=spread: spread)
-        seen.clear()
-        baselines.k_dp_pca(X, 1, rng=0, steps=3, **BUDGET)
+        with watched() as seen:
+            baselines.k_dp_pca(X, 1, rng=0, steps=3, **BUDGET)
         mu = math.sqrt(0.9 / 3) * Budget(**BUDGET).mu
-        for bound, share, sigma in seen:
-            assert share == pytest.approx(mu)
-            assert bound == pytest.approx(sensitivity)
+        assert len(seen.charged) == len(seen.added) == 3
+        for charged, sigma in zip(seen.charged, seen.sigmas, strict=True):
+            assert charged.mu == pytest.approx(mu)
+            assert charged.bounds.sensitivity == pytest.approx(sensitivity)
             assert sensitivity / mu <= sigma * (1 + 1e-12) <= 1.02 * sensitivity / mu
 
 

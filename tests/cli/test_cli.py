@@ -1041,14 +1041,13 @@ def test_a_terminal_gets_lines_and_colours_and_a_pipe_does_not() -> None:
     assert "\x1b" not in piped
 
 
-def test_progress_is_silent_for_two_seconds_and_then_speaks(monkeypatch, capsys) -> None:
+def test_progress_is_silent_for_two_seconds_and_then_speaks(capsys) -> None:
     import time
 
     with _progress.activity("Short"):
         pass
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_progress, "_LINES_AT", (0.15, 60.0))
-    with _progress.activity("Long", rows=100.0) as shown:
+    with _progress.activity("Long", rows=100.0, lines_at=(0.15, 60.0)) as shown:
         shown.advance(50)
         time.sleep(0.5)
     assert capsys.readouterr().err.startswith("Long: 0 s so far")

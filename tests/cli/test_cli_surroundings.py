@@ -267,8 +267,7 @@ def test_progress_that_cannot_be_shown_is_no_reason_to_stop(monkeypatch: pytest.
         def flush(self) -> None: ...
 
     monkeypatch.setattr(sys, "stderr", Full())
-    monkeypatch.setattr(_progress, "_LINES_AT", (0.0, 60.0))
-    with _progress.activity("Reading [/red] money.csv"):
+    with _progress.activity("Reading [/red] money.csv", lines_at=(0.0, 60.0)):
         _console.warn("nobody reads this")
 
 
@@ -283,8 +282,7 @@ def test_brackets_in_a_name_are_no_markup_of_the_progress(monkeypatch: pytest.Mo
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
-    with _progress.activity(f"Reading [/red]{NASTY}.csv"):
+    with _progress.activity(f"Reading [/red]{NASTY}.csv", patience=0.0):
         time.sleep(0.6)
     assert "[/red]fo\ufffd[31mod\ufffd2J" in screen.getvalue()
 

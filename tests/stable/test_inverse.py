@@ -87,16 +87,16 @@ def spokes(count, length):
 
 
 @pytest.mark.parametrize("fault", [None, "as if the square were exact"])
-def test_the_bound_covers_a_square_that_is_as_wrong_as_single_precision_may_be(fault, monkeypatch):
+def test_the_bound_covers_a_square_that_is_as_wrong_as_single_precision_may_be(fault):
     """Libraries sum better than the worst order, so the error is planted; nothing else has any slack here."""
     tail, row_kept = spokes(39, 0.05), np.arange(40) < 39
     found = SeriesInverse.of(tail, 1.0, 1)
     lengths = np.linalg.norm(tail, axis=0)
-    square = found.square + inverse._single_error(40) * np.outer(lengths, lengths)
+    square = found.square + inverse.SINGLE.error(40) * np.outer(lengths, lengths)
     third = np.einsum("ij,ij->i", tail, square)[:, None, None]
     found = replace(found, square=square, third=third)
     if fault:
-        monkeypatch.setattr(inverse, "_single_error", lambda size: 0.0)
+        found = replace(found, single=inverse.SinglePrecision(0.0))
     off = misses(found, tail, 1.0, 1, row_kept, row_kept[:, None].astype(float))[0]
     assert (off <= 1) == (fault is None)
 
@@ -124,11 +124,10 @@ def test_a_tail_that_is_not_small_is_left_to_the_sure_way():
     assert CholeskyInverse.of(tail, 1.0, 1) is not None
 
 
-def test_products_in_less_than_single_precision_are_noticed(monkeypatch):
+def test_products_in_less_than_single_precision_are_noticed():
     tail = some_tail(np.random.default_rng(0), 20, 1, 0.2)
     assert SeriesInverse.of(tail, 1.0, 1) is not None
-    monkeypatch.setattr(inverse, "_single_error", lambda size: size * 2.0**-40)
-    assert SeriesInverse.of(tail, 1.0, 1) is None
+    assert SeriesInverse.of(tail, 1.0, 1, inverse.SinglePrecision(2.0**-40)) is None
 
 
 def to_eight_bits(rows):
@@ -137,22 +136,28 @@ def to_eight_bits(rows):
     return np.ldexp(np.rint(mantissas * 256) / 256, exponents)
 
 
-def test_products_of_eight_bits_are_noticed_where_their_errors_cancel_on_the_diagonal(monkeypatch):
-    monkeypatch.setattr(inverse, "_single_gram", lambda rows: to_eight_bits(rows) @ to_eight_bits(rows).T)
+class EightBits(inverse.SinglePrecision):
+    """A library that multiplies float32 numbers to eight bits."""
+
+    def gram(self, rows):
+        return to_eight_bits(rows) @ to_eight_bits(rows).T
+
+
+class Trusted(EightBits):
+    def is_single(self):
+        return True
+
+
+def test_products_of_eight_bits_are_noticed_where_their_errors_cancel_on_the_diagonal():
     up = 1 + 1.1 * 2.0**-8
     down = np.sqrt((1 + 2.0**-7) ** 2 + 1 - up**2)  # rounded to 1 + 2⁻⁷ and to 1, which leaves the sum of squares
     signs = np.repeat([1.0, -1.0], 100)[:, None] * np.ones(200)
     tail = np.block([[up * np.ones((200, 200)), down * signs], [down * signs.T, up * np.ones((200, 200))]]) / 1024
-    inverse._single_is_single.cache_clear()
-    try:
-        assert SeriesInverse.of(tail, 1.0, 1) is None
-    finally:
-        inverse._single_is_single.cache_clear()
-    monkeypatch.setattr(inverse, "_single_is_single", lambda: True)
-    found = SeriesInverse.of(tail / 2, 1.0, 1)  # half of it has the same mantissas and a small norm
+    assert SeriesInverse.of(tail, 1.0, 1, EightBits()) is None
+    found = SeriesInverse.of(tail / 2, 1.0, 1, Trusted())  # half of it has the same mantissas and a small norm
     assert found is not None
     off = np.linalg.norm(found.square - found.tail @ found.tail, axis=0)
-    assert (off > 50 * inverse._single_error(400) * found.frobenius * found.lengths).any()
+    assert (off > 50 * inverse.SINGLE.error(400) * found.frobenius * found.lengths).any()
 
 
 def levels(rows, highest):

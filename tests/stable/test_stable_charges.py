@@ -6,16 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from charges import is_noise_of, watched
-from runs import seeded
+from runs import Told, seeded
 from scipy.special import chdtr
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import coin
-from privspan.privacy import run as runs_room
 from privspan.privacy.coin import random_rotation
 from privspan.privacy.randomness import BitSource
 from privspan.stable import certificate, release
-from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, certified_margin, sine_bound
+from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, sine_bound
 from privspan.stable.groups import _GridBases, _too_long
 from privspan.stable.leverage import GRID, exact_gram
 from privspan.stable.near import most_are_near
@@ -72,22 +71,35 @@ def test_the_strength_has_noise_for_one_record_and_both_errors():
 # ---- The noise of the basis ----------------------------------------------------------------------------------------
 
 
-def test_errors_of_the_basis_and_of_its_rotation_are_charged_on_both_sides(monkeypatch):
-    asked = []
+class Known(LeveragePlan):
+    """A plan whose neighbours move the space by a known sine."""
 
-    def rotation(k, failure, bits):
-        asked.append(failure)
-        return np.eye(k), 0.5
+    def sensitivity(self):
+        return 0.25
 
-    monkeypatch.setattr(release, "_weighted_basis", lambda *_: (np.eye(5, 2), 0.125))
-    monkeypatch.setattr(runs_room, "random_rotation", rotation)
-    monkeypatch.setattr(LeveragePlan, "sensitivity", lambda self: 0.25)
-    passed = Certified(np.eye(4), np.ones(4), 1, 2, PLAN)
-    with watched() as seen:
-        noisy_basis(passed, lambda some: some, 2.0, 1e-8, seeded())
-    (one,) = seen.added
-    assert is_noise_of(one.sigma, procrustes_bound(0.25) + 2 * (0.125 + 0.5), 2.0)
-    assert asked == [5e-9]  # half of it on either side
+
+@pytest.mark.parametrize(("width", "sine"), [(1, 0.25), (4, 0.5)])
+def test_a_basis_is_charged_for_its_sensitivity_and_its_error(width, sine):
+    """Items of several columns move the space further: by the root of their number."""
+    passed = Certified(np.eye(4), np.ones(4), width, 2, Known(**vars(PLAN)))
+    pulled = np.eye(5, 4)
+    told = Told()
+    noisy_basis(passed, lambda some: pulled @ some, 2.0, 1e-8, seeded(told))
+    ((basis, shift, error, mu, delta),) = told.asked["basis"]
+    expected, known_error = release._weighted_basis(passed.gram, passed.weights, lambda some: pulled @ some, PLAN, 2)
+    np.testing.assert_array_equal(basis, expected)
+    assert (shift, error, mu, delta) == (procrustes_bound(sine), known_error, 2.0, 1e-8)
+    assert error > 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-31])  # with the second, hardly ever, a rotation is off by a third
+def test_errors_of_the_basis_and_of_its_rotation_are_charged_on_both_sides(delta):
+    rotation = random_rotation(2, delta / 2, BitSource())[1]  # half of it on either side
+    told = Told()
+    seeded(told).basis(np.eye(5, 2), 0.25, 0.125, 2.0, delta)
+    ((_, sigma, _),) = told.asked["gaussian"]
+    assert is_noise_of(sigma, 0.25 + 2 * (0.125 + rotation), 2.0)
+    assert (rotation > 0.1) == (delta == 1e-31)
 
 
 def test_the_grid_of_a_basis_is_charged(monkeypatch):
@@ -101,15 +113,6 @@ def test_the_grid_of_a_basis_is_charged(monkeypatch):
 @pytest.mark.parametrize("angle", [0.01, 0.5, 1.5])
 def test_bases_are_as_far_apart_as_a_chord_is_long(angle):
     assert procrustes_bound(math.sin(angle)) == pytest.approx(2.0 * math.sin(angle / 2.0), rel=1e-12)
-
-
-def test_items_of_several_columns_move_the_space_further(monkeypatch):
-    monkeypatch.setattr(release, "_weighted_basis", lambda *_: (np.eye(5, 2), 0.0))
-    monkeypatch.setattr(LeveragePlan, "sensitivity", lambda self: 0.25)
-    with watched() as seen:
-        noisy_basis(Certified(np.eye(4), np.ones(4), 4, 2, PLAN), lambda some: some, 2.0, 1e-8, seeded())
-    (one,) = seen.added
-    assert is_noise_of(one.sigma, procrustes_bound(0.5), 2.0)
 
 
 @pytest.mark.parametrize("k", [2, 3, 8])
@@ -151,21 +154,19 @@ def test_what_a_replaced_item_and_the_computation_take_off_the_signal_stays_abov
 
 
 @pytest.mark.parametrize("on_ramp", [0, 1, 4, 6])
-def test_each_margin_leaves_room_for_one_mover_less(on_ramp, monkeypatch):
-    monkeypatch.setattr(certificate, "_spectrum", lambda *_: certificate._Spectrum(math.inf, -math.inf))
+def test_each_margin_leaves_room_for_one_mover_less(on_ramp):
     levels = np.where(np.arange(30) < on_ramp, PLAN.full_level - 1, 100)
-    assert certified_margin(np.eye(30), 1, 2, levels, PLAN) == PLAN.movers - on_ramp
+    found = certificate.largest_margin(levels, PLAN, lambda _: certificate._Spectrum(math.inf, -math.inf))
+    assert found == PLAN.movers - on_ramp
 
 
 @pytest.mark.parametrize("margin", [1, 3, 5])
-def test_both_eigenvalues_have_to_clear_the_bars_of_their_margin(margin, monkeypatch):
-    levels = np.full(30, 100)
+def test_both_eigenvalues_have_to_clear_the_bars_of_their_margin(margin):
     for found in (
         certificate._Spectrum(PLAN.signal_bars()[margin], -math.inf),
         certificate._Spectrum(math.inf, PLAN.tail_bars()[margin]),
     ):
-        monkeypatch.setattr(certificate, "_spectrum", lambda *_, found=found: found)
-        assert certified_margin(np.eye(30), 1, 2, levels, PLAN) == margin
+        assert certificate.largest_margin(np.full(30, 100), PLAN, lambda _, found=found: found) == margin
 
 
 def test_the_distance_of_neighbouring_spaces_is_the_sum_of_the_page():

@@ -95,6 +95,9 @@ class _Run(Run):
     def test(self, margin, coin):
         return self._told.draw("test", super().test, margin, coin)
 
+    def basis(self, basis, shift, error, mu, delta):
+        return self._told.draw("basis", super().basis, basis, shift, error, mu, delta)
+
     def select(self, scores, epsilon):
         return self._told.draw("select", super().select, scores, epsilon)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rich.text import Text
@@ -56,11 +56,13 @@ class Activity:
 
 
 @contextmanager
-def activity(what: str, rows: float | None = None) -> Iterator[Activity]:
+def activity(
+    what: str, rows: float | None = None, patience: float = _PATIENCE, lines_at: Sequence[float] = _LINES_AT
+) -> Iterator[Activity]:
     """Show the activity on standard error, from the third second on, until the block ends."""
     shown = Activity(what, rows)
     finished = threading.Event()
-    display = threading.Thread(target=_display, args=(shown, finished), daemon=True)
+    display = threading.Thread(target=_display, args=(shown, finished, patience, lines_at), daemon=True)
     display.start()
     try:
         yield shown
@@ -69,30 +71,30 @@ def activity(what: str, rows: float | None = None) -> Iterator[Activity]:
         display.join()
 
 
-def _display(shown: Activity, finished: threading.Event) -> None:
+def _display(shown: Activity, finished: threading.Event, patience: float, lines_at: Sequence[float]) -> None:
     with suppress(OSError, ValueError):  # standard error may be full or closed
         if _console.stderr().is_terminal:
-            _draw(shown, finished)
+            _draw(shown, finished, patience)
         else:
-            _write_lines(shown, finished)
+            _write_lines(shown, finished, lines_at)
 
 
-def _draw(shown: Activity, finished: threading.Event) -> None:
+def _draw(shown: Activity, finished: threading.Event, patience: float) -> None:
     """Keep one line of a terminal up to date, and clear it in the end."""
 
     def described() -> Text:  # not a str, in which brackets of a file's name would be read as markup
         return Text(readable(shown.describe()))
 
-    if finished.wait(_PATIENCE):
+    if finished.wait(patience):
         return
     with _console.stderr().status(described()) as line:
         while not finished.wait(0.25):
             line.update(described())
 
 
-def _write_lines(shown: Activity, finished: threading.Event) -> None:
+def _write_lines(shown: Activity, finished: threading.Event, lines_at: Sequence[float]) -> None:
     """Write a line now and then."""
-    moments = iter(_LINES_AT)
+    moments = iter(lines_at)
     moment = next(moments)
     while not finished.wait(max(0.0, moment - shown.elapsed())):
         _console.note(shown.describe())

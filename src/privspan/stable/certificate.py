@@ -9,7 +9,7 @@ error bounds, and the bars leave room for them. Nothing here is private. Proofs:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -283,7 +283,6 @@ def certified_margin(gram: Array, width: int, k: int, levels: NDArray[np.int64],
     full + g clears its bar; (c) so does λ_{k+1} of the items of level at least b − g. The computed conditions
     at g imply those at g − 1, so bisection finds the largest.
     """
-    signal_bars, tail_bars = plan.signal_bars(), plan.tail_bars()
     known: dict[int, _Spectrum] = {}
 
     def spectrum(level: int) -> _Spectrum:
@@ -292,6 +291,13 @@ def certified_margin(gram: Array, width: int, k: int, levels: NDArray[np.int64],
         if key not in known:
             known[key] = _spectrum(gram_of(np.flatnonzero(chosen), gram, width), k, plan)
         return known[key]
+
+    return largest_margin(levels, plan, spectrum)
+
+
+def largest_margin(levels: NDArray[np.int64], plan: LeveragePlan, spectrum: Callable[[int], _Spectrum]) -> int:
+    """Return the largest margin at which the conditions hold for the spectra of items from a level on."""
+    signal_bars, tail_bars = plan.signal_bars(), plan.tail_bars()
 
     def holds(margin: int) -> bool:
         low, high = plan.empty_level - margin, plan.full_level + margin

@@ -27,7 +27,6 @@ SLAB = 64
 """Rows of a large matrix that are gone over several times, and stay in the processor's cache meanwhile."""
 
 _MIRRORED = 256  # rows at a time
-_SINGLE_ROUNDOFF = 2.0**-24  # float32
 _UNDERFLOW = 2.0**-100  # more than all that underflows in float32 can add up to
 _LARGEST_SERIES = 2**15  # rows, for which the bound above was made
 _CHECKED = 512  # rows at a time
@@ -117,6 +116,37 @@ class CholeskyInverse:
 
 
 @dataclass(frozen=True)
+class SinglePrecision:
+    """How float32 matrices are multiplied here, and what that may be off by."""
+
+    roundoff: float = 2.0**-24
+
+    def gram(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Multiply rows with each other."""
+        return np.asarray(rows @ rows.T)
+
+    def error(self, size: int) -> float:
+        """Relative error of a product of matrices of float64 numbers, (·, size) and (size, ·)."""
+        return 1.01 * (size + 4) * self.roundoff / (1 - (size + 4) * self.roundoff)
+
+    @lru_cache(maxsize=1)  # noqa: B019 - one for a process
+    def is_single(self) -> bool:
+        """Whether the library multiplies float32 numbers to 24 bits, asked with public numbers: odd ones of 12 bits.
+
+        Data can hide a coarser product from the diagonal of their square, whose errors cancel.
+        """
+        places = np.arange(_CHECKED)
+        numbers = 2 * places + 2049  # below 2¹², so that their products are exact in 24 bits, one to a sum
+        rows = np.zeros((_CHECKED, _CHECKED), dtype=np.float32)
+        rows[places, places % 16] = numbers
+        together = places[:, None] % 16 == places % 16
+        return bool((self.gram(rows) == together * np.outer(numbers, numbers)).all())
+
+
+SINGLE = SinglePrecision()
+
+
+@dataclass(frozen=True)
 class SeriesInverse:
     """The inverse of I + T/λ to the fourth order; smaller sets are reached by taking products out of the powers."""
 
@@ -128,20 +158,19 @@ class SeriesInverse:
     fourth: Array  # (t,), and of those of the square
     frobenius: float  # at least ‖T/λ‖_F
     spectral: float  # at least ‖T/λ‖
+    single: SinglePrecision = SINGLE
 
     @classmethod
-    def of(cls, tail: Array, ridge: float, width: int) -> SeriesInverse | None:
+    def of(cls, tail: Array, ridge: float, width: int, single: SinglePrecision = SINGLE) -> SeriesInverse | None:
         """Compute powers of T/λ; None if that is too large for the series to be short."""
         size, items = len(tail), len(tail) // width
         frobenius = 1.01 * float(np.linalg.norm(tail)) / ridge
-        if not frobenius <= 1.0 or size > _LARGEST_SERIES or not _single_is_single():
+        if not frobenius <= 1.0 or size > _LARGEST_SERIES or not single.is_single():
             return None
         tail = tail / ridge
         second = _blocks_of_product(tail, tail, width)
-        single = tail.astype(np.float32)
-        square = _single_gram(single)
-        del single
-        exact, relative = np.einsum("tii->ti", second).ravel(), _single_error(size)
+        square = single.gram(tail.astype(np.float32))
+        exact, relative = np.einsum("tii->ti", second).ravel(), single.error(size)
         if not (np.abs(square.diagonal() - exact) <= 1.01 * relative * exact + _UNDERFLOW).all():
             return None  # a library that multiplies in less than single precision
         rounding = relative * frobenius
@@ -152,7 +181,7 @@ class SeriesInverse:
         if not spectral <= 0.5:
             return None
         third = _blocks_of_product(tail, square, width)
-        return cls(tail, square, second, third, lengths, fourth, frobenius, spectral)
+        return cls(tail, square, second, third, lengths, fourth, frobenius, spectral, single)
 
     @property
     def moved(self) -> float:
@@ -177,7 +206,7 @@ class SeriesInverse:
             fourth = fourth + 1.02 * np.linalg.norm(taken) * np.sqrt(np.einsum("tii->t", removed))
         rest = 1.01 * fourth**2 / (1 - self.spectral)  # the terms that are left out lie between 0 and this
         size = len(row_kept)
-        rounding = 4 * _single_error(size) * self.frobenius + 32 * gamma(2 * size)
+        rounding = 4 * self.single.error(size) * self.frobenius + 32 * gamma(2 * size)
         error = rest / 2 + rounding * self.lengths**2 + 8 * _UNDERFLOW
         first = diagonal_blocks(self.tail, width)
         blocks = (1 + rest / 2)[:, None, None] * np.eye(width) - first + second - third
@@ -197,29 +226,6 @@ class SeriesInverse:
                 break
         rounding = 3 * (gamma(len(columns)) * self.frobenius + UNIT_ROUNDOFF)
         return found, (self.spectral * change + rounding) / (1 - self.spectral)
-
-
-def _single_gram(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(rows @ rows.T)
-
-
-@lru_cache(maxsize=1)
-def _single_is_single() -> bool:
-    """Whether the library multiplies float32 numbers to 24 bits, asked with public numbers: odd ones of 12 bits.
-
-    Data can hide a coarser product from the diagonal of their square, whose errors cancel.
-    """
-    places = np.arange(_CHECKED)
-    numbers = 2 * places + 2049  # below 2¹², so that their products are exact in 24 bits, one to a sum
-    rows = np.zeros((_CHECKED, _CHECKED), dtype=np.float32)
-    rows[places, places % 16] = numbers
-    together = places[:, None] % 16 == places % 16
-    return bool((_single_gram(rows) == together * np.outer(numbers, numbers)).all())
-
-
-def _single_error(size: int) -> float:
-    """Relative error of a product of matrices of float64 numbers, (·, size) and (size, ·), in single precision."""
-    return 1.01 * (size + 4) * _SINGLE_ROUNDOFF / (1 - (size + 4) * _SINGLE_ROUNDOFF)
 
 
 def _blocks_of_product(left: Array, right: NDArray[np.floating], width: int) -> Array:

@@ -24,7 +24,9 @@ def is_cheap(vectors: int, columns: int) -> bool:
     return 1 < vectors <= _MOST_VECTORS and columns <= _MOST_COLUMNS
 
 
-def simplified(vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def simplified(
+    vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]], most_bits: int = _MOST_LATTICE_BITS
+) -> list[list[int]]:
     """Return as many independent vectors (m, columns) that annihilate the rows, the simplest that were found.
 
     Fewest nonzeros first, then the smallest sum of magnitudes.  `vectors` are a rational basis of those that
@@ -41,7 +43,7 @@ def simplified(vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]) 
     # The Hermite form of the transposed rows is U rows' = [T; 0] with U unimodular, so the last rows of U are a basis
     # of all integer vectors that annihilate the rows.
     lattice = _integers(flint.fmpz_mat(rows).transpose().hnf(True)[1])[len(rows) :]
-    if _bits(lattice) > _MOST_LATTICE_BITS:
+    if _bits(lattice) > most_bits:
         return given
     proposed = _integers(flint.fmpz_mat(lattice).lll())
     kept = _first_independent(flint, sorted(given + proposed, key=_simplicity))
