@@ -83,7 +83,7 @@ def approximate_subspace(
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are used, at most.
     gamma : float, optional
         Upper bound on the standard deviation of the (k+1)-th direction over that of the k-th. It makes the
         histogram aggregate choose its cells without spending budget on it; chosen privately if omitted.

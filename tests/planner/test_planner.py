@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import time
 from dataclasses import FrozenInstanceError
@@ -24,6 +25,7 @@ from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.analyze_gauss import analyze_gauss
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+of_pca = partial(plan_pca_or_subspace, delta=1e-6)
 plan = partial(plan_pca_or_subspace, center=False)  # of private_subspace, unless said otherwise
 
 
@@ -116,6 +118,22 @@ def test_too_few_rows_are_called_useless_with_the_number_that_would_do():
     needed = chosen.alternatives[METHODS.index("analyze-gauss")].needed_n(USELESS / 2)
     assert f"{needed:,}" in chosen.reason
     assert chosen.needed_n(USELESS / 2) <= needed
+
+
+def test_too_few_rows_for_a_pca_are_told_with_the_number_that_its_course_needs():
+    needed = int(re.search(r"About ([\d,]+) rows", of_pca(300, 20, 3, epsilon=0.3).reason)[1].replace(",", ""))
+    assert of_pca(needed, 20, 3, epsilon=0.3).error <= 1.1 * USELESS / 2
+    assert of_pca(needed * 2 // 3, 20, 3, epsilon=0.3).error > USELESS / 2
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_too_small_an_epsilon_is_told_with_the_next_that_would_do(scale):
+    few = of_pca(300, 20, 3, epsilon=0.1, scale=scale)
+    assert not few.useful
+    wanted = math.sqrt(0.2) if scale else USELESS / 2  # 80 % captured
+    does = [epsilon for epsilon in (0.3, 1.0, 3.0, 10.0) if few.again(epsilon=epsilon).error <= wanted]
+    assert f"rows, or epsilon {does[0]:g}, are predicted" in few.reason
+    assert "or epsilon" not in of_pca(20, 1_000, 5, epsilon=0.1, scale=scale).reason
 
 
 @pytest.mark.parametrize("method", [*METHODS, "any"])

@@ -88,7 +88,7 @@ def test_sparse_tables_are_not_densified_where_too_few_rows_would_fit(monkeypatc
 
 def test_useless_plans_warn_and_run(table):
     X, _ = table
-    with pytest.warns(UselessPlanWarning, match="rows are predicted"):
+    with pytest.warns(UselessPlanWarning, match="rows, or epsilon 10, are predicted"):
         release = private_subspace(X[:40], 2, **BUDGET)
     assert release.private
     with warnings.catch_warnings():

@@ -143,7 +143,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return encoded(X, categories, person=person if named and isinstance(person, str) else None)
 
     def _rows_of_a_person(self) -> int:
-        """Return how many rows of a person are looked at, at most."""
+        """Return how many rows of a person are used, at most."""
         return 1
 
     def _names(self) -> list[str] | None:

@@ -6,11 +6,18 @@ methods it is the one that promises most.  Why: docs/explanation/planning.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from privspan.planner.forecasts import METHODS, Forecast, forecast, may_be_near, rows_of
 from privspan.planner.setting import USELESS, Setting
+from privspan.privacy import Budget, mu_from_budget
 from privspan.standard.course import Standard, StandardTuning, data_per_column, unit_share
 from privspan.standard.forecast import expected_captured, needed_rows
 from privspan.sums.everyday import expected_share
+
+_USUAL = (0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons that are shown in advice
+_ENOUGH = 0.8  # share of the variance that is shown in advice
 
 _COURSES = {
     "pairs": "Too few rows to estimate a centre: the covariance is measured once, from differences of pairs.",
@@ -53,8 +60,9 @@ _STANDARD = {
 }
 
 
-def standardised_reason(n: int, d: int, k: int, mu: float, course: Standard) -> str:
+def standardised_reason(n: int, d: int, k: int, budget: Budget, course: Standard) -> str:
     """Say how a PCA of standardised columns is expected to go, and whether units are measured for `transform`."""
+    mu = budget.mu
     share, captured = unit_share(n, d, mu, course), expected_captured(n, d, k, mu)
     units = (
         f"{share:.0%} of the budget measures means and units, for `transform`."
@@ -66,10 +74,19 @@ def standardised_reason(n: int, d: int, k: int, mu: float, course: Standard) -> 
         reason += ' There are too few rows for ranges of most columns, so nothing will be told; "ranks" takes fewer.'
     if captured >= USELESS:
         return reason
-    need = needed_rows(0.8, d, k, mu)
-    much = "" if need is None else f" About {need:,} rows are predicted to capture 80 %."
+    need = needed_rows(_ENOUGH, d, k, mu)
+    epsilon = _or_epsilon(
+        budget.epsilon, lambda more: expected_captured(n, d, k, mu_from_budget(more, budget.delta)) >= _ENOUGH
+    )
+    much = "" if need is None else f" About {need:,} rows{epsilon} are predicted to capture {_ENOUGH:.0%}."
     few = f"With {n:,} rows and this budget only {captured:.0%} of the variance is predicted to be captured"
     return f"{reason} {few}.{much}"
+
+
+def _or_epsilon(now: float, does: Callable[[float], bool]) -> str:
+    """Name the smallest of the usual budgets above this one that would do as well; nothing if none does."""
+    found = next((epsilon for epsilon in _USUAL if epsilon > now and does(epsilon)), None)
+    return "" if found is None else f", or epsilon {found:g},"
 
 
 def _preference(one: Forecast) -> float:
@@ -99,7 +116,14 @@ def _with_advice(reason: str, chosen: str, setting: Setting) -> str:
 
 def _advice(error: float, setting: Setting) -> str:
     # Of subspaces, what is quick to find; the adaptive method needs no more.
-    need = rows_of("everyday" if setting.center else "analyze-gauss", setting, USELESS / 2)
-    much = "No number of rows is" if need is None else f"About {need:,} rows are"
+    method = "everyday" if setting.center else "analyze-gauss"
+    need = rows_of(method, setting, USELESS / 2)
+    part = setting.mu / mu_from_budget(setting.epsilon, setting.delta)
+
+    def does(epsilon: float) -> bool:
+        more = replace(setting, epsilon=epsilon, mu=part * mu_from_budget(epsilon, setting.delta))
+        return forecast(method, more).error <= USELESS / 2
+
+    much = "No number of rows is" if need is None else f"About {need:,} rows{_or_epsilon(setting.epsilon, does)} are"
     now = f"With {setting.n:,} rows and this budget the result is predicted to be useless"
     return f"{now} (error {error:.2f}). {much} predicted to bring the error down to {USELESS / 2}."

@@ -241,7 +241,7 @@ def plan_standardised(n: int, d: int, k: int, budget: Budget, course: Standard |
     course = chosen_course(n, d, budget.mu, False) if course is None else course
     captured = expected_captured(n, d, k, budget.mu)
     error = math.sqrt(1.0 - captured)
-    reason = standardised_reason(n, d, k, budget.mu, course)
+    reason = standardised_reason(n, d, k, budget, course)
     told = {"error": error, "error_90": min(1.0, _WORSE * error), "abstention": 0.0, "captured": captured}
     numbers = {"n": n, "d": d, "k": k, "epsilon": budget.epsilon, "delta": budget.delta, "gamma": NOMINAL_TAIL}
     flags = {"assumed": True, "center": True, "scale": True}

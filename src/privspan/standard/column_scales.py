@@ -134,7 +134,7 @@ def private_scales(
         Whose each row is, where persons have several: ids of any kind, or the name of the column of `X` that holds
         them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are used, at most.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
         makes its whole record count like that.

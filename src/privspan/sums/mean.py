@@ -57,7 +57,7 @@ class PrivateMean:
     noise : float
         Standard deviation of the noise in every released coordinate.
     norm_bound : float
-        Rows (or their coordinates) longer than this were shortened to it; given, or released at a part of the cost.
+        Rows (or their coordinates) longer than this were clipped to it; given, or released at a part of the cost.
     cost : PrivacyCost
     private : bool
         False when a seed was given.
@@ -77,7 +77,7 @@ class PrivateMean:
         """Show it as a card in a notebook."""
         shown = column_table(None, {"mean": (self.mean, np.full(len(self.mean), self.noise))})
         known = [cost_fact(self.cost.epsilon, self.cost.delta, self.private), ("noise of each", f"{self.noise:.2g}")]
-        known.append(("rows shortened to", f"{self.norm_bound:.4g}"))
+        known.append(("rows clipped at", f"{self.norm_bound:.4g}"))
         return card("PrivateMean", *warnings_of(self.private), facts(known), *shown)
 
 
@@ -106,14 +106,14 @@ def private_mean(
         Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
         projected rows, so what the mean has outside is lost.
     norm_bound : float, optional
-        Rows longer than this are shortened to it: rows as they are, or their coordinates in the subspace (from its
+        Rows longer than this are clipped to it: rows as they are, or their coordinates in the subspace (from its
         offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
         the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are used, at most.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
         without one; or it makes its whole record a row of zeros.

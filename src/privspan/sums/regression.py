@@ -92,13 +92,13 @@ def private_regression(
     subspace : Subspace, optional
         Public, or released at its own cost.  Only the k coordinates in it are used: k (k + 3) / 2 noisy numbers.
     norm_bound, target_bound : float
-        Rows (or their coordinates in the subspace) and targets larger than these are shortened to them.  They must
+        Rows (or their coordinates in the subspace) and targets larger than these are clipped to them.   They must
         not be read off the data.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
+        With `person`: how many rows of a person are used, at most.
     missing : {"fill", "zero-row"}, default="fill"
         What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
         without one; or it makes its whole record a row of zeros.

@@ -71,7 +71,7 @@ def explained_variance(
     epsilon, delta : float
         Privacy budget.
     norm_bound : float, optional
-        Rows longer than this are shortened to it.  If omitted, 3 times a private geometric mean of the row lengths
+        Rows longer than this are clipped to it.  If omitted, 3 times a private geometric mean of the row lengths
         (searched between 2**-40 and 2**40), which costs 30 % of mu².
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
