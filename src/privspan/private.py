@@ -254,7 +254,7 @@ def private_subspace(
         read off the data.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": whether a private test and the noise that follows are accounted together, which takes
-        a seventh to a third off the error of records near a subspace where rows are few, or each by its mu, which
+        an eighth to a third off the error of records near a subspace where rows are few, or each by its mu, which
         composes better with other releases.  "joint" is done where it is predicted to pay, and then the release has
         no mu; "auto" is "joint" unless a ledger composes in mu.
     rng : None, int, SeedSequence, Generator or RandomState
