@@ -12,6 +12,7 @@ from privspan.audit.tables import last_replaced
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.reading import Reading
 from privspan.rows import partition_rows
 from privspan.stable import near as near_course
 from privspan.stable.near import _cut, _Measured, _off, can_be_near, most_are_near, most_off
@@ -159,6 +160,7 @@ def test_private_pca_takes_the_course_and_says_so(people):
     assert np.abs(release.extras["mean"] - X.mean(axis=0)).max() < 0.1
     np.testing.assert_allclose(release.extras["explained_variance"], 1.0, atol=0.3)
     assert release.extras["captured_variance"] > 0.95
+    assert "cannot be bounded" in Reading(release).whole_rows  # no count of clipped rows is released
 
 
 def test_it_is_the_same_wherever_the_rows_are(people, tmp_path):

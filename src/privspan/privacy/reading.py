@@ -196,9 +196,9 @@ class Reading:
 
     @property
     def whole_rows(self) -> str:
-        """What is known of what was clipped off; an empty string where nothing was clipped or counted."""
+        """What is known of what was clipped off; an empty string where nothing was."""
         bound, furthest = self.released("captured_variance_at_least"), self.released("longest_counted")
-        if self.captured is None or self.k == self.d or self.released("rows_shortened") is None:
+        if self.captured is None or self.k == self.d or self.released("clip") is None or self.estimates:
             return ""
         if bound is None or furthest is None or bound[0] < _WORTH_TELLING:
             return "How much variance lies beyond that length cannot be bounded from what is released."
