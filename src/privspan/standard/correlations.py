@@ -28,16 +28,13 @@ class ReadingTuning:
     ridge: float = 8.0  # × sigma² d / level, on the diagonal: captures what 4 sigma sqrt(d) does, with less bias
     doubt: float = 2.0  # noise deviations: a diagonal below is doubted where the ridge is smaller still
     split: float = 0.1  # t²: which part of the noise makes the basis that the rest judges
-    draws: int = 60  # of split noise; the judge's own error is then 1/13 of the noise
+    draws: int = 60  # of split noise, in pairs of opposite sign
     few_draws: int = 12  # with many columns, whose eigenvectors take long and scatter less
     bars: int = 200  # draws of pure noise for the bar that a component must rise above
     few_bars: int = 10
     level: float = 0.95  # quantile of the largest eigenvalue of noise
     least_left: float = 0.25  # of a column's variance after taming: more than fourfold is not given back
     second_order: float = 1.2  # × the variance of what is told of a component that stands out: second-order noise
-    together: float = (
-        2.0  # × what noise of weights adds to all columns of a component at once: calibration.py, half A
-    )
     unseen: float = 0.25  # of the variance of tamed columns, that the best components may have besides
 
 
@@ -185,12 +182,9 @@ def read_components(
     sums = np.maximum(added.sum(axis=0), 1e-300)
     added *= np.clip(told - 1.0, 0.0, sums) / sums  # no more than was judged
     # Noise of weights that gives back too much in one column gives back too much on average, in all together.
-    by_weights = (
-        weights.own @ added**2 + (tuning.together * weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
-    )
+    by_weights = weights.own @ added**2 + (weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
-    variance += by_weights
-    clear, weak = tuning.second_order * variance, _cut_at_zero(told, variance)
+    clear, weak = tuning.second_order * (variance + by_weights), _cut_at_zero(told, variance)
     variance = np.where(np.arange(k) < found, clear, weak)
     lost = gaps[:, k:] * turns[:, k:]
     captured = _captured(lost, weights, best, judged, stands_out, tuning)
