@@ -897,6 +897,11 @@ def test_show_tells_size_cost_making_and_loadings(fitted: Path, capsys) -> None:
     assert all(0.0 < one["std"] < 0.2 for one in shown["components"][0]["loadings"])
 
 
+def test_as_many_components_as_columns_hold_all_of_the_variance(folder: Path, capsys) -> None:
+    assert main(fit_with(k="4")) == 0
+    assert "captured   all of the variance: there are as many components as columns" in capsys.readouterr().out
+
+
 def test_show_of_a_bare_subspace(folder: Path, capsys) -> None:
     Subspace(np.eye(3, 2)).save("plain.npz")
     assert main(["show", "plain.npz"]) == 0

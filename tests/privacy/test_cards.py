@@ -146,3 +146,9 @@ print(sum(len(step._repr_html_()) for step in (*steps, make_pipeline(*steps))))
     run = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert run.stderr == ""
     assert int(run.stdout) > 1_000
+
+
+def test_the_card_of_a_plan_speaks_of_ideal_data_only_where_it_supposes_them() -> None:
+    budget = {"epsilon": 1.0, "delta": 1e-6}
+    assert "for ideal data" in ps.plan(5_000, 8, 2, **budget)._repr_html_()
+    assert "for ideal data" not in ps.plan(5_000, 8, 2, **budget, scale=True)._repr_html_()

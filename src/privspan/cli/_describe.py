@@ -77,7 +77,9 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     """Return what the release says of itself: what was captured, what is noise, what was not seen or not measured."""
     subject, facts = Subject(release), []
     quality, shortened = subject.captured, shortened_rows(release)
-    if quality is not None:
+    if quality is not None and subject.k == subject.d:
+        facts.append(("captured", "all of the variance: there are as many components as columns"))
+    elif quality is not None:
         best = f"of the variance that the best {subject.k} would"
         best += f", {subject.rows_meant}" if subject.rows_meant else ""
         best += f". {subject.whole_rows}" if subject.whole_rows else ""

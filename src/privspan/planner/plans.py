@@ -150,7 +150,8 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Show it as a card in a notebook."""
-        return cards.card("Plan", *self._pieces(), about="for ideal data, from public numbers alone")
+        data = "for ideal data, " if self.captured is None else ""
+        return cards.card("Plan", *self._pieces(), about=f"{data}from public numbers alone")
 
     def _pieces(self) -> list[Html]:
         public = [("rows", f"{self.n:,}"), ("columns", f"{self.d:,}"), ("dimensions", f"{self.k:,}")]
