@@ -85,7 +85,7 @@ def measure(cell: Cell) -> tuple[dict[str, Value], float]:
     }, seconds
 
 
-def _repeated(run: Run, case: Case, repetitions: int) -> tuple[Array, float]:
+def _repeated(run: Run, case: Case, repetitions: int, patience: float = PATIENCE) -> tuple[Array, float]:
     """Return what was captured in every repetition, in the best of several ways, and the median seconds of one."""
     found, seconds, start = list[Array | None](), list[float](), time.perf_counter()
     best = np.zeros(0)
@@ -99,7 +99,7 @@ def _repeated(run: Run, case: Case, repetitions: int) -> tuple[Array, float]:
             raise AbstainedError(float(np.median(seconds)))
         several = np.array([np.full(1, case.at_random) if one is None else one for one in found])
         best = several[:, several.mean(axis=0).argmax()]
-        if time.perf_counter() - start > PATIENCE:
+        if time.perf_counter() - start > patience:
             break
     return best, float(np.median(seconds))
 

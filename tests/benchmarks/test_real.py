@@ -179,8 +179,7 @@ def test_repetitions_go_on_until_they_are_precise(monkeypatch):
     assert best.mean() == pytest.approx(0.5)
     real._repeated(lambda seed: run(seed, "noisy", 0.3), case, real.REPETITIONS)
     assert count == {"precise": real.REPETITIONS, "noisy": real.MOST_REPETITIONS}
-    monkeypatch.setattr(real, "PATIENCE", 0.0)
-    assert len(real._repeated(lambda seed: run(seed, "noisy", 0.3), case, real.REPETITIONS)[0]) == 1
+    assert len(real._repeated(lambda seed: run(seed, "noisy", 0.3), case, real.REPETITIONS, patience=0.0)[0]) == 1
 
 
 def test_a_silent_method_abstains_and_an_odd_abstention_is_a_random_subspace():

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from charges import watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -175,24 +176,22 @@ def test_what_is_known_in_public_is_neither_sought_nor_paid_for():
     assert not partly.spike.any()  # what was not sought has not closed on a value
 
 
-def test_histograms_are_of_a_public_draw_where_rows_are_plenty(monkeypatch):
-    seen = []
-    sound = ranges._histograms
-    monkeypatch.setattr(ranges, "_histograms", lambda table, *rest: (seen.append(table), sound(table, *rest))[1])
+def test_histograms_are_of_a_public_draw_where_rows_are_plenty():
     X = np.random.default_rng(0).standard_normal((40_000, 1))
     other = X.copy()
     other[17] = 1e12
     few = RangeTuning(draw=10.0, fewest=1_000)
-    one, two = (find_ranges_of(table, few, seen) for table in (X, other))
+    one, two, all_rows = (
+        ranges._drawn(table, seeded(0).account.mu, seeded(0).streams.public, few) for table in (X, other, X[:1_999])
+    )
     assert len(one) == len(two) == 1_000
     assert (one != two).sum() <= 1
-    assert len(find_ranges_of(X[:1_999], few, seen)) == 1_999
-
-
-def find_ranges_of(X, tuning, seen):
-    seen.clear()
-    found_in(X, tuning=tuning)
-    return np.array(seen[0])
+    assert len(all_rows) == 1_999
+    with watched() as seen:
+        found_in(X, tuning=few)
+    counted = [added.values.sum() for added in seen.added]
+    assert counted
+    assert max(counted) <= 1_000  # histograms are of the drawn rows alone
 
 
 # ---- What is found -------------------------------------------------------------------------------------------------

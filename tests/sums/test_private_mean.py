@@ -19,7 +19,6 @@ from privspan.rows.shifting import less
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import mean as mean_module
-from privspan.sums import pairs as pairs_module
 from privspan.sums.grid import SumBounds
 from privspan.sums.mean import mean_bounds, private_mean
 from privspan.sums.pairs import pair_differences, row_pairs
@@ -215,9 +214,10 @@ TABLES = {  # how a table is held, whose row `index` is another and may need ano
 }
 
 
-def difference_bits(table, seed):
+def difference_bits(table, seed, make):
     """Return the differences as bit patterns, one row per pair; NaN counts as NaN, whatever its digits."""
-    differences = pair_differences(table, open_streams(seed).public)
+    public = open_streams(seed).public
+    differences = pair_differences(table, public) if make is None else row_pairs(table, public, make)
     if isinstance(differences, PartitionedTable):
         differences = np.concatenate([part() for part in differences.parts])
     elif sparse.issparse(differences):
@@ -227,7 +227,7 @@ def difference_bits(table, seed):
     return values.astype(np.float64).view(np.uint64)
 
 
-def changed_pairs(kind, X, index, row, seed):
+def changed_pairs(kind, X, index, row, seed, make=None):
     """Count the differences that change when one row is replaced by one that needs float64."""
     if kind.startswith("sparse") and X.dtype == np.float16:
         X = X.astype(np.float32)  # SciPy has no narrower floats
@@ -235,8 +235,8 @@ def changed_pairs(kind, X, index, row, seed):
     wide[index] = row
     with np.errstate(all="ignore"):
         before, after = (
-            difference_bits(TABLES[kind](X, -1), seed),
-            difference_bits(TABLES[kind](wide, index), seed),
+            difference_bits(TABLES[kind](X, -1), seed, make),
+            difference_bits(TABLES[kind](wide, index), seed, make),
         )
     return int((before != after).any(axis=1).sum())
 
@@ -264,16 +264,16 @@ def test_columns_near_the_limit_of_float32(kind):
     assert max(changed_pairs(kind, X, index, [0.1, 0.2, 0.3], 5) for index in range(9)) == 1
 
 
-def test_differences_in_the_type_of_the_table_are_seen(monkeypatch):
+def test_differences_in_the_type_of_the_table_are_seen():
     """The planted fault: one row's type for everybody's arithmetic."""
 
     def narrow(rows, subtrahend, out=None):
         kind = np.result_type(rows.dtype, np.float32)
         return np.subtract(rows, subtrahend, out=out, dtype=kind, casting="unsafe")
 
-    monkeypatch.setattr(pairs_module, "less", narrow)
     X = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
-    assert changed_pairs("array", X, 4, np.ones(3), 5) > 1
+    assert changed_pairs("array", X, 4, np.ones(3), 5, narrow) > 1
+    assert changed_pairs("array", X, 4, np.ones(3), 5, less) == 1
 
 
 @pytest.mark.parametrize("step", [1, 3, 7])

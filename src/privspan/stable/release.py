@@ -116,7 +116,9 @@ def procrustes_bound(sine: float) -> float:
     return float(sine / np.sqrt((1 + np.sqrt(1 - sine**2)) / 2))
 
 
-def _weighted_basis(gram: Array, weights: Array, pull: Pull, plan: LeveragePlan, k: int) -> tuple[Array, float]:
+def _weighted_basis(
+    gram: Array, weights: Array, pull: Pull, plan: LeveragePlan, k: int, power_steps: int = _POWER_STEPS
+) -> tuple[Array, float]:
     """Orthonormal basis (d, k) of the top-k space of Σ w Y Yᵀ, and a public bound on its error.
 
     Once the margin is at least 1, the k-th eigenvalue is at least G and the next at most E. A guess is good if its
@@ -125,7 +127,7 @@ def _weighted_basis(gram: Array, weights: Array, pull: Pull, plan: LeveragePlan,
     size, root = len(gram), np.sqrt(weights)
     weighted = gram * root[:, None] * root  # (N, N)
     allowed = 6 * gamma(size + 8) * size * np.sqrt(k)  # half of it may be rounding of the residual itself
-    for coefficients in _guesses(weighted, plan, k):
+    for coefficients in _guesses(weighted, plan, k, power_steps):
         image = weighted @ coefficients
         ritz = coefficients.T @ image
         ritz = (ritz + ritz.T) / 2
@@ -140,13 +142,13 @@ def _weighted_basis(gram: Array, weights: Array, pull: Pull, plan: LeveragePlan,
     return basis, float(2 * (tilt + summing) / np.sqrt(plan.signal / 2) + 100 * gamma(max(basis.shape)) * k)
 
 
-def _guesses(weighted: Array, plan: LeveragePlan, k: int) -> Iterator[Array]:
+def _guesses(weighted: Array, plan: LeveragePlan, k: int, power_steps: int) -> Iterator[Array]:
     """Coefficients (N, k) of the top-k space: power steps from a public start, then surer ways.
 
     The start may be orthogonal to part of the space. What comes last is right, since the gap is there.
     """
     guess = np.linalg.qr(top_factor(weighted, k))[0]
-    for _ in range(_POWER_STEPS):
+    for _ in range(power_steps):
         yield guess
         guess = np.linalg.qr(weighted @ guess)[0]
     yield from sure_bases(weighted, k, plan.tail + _ROOM, plan.signal - _ROOM)
