@@ -2,8 +2,9 @@
 
 Ours and its peers fit the same table in turn, in one process, which is a new one for each table, or with
 ``--together`` one for all of them, as a notebook has; processor time, medians.  A ratio above one means that privacy
-costs time.  Passes are rows handed to the algorithm over rows of the table.  The last line is the course near a
-subspace beside `robust=True`, which was the course of every table before everyday tables had one of their own.
+costs time.  Passes are rows handed to the algorithm over rows of the table.  The last lines are of people near a
+subspace; the very last has that course beside `robust=True`, which was the course of every table before everyday
+tables had one of their own.
 Writes ``benchmarks/results/fit_speed.csv`` (not with ``--quick`` or ``--together``).
 """
 
@@ -44,12 +45,15 @@ class Case:
     dtype: str
     peers: tuple[str, ...]
     tail: float = 1.0  # standard deviation of every entry off the k directions
+    even: float | None = None  # that along each of them; None for some that fall from sqrt(d) to a third of it
 
     def table(self) -> NDArray[Any]:
         """Return rows with k strong directions about a centre far from zero."""
         rng = np.random.default_rng(0)
         basis = np.linalg.qr(rng.standard_normal((self.d, self.k)))[0].T.astype(np.float32)
         strengths = np.linspace(3.0, 1.0, self.k, dtype=np.float32) * np.float32(np.sqrt(self.d) / 3.0)
+        if self.even is not None:
+            strengths[:] = self.even
         X = (rng.standard_normal((self.n, self.k), dtype=np.float32) * strengths) @ basis
         X += np.float32(self.tail) * rng.standard_normal((self.n, self.d), dtype=np.float32)
         X += 2.0 * rng.standard_normal(self.d, dtype=np.float32)
@@ -62,7 +66,11 @@ CASES = (
     Case("more columns than rows", 4_000, 10_000, 10, "float64", ("randomized",)),
     Case("few columns", 1_000_000, 20, 3, "float64", ("covariance_eigh", "randomized")),
     Case("hundred columns", 100_000, 100, 3, "float64", ("covariance_eigh", "randomized")),
-    Case("near a subspace", 50_000, 1_000, 10, "float32", (FORMER,), tail=1e-3),
+    Case("near a subspace", 300_000, 20, 3, "float32", ("covariance_eigh", "randomized"), tail=0.1, even=3.0),
+    Case("near a subspace", 50_000, 1_000, 10, "float32", ("randomized",), tail=0.1, even=3.0),
+    Case("near, uneven", 50_000, 1_000, 10, "float32", ("randomized",), tail=0.1),
+    Case("near, uneven", 4_000, 6_000, 10, "float64", ("randomized",), tail=0.1),
+    Case("very near", 50_000, 1_000, 10, "float32", (FORMER,), tail=1e-3),
 )
 
 

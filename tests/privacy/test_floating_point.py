@@ -19,7 +19,9 @@ from folding import (
     lost_means_over_charge,
     random_means_over_charge,
     single_errors_over_charges,
+    single_moments_over_charge,
     single_rows,
+    unit_change_over_charge,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +38,7 @@ from privspan.sums import centre as search
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
+from privspan.sums.localised import local_view, residual_slack
 from privspan.sums.mean import mean_bounds
 
 DRAWS = 4000
@@ -178,6 +181,26 @@ def test_lengths_come_from_their_own_row_alone():
 def test_a_replacement_moves_products_in_float32_by_no_more_than_is_charged(seed):
     """Against rational arithmetic on the two rows; with several pieces to a chunk."""
     assert 1e-6 < single_errors_over_charges(seed) <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_replacement_moves_unit_rows_of_float32_by_no_more_than_is_charged(seed):
+    assert 1e-6 < unit_change_over_charge(seed) <= 1.0
+    assert 1e-4 < single_moments_over_charge(seed) <= 1.0
+
+
+@given(st.integers(0, 2**32), st.floats(-9.0, 0.0), st.integers(1, 4))
+def test_residuals_of_rows_of_float32_are_no_longer_than_they_are_taken_for(seed, tail, k):
+    """Also those that are lost in the rounding of float32: what is taken for their length has it on top."""
+    rng, d = np.random.default_rng(seed), 30
+    basis = np.linalg.qr(rng.standard_normal((d, k)))[0]
+    X = rng.standard_normal((20, k)) @ basis.T + 10.0**tail * rng.standard_normal((20, d))
+    rows = single_rows(X.astype(np.float32), np.zeros(d))
+    view = local_view(rows, basis)
+    for vector, coordinates, off in zip(folded_rows(rows), view.coordinates, view.off, strict=True):
+        rest = np.array([float(entry) for entry in vector]) - basis @ coordinates
+        assert np.linalg.norm(rest) <= off * (1.0 + 1e-9) + 1e-15
+    assert residual_slack(basis, single=True) > 2**20 * residual_slack(basis)
 
 
 def test_a_row_that_decides_whether_half_of_its_piece_is_lost_is_charged():

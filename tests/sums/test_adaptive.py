@@ -399,10 +399,12 @@ BRANCHES = [
     pytest.param(256, 12, ("whole", "whole"), {}, id="whole matrix by d"),
     pytest.param(257, 12, ("part", "part"), {}, id="never complete"),
     pytest.param(270, 37, ("part", "part"), {}, id="nearly complete in the end"),
-    pytest.param(270, 38, ("part", "turned"), {}, id="completed after strengthening"),
+    pytest.param(
+        270, 38, ("part", "turned"), {"n": 20_000, "spread": 1.6, "epsilon": 4.0}, id="completed after strengthening"
+    ),
     pytest.param(270, 40, ("turned", "turned"), {"n": 20_000, "spread": 1.6, "epsilon": 4.0}, id="completed before"),
     pytest.param(270, 261, ("turned", "turned"), {}, id="complete in two blocks"),
-    pytest.param(270, 262, ("whole", "whole"), {}, id="whole matrix by k"),
+    pytest.param(270, 264, ("whole", "whole"), {}, id="whole matrix by k"),
 ]
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from privspan.rows.unit import Rows
+from privspan.sums import variance
 from privspan.sums.centre import step_bounds
 from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.lazy_gauss import UnitGram
@@ -120,16 +121,43 @@ def change_over_charge(X, other, number, centre, f, block):
 
     Other rows are as they were to the last bit, and so are their inner products: the charge relies on it.
     """
-    columns, changes, moments = exactly(block), [], []
-    for table in (X, other):
-        rows = single_rows(table, centre)
-        source = AugmentedGram(rows, [f])
-        chunk = in_turn(source, block)
-        own = [Fraction(float(f[number])) * entry for entry in folded_rows(rows)[number]]
-        changes.append(exactly(chunk))
-        moments.append(np.array(exact_moment([[*own, Fraction(13, 64)]])) @ columns)
+
+    def lifted(vector):
+        return [*(Fraction(float(f[number])) * entry for entry in vector), Fraction(13, 64)]
+
+    pair = [single_rows(table, centre) for table in (X, other)]
+    return _change_over_charge([AugmentedGram(rows, [f]) for rows in pair], pair, number, lifted, block)
+
+
+def unit_change_over_charge(seed, n=200, d=5, b=3):
+    """Return the same for the second moment of unit rows as they are, a random table and a random replacement."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    other, number = X.copy(), int(rng.integers(n))
+    other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
+    pair = [single_rows(table, np.zeros(d)) for table in (X, other)]
+    block = np.linalg.qr(rng.standard_normal((d, b)))[0]
+    return _change_over_charge([UnitGram(rows) for rows in pair], pair, number, list, block)
+
+
+def _change_over_charge(sources, pair, number, lifted, block):
+    columns = exactly(block)
+    changes = [exactly(in_turn(source, block)) for source in sources]
+    moments = [np.array(exact_moment([lifted(folded_rows(rows)[number])])) @ columns for rows in pair]
     off = changes[0] - changes[1] - (moments[0] - moments[1])
-    return float((off**2).sum()) ** 0.5 / (2.0 * source.chunk_error(block.shape[1]))
+    return float((off**2).sum()) ** 0.5 / (2.0 * sources[0].chunk_error(block.shape[1]))
+
+
+def single_moments_over_charge(seed, d=40, k=3):
+    """Return by how much variances along a subspace are off for one row of float32, over what that is charged."""
+    rng = np.random.default_rng(seed)
+    rows = single_rows(rng.standard_normal((1, d)).astype(np.float32), np.zeros(d), clip=7.0)
+    basis = np.linalg.qr(rng.standard_normal((d, k)))[0]
+    (found,), (vector,) = variance.moment_sums(rows, basis), folded_rows(rows)
+    inside = np.array(vector) @ exactly(basis)
+    exact = np.zeros((k, k + 1), dtype=object)
+    exact[:, :k], exact[0, k] = np.outer(inside, inside), sum(x * x for x in vector) - sum(inside * inside)
+    return distance(found, exact) / variance.moment_error(rows, basis)
 
 
 def mean_change_over_charge(X, other, number, centre, clip):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows.shifting import less
+from privspan.rows.shifting import Numbers, Scratch, Shift, SingleShift
 from privspan.rows.source import LeftOut, RowSource, WindowedSource
 
 
@@ -48,27 +48,60 @@ class MadeRows(Derived):
     source : RowSource
     function : callable
         Pure; turns rows (m, d), dense or CSR, into as many others.
-    columns : int, optional
-        How many columns these have, where it is another number.
     dtype : numpy.dtype, optional
         Of these, where it is another one.
     """
 
-    def __init__(
-        self,
-        source: RowSource,
-        function: Callable[[Any], Any],
-        columns: int | None = None,
-        dtype: np.dtype[Any] | None = None,
-    ) -> None:
+    def __init__(self, source: RowSource, function: Callable[[Any], Any], dtype: np.dtype[Any] | None = None) -> None:
         super().__init__(source)
         self._function, self.dtype = function, source.dtype if dtype is None else dtype
-        if columns is not None:
-            self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
-            self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: Any) -> Any:
         return self._function(rows)
+
+
+class WithConstant(Derived):
+    """The rows of a dense source less a vector, with the same last entry each; see `less_with_constant`.
+
+    Parameters
+    ----------
+    source : RowSource
+    subtrahend : (d,) array
+    constant : float
+    single : bool, default=False
+        Whether in float32, for rows of that type and numbers within its range; or else in float64.
+    """
+
+    def __init__(
+        self, source: RowSource, subtrahend: NDArray[np.float64], constant: float, *, single: bool = False
+    ) -> None:
+        super().__init__(source)
+        self._constant, self._scratch = constant, Scratch()
+        self.subtrahend, self._shift = subtrahend, (SingleShift if single else Shift)(subtrahend)
+        self.shape, self.dtype = (
+            (source.shape[0], source.shape[1] + 1),
+            np.dtype(np.float32 if single else np.float64),
+        )
+        self.names = self.boolean = self.complete = None
+
+    def in_single(self) -> WithConstant:
+        """Return the same rows in float32."""
+        return WithConstant(self._source, self.subtrahend, self._constant, single=True)
+
+    @property
+    def declared(self) -> np.dtype[Any]:
+        """The type of the rows that these are made of."""
+        return self._source.dtype
+
+    def _made(self, rows: Any) -> Any:
+        return _with_constant(rows, self._shift, self._constant, np.empty((len(rows), self.shape[1]), self.dtype))
+
+    def lend(self, rows: slice) -> Any:
+        """Return the rows in a buffer of the thread, where they lie until others are lent."""
+        lent = self._source.lend(rows)
+        return _with_constant(
+            lent, self._shift, self._constant, self._scratch.of((len(lent), self.shape[1]), self.dtype.type)
+        )
 
 
 class SelectedColumns(Derived):
@@ -150,17 +183,20 @@ class RowPairs(RowSource):
         return self._make(both[:m], both[m:])
 
 
-def less_with_constant(rows: NDArray[Any], subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
+def less_with_constant(rows: Numbers, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
     """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
-    made = np.empty((rows.shape[0], rows.shape[1] + 1))
-    less(rows, subtrahend, out=made[:, :-1])
+    return _with_constant(rows, Shift(subtrahend), constant, np.empty((rows.shape[0], rows.shape[1] + 1)))
+
+
+def _with_constant(rows: Numbers, shift: Shift | SingleShift, constant: float, made: Numbers) -> Numbers:
+    shift(rows, made[:, :-1])
     made[:, -1] = constant
     doubtful = np.flatnonzero(~np.isfinite(made[:, 0]))  # all others have a number
     made[doubtful[~np.isfinite(made[doubtful, :-1]).any(axis=1)], -1] = np.nan
     return made
 
 
-def cut(rows: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def cut(rows: Numbers, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return dense rows with their cells cut off at two ends of each column, in float64; infinite cells are gaps."""
     numbers = rows.astype(np.float64)
     return np.where(np.isfinite(numbers), np.clip(numbers, low, high), np.nan)

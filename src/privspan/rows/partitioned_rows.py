@@ -30,6 +30,7 @@ from privspan.rows.unit import CHUNK_ROWS, Finish, Rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 
+_SLAB_ROWS = 2**13  # of what is computed for each by itself
 _MANY_ROWS = 2**17  # of what is added up exactly: a megabyte of numbers
 
 
@@ -116,9 +117,23 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
     if isinstance(first, PersonValues):
         return PersonValues(function(*(values.slots for values in known)), first.width)
     if not isinstance(first, RowValues):
-        return function(*known)
-    parts = first.place.map(function, *(values.parts for values in known))
+        return _slab_by_slab(function, *known)
+    parts = first.place.map(partial(_slab_by_slab, function), *(values.parts for values in known))
     return RowValues(first.place, first.lengths, parts)
+
+
+def _slab_by_slab(function: Callable[..., Any], *known: Any) -> Any:
+    """Return what a function makes of arrays with one entry per row, a few at a time: these stay in the cache."""
+    n = len(known[0])
+    if n <= _SLAB_ROWS:
+        return function(*known)
+    made = None
+    for start in range(0, n, _SLAB_ROWS):
+        part = function(*(values[start : start + _SLAB_ROWS] for values in known))
+        if made is None:
+            made = np.empty((n, *part.shape[1:]), part.dtype)
+        made[start : start + _SLAB_ROWS] = part
+    return made
 
 
 def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = False) -> ChunkSums:
@@ -308,6 +323,11 @@ class PersonRows:
 
 
 AnyRows: TypeAlias = Rows | PartitionedRows | PersonRows
+
+
+def is_single(rows: AnyRows) -> bool:
+    """Tell whether sums of rows are in part those of float32, which `single_sum_error` bounds."""
+    return isinstance(rows, Rows) and rows.single
 
 
 def open_unit_rows(X: Any, *, centre: Array | None = None, clip: float | None = None, keep: bool = True) -> AnyRows:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+Numbers: TypeAlias = NDArray[Any]
+"""An array of any type of number."""
 
 _LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
@@ -37,7 +40,7 @@ def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> 
     return np.asarray(made.reshape(shape))
 
 
-class _Scratch(threading.local):
+class Scratch(threading.local):
     """One buffer for each thread, for pieces that are made one after the other and not kept.
 
     Pieces are about as large as what a C library asks of the system anew each time, which can take longer than
@@ -45,32 +48,36 @@ class _Scratch(threading.local):
     """
 
     def __init__(self) -> None:
-        self._buffer: NDArray[Any] = np.empty(0)
+        self._buffer: Numbers = np.empty(0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Scratch, ()  # a copy has a buffer of its own
+        return Scratch, ()  # a copy has a buffer of its own
 
-    def like(self, rows: NDArray[Any], dtype: type) -> NDArray[Any]:
-        """Return room for as many rows, in another type; it holds what was put there last."""
-        if self._buffer.size < rows.size or self._buffer.dtype != dtype:
-            self._buffer = np.empty(rows.size, dtype)
-        return self._buffer[: rows.size].reshape(rows.shape)
+    def of(self, shape: tuple[int, ...], dtype: type) -> Numbers:
+        """Return room for an array; it holds what was put there last."""
+        size = math.prod(shape)
+        if self._buffer.size < size or self._buffer.dtype != dtype:
+            self._buffer = np.empty(size, dtype)
+        return self._buffer[:size].reshape(shape)
 
 
 class Shift:
     """Dense rows less one vector, (d,), in float64; they lie in a buffer of the thread until others are made."""
 
     def __init__(self, vector: NDArray[np.float64]) -> None:
-        self._vector, self._repeated, self._scratch = vector, vector[None, :], _Scratch()
+        self._vector, self._repeated, self._scratch = vector, vector[None, :], Scratch()
 
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows (m, d) less the vector."""
+    def __call__(self, rows: Numbers, out: Numbers | None = None) -> Numbers:
+        """Return rows (m, d) less the vector; in `out`, whose rows may lie apart, if that is given."""
+        if out is not None and len(self._vector) < _LONG_ROW:
+            out[...] = self(rows)
+            return out
         shift: NDArray[np.float64] = self._vector
         if len(shift) < _LONG_ROW:  # as often as there are rows: NumPy is slow to begin each of them
             if len(self._repeated) < len(rows):
                 self._repeated = np.tile(shift, (len(rows), 1))
             shift = self._repeated[: len(rows)]
-        return np.asarray(less(rows, shift, self._scratch.like(rows, np.float64)))
+        return np.asarray(less(rows, shift, self._scratch.of(rows.shape, np.float64) if out is None else out))
 
 
 class SingleShift:
@@ -80,17 +87,18 @@ class SingleShift:
     """
 
     def __init__(self, vector: NDArray[np.float64]) -> None:
-        self._first, self._scratch = vector.astype(np.float32), _Scratch()
+        self._first, self._scratch = vector.astype(np.float32), Scratch()
         rest = (vector - self._first).astype(np.float32)
         self._second = rest if rest.any() else None
         self._moved = bool(vector.any())
 
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows (m, d) less the vector; those less zero as they are, if each lies in one run."""
-        if not self._moved and rows.flags.c_contiguous:
+    def __call__(self, rows: Numbers, out: Numbers | None = None) -> Numbers:
+        """Return rows (m, d) less the vector, perhaps in `out`; those less zero as they are, if in one run each."""
+        if out is None and not self._moved and rows.flags.c_contiguous:
             return rows
+        room = self._scratch.of(rows.shape, np.float32) if out is None else out
         with np.errstate(all="ignore"):
-            made = np.subtract(rows, self._first, out=self._scratch.like(rows, np.float32), order="C")
+            made = np.subtract(rows, self._first, out=room, order="C")
             if self._second is not None:
                 made -= self._second
         return np.asarray(made)

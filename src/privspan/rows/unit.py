@@ -390,18 +390,24 @@ class Rows:
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
         """
-        if not self._in_place or self.single:
+        if not self._in_place:
             return self.map_rows(lambda piece: piece @ basis)
-        measured, squares = self._squares is not None, []
-
-        found = []
-        for _, rows, factors in self._folded():
-            found.append(np.asarray((rows @ basis) * factors[:, None]))
-            if not measured:
-                squares.append(squared_lengths_of(rows) * factors**2)
-        if not measured:
+        directions = basis.astype(np.float32) if self.single else basis
+        found, squares = [], []
+        for index, (_, rows, factors) in enumerate(self._folded()):
+            found.append(np.asarray((rows @ directions) * factors[:, None]))
+            if self._squares is None:
+                squares.append(self._squares_of(index, rows) * factors**2)
+        if self._squares is None:
             self._squares = np.concatenate(squares)
         return np.concatenate(found)
+
+    def _squares_of(self, index: int, rows: Array) -> Array:
+        """Return the squared lengths of rows that `_folded` has handed out, without their factors."""
+        measured, delicate = self._measured.get(index), self._factors[index][1]
+        if measured is None or delicate.all():
+            return squared_lengths_of(rows)
+        return np.where(delicate, squared_lengths_of(rows), measured) if delicate.any() else measured
 
     def results(self, function: Callable[[Piece], Any]) -> Array:
         """Return one result per row, and remember nothing."""

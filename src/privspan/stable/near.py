@@ -10,7 +10,7 @@ Whether most people are that near is asked first, by one noisy count.  Proofs: d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
@@ -25,11 +26,12 @@ from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.limits import LIMITS
 from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.rows.persons import PersonTable
+from privspan.rows.scaling import scaled_rows
 from privspan.rows.unit import is_sparse
 from privspan.stable.course import course_within, delta_share
-from privspan.stable.records import group_grams, public_groups
+from privspan.stable.records import public_groups
 from privspan.stable.scales import each_alone
-from privspan.sums.about import with_constant
+from privspan.sums.about import rows_looked_at, with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
 from privspan.sums.everyday_tuning import EVERYDAY
@@ -41,6 +43,7 @@ from privspan.sums.variance import second_moments
 
 Array = NDArray[np.float64]
 
+_GROUP_ENTRIES = 2**17  # of the rows of groups that are looked at together: they stay in the cache
 _NO_ENERGY = 1e-12  # of a Gram matrix in float64: below it is rounding
 
 
@@ -235,10 +238,21 @@ def most_are_near(
     else:
         drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     off = partial(_off, rank=k + 1, but_first=but_first)
-    near = np.concatenate([each_alone(off, grams) for grams in group_grams(made(drawn), dealt)])
+    near = np.concatenate([each_alone(off, grams) for grams in _grams(made(drawn), dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, run)
     return bool(count[0] >= groups / 2)
+
+
+def _grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
+    """Yield Gram matrices (some, m, m) of groups (t, m) of rows at unit length, each from the rows of its group."""
+    d = int(table.shape[1])
+    at_a_time = max(1, _GROUP_ENTRIES // (d * groups.shape[1]))
+    for start in range(0, len(groups), at_a_time):
+        some = groups[start : start + at_a_time]
+        rows_seen(some.size)
+        rows = scaled_rows(table[some.ravel()]).reshape(*some.shape, d)
+        yield rows @ rows.transpose(0, 2, 1)
 
 
 def _off(grams: Array, rank: int, but_first: bool = False) -> Array:
@@ -263,7 +277,9 @@ class _Measured:
 
 def _measured(rows: Any, basis: Array, clip: float, mu: float, run: Run) -> _Measured:
     n = int(rows.shape[0])
-    inside, outside, noise = second_moments(open_unit_rows(rows, clip=clip), basis, mu, run)
+    inside, outside, noise = second_moments(
+        rows_looked_at(rows, open_unit_rows(rows, clip=clip, keep=False), clip), basis, mu, run
+    )
     scale = clip * clip / n
     return _Measured(basis, inside * scale, max(outside, 0.0) * scale, noise * scale)
 

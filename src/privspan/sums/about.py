@@ -21,7 +21,7 @@ from privspan._lib.rounding import relative_error
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
-from privspan.rows.derived import MadeRows, cut, less_with_constant, times
+from privspan.rows.derived import MadeRows, WithConstant, cut, less_with_constant, times
 from privspan.rows.gaps import filled
 from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
 from privspan.rows.persons import PersonTable
@@ -78,6 +78,13 @@ def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, 
     return open_unit_rows(source, centre=centre, clip=clip, keep=keep)
 
 
+def rows_looked_at(source: Any, rows: AnyRows, clip: float | None = None) -> AnyRows:
+    """Return rows of a table for looks at second moments: in float32 if that may be, or else those that are open."""
+    if isinstance(source, WithConstant) and source.declared == np.float32 and _is_near(source.subtrahend):
+        source = source.in_single()
+    return rows_about(source, None, clip=clip, keep=False) if _in_single(source) else rows
+
+
 def as_held(source: Any, centre: Array) -> Array:
     """Return a released centre as the rows about it hold it: rounded to float32, if they are, which saves time."""
     return centre.astype(np.float32).astype(np.float64) if _in_single(source, centre) else centre
@@ -88,8 +95,11 @@ def _in_single(source: Any, centre: Array | None = None) -> bool:
     alone = isinstance(source, PersonTable | PartitionedTable) or is_sparse(source)
     if alone or np.dtype(source.dtype) != np.float32:
         return False
-    near = centre is None or float(np.abs(centre).max()) <= _FURTHEST_SINGLE
-    return near and WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and _single_is_single()
+    return WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and _is_near(centre) and _single_is_single()
+
+
+def _is_near(centre: Array | None) -> bool:
+    return centre is None or float(np.abs(centre).max()) <= _FURTHEST_SINGLE
 
 
 @lru_cache(maxsize=1)
@@ -156,10 +166,10 @@ def with_constant(source: Any, centre: Array, constant: float) -> Any:
     """
     if isinstance(source, PersonTable):
         return source.then(partial(with_constant, centre=centre, constant=constant))
-    made, columns = partial(less_with_constant, subtrahend=centre, constant=constant), source.shape[1] + 1
     if isinstance(source, PartitionedTable):
-        return source.then(made, columns=columns, dtype=np.dtype(np.float64))
-    return MadeRows(as_source(source), made, columns, np.dtype(np.float64))
+        made = partial(less_with_constant, subtrahend=centre, constant=constant)
+        return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
+    return WithConstant(as_source(source), centre, constant)
 
 
 def spread_of(rows: AnyRows) -> float:

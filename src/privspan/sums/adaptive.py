@@ -25,14 +25,15 @@ from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.privacy.zero_out import MOMENTS, most_share
-from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
+from privspan.rows.partitioned_rows import open_unit_rows
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner
+from privspan.sums.about import rows_looked_at
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
 from privspan.sums.first_look import FirstLook, count_found, first_look
 from privspan.sums.krylov import separation_errors, spiked_eigenvalues
-from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
+from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss, UnitGram, within_memory
 from privspan.sums.off_constant import beside
 from privspan.sums.preconditioned import ShrunkLook, leading_directions, preconditioned_look
 from privspan.sums.rounds import Rounds
@@ -149,7 +150,7 @@ def adaptive_within(
     else:
         given = expert or {}
         most_rounds = int(given.get("most_rounds") or tuning.most_rounds)
-        course = _Course(open_unit_rows(source), int(k), run, most_rounds, tuning, constant=constant)
+        course = _Course(source, int(k), run, most_rounds, tuning, constant=constant)
         outcome = course.adaptively(given.get("first_share")) if robust else course.plainly()
     parameters = {
         "n": n,
@@ -178,12 +179,18 @@ class _Outcome:
     error_of_found: float | None = None  # the same for those alone
 
 
+def _block_size(k: int, d: int, tuning: AdaptiveTuning) -> int:
+    """Return how many directions a pass asks for: of many columns a multiple of what is multiplied together."""
+    block = k + tuning.oversampling
+    return block if d <= WIDEST_DENSE else (block + tuning.together // 2 - 1) // tuning.together * tuning.together
+
+
 class _Course:
     """One run of the algorithm: the data, what is left of the budget, and the steps in their order."""
 
     def __init__(
         self,
-        rows: AnyRows,
+        source: Any,
         k: int,
         run: Run,
         most_rounds: int,
@@ -191,12 +198,13 @@ class _Course:
         *,
         constant: bool = False,
     ) -> None:
-        self._rows, self._k, self._run, self._constant = rows, k, run, constant
-        self._tuning = tuning
+        self._k, self._run, self._constant, self._tuning = k, run, constant, tuning
+        self._rows = rows = open_unit_rows(source)
+        self._looked_at = rows_looked_at(source, rows)
         self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
-        self._block = min(k + tuning.oversampling, self._d)
-        self._rounds = Rounds(rows, run, most_rounds, tuning, constant=constant)
+        self._block = min(_block_size(k, self._d, tuning), self._d)
+        self._rounds = Rounds(rows, self._looked_at, run, most_rounds, tuning, constant=constant)
 
     # ---- Analyze Gauss: alone, first, or to finish ----------------------------------------------------------
 
@@ -231,7 +239,7 @@ class _Course:
         columns = (self._tuning.first_passes + self._tuning.finish_passes + 1) * self._block
         mu = self._run.account.spend(name, share, MOMENTS)
         most = within_memory(max(columns, 257), self._d)
-        return LazyGauss(UnitGram(self._rows), mu, self._run, most_columns=most, most_passes=passes)
+        return LazyGauss(UnitGram(self._looked_at), mu, self._run, most_columns=most, most_passes=passes)
 
     def _pairs(self, lazy: LazyGauss, passes: int) -> FirstLook:
         """Find leading pairs and decide which directions stand out of the noise."""

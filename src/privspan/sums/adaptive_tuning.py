@@ -18,6 +18,8 @@ class AdaptiveTuning:
     first_passes: int = 6  # over the rows, at most, for the first look and for weak directions
     finish_passes: int = 14  # and for a plain finish
     oversampling: int = 7  # directions of a pass beyond k
+    together: int = 4  # a multiple of so many, about: processors multiply them together
+    small_look: float = 0.1  # spreads of the noise, residuals that end these: noise turns directions further
     found: float = 0.35  # expected error below which a direction stands out: worse ones mislead rounds
     found_late: float = 0.5  # the same, when nothing could be gained by looking again
     apart: float = 0.5  # of a weak direction's energy the next one has: rounds turn towards it as slowly
@@ -47,6 +49,7 @@ class AdaptiveTuning:
     lowest_weight: float = 0.05  # mean weights of records are taken to be at least this, against noise
     lowest_slope: float = 0.3  # the same of eigenvalues of M against its prior
     lowest_eigenvalue: float = 0.2  # × the least old one: a new eigenvalue may not fall below
+    beyond_rounding: float = 64.0  # × what float32 adds to squared residuals: where these are longer, it is nothing
     least_off: float = 0.02  # residual of a unit row, at least: less cannot be told from none
 
     # Looks for weak directions

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import SUMS
-from privspan.rows.partitioned_rows import AnyRows, PerRow
+from privspan.rows.partitioned_rows import AnyRows, PerRow, is_single
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.about import as_held, rows_about, spread_of
@@ -27,7 +27,7 @@ from privspan.sums.early_gram import EarlyGram
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lengths import bisected_radius, lengths_of
-from privspan.sums.mean import is_single, mean_bounds, row_sums
+from privspan.sums.mean import mean_bounds, row_sums
 
 Array = NDArray[np.float64]
 

@@ -71,7 +71,7 @@ def first_look(
     """
     d = lazy.basis.shape[0]
     seen = OffConstant(lazy, tuning) if constant else lazy
-    values, vectors = leading_pairs(seen, k, block, passes, public)
+    values, vectors = leading_pairs(seen, k, block, passes, public, small=tuning.small_look, trace=float(n))
     eigenvalues = spiked_eigenvalues(values, lazy.noise, d) / n  # (k + 1,)
     next_value, eigenvalues = float(eigenvalues[k]), eigenvalues[:k]
     found = count_found(lazy.noise * math.sqrt(d) / (eigenvalues * n), eigenvalues, tuning)

@@ -24,13 +24,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import relative_error
+from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded, is_single
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.rows.weighted_sums import combined
+from privspan.rows.weighted_sums import combined, single_sum_error
 from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
 from privspan.sums.lifts import Lift
 
@@ -84,25 +84,34 @@ class UnitGram:
     def __init__(self, rows: AnyRows, lift: Lift | None = None) -> None:
         self._rows, self._lifts = rows, () if lift is None else (lift.factors,)
         self.shape, self.largest = rows.shape, 1.0 if lift is None else lift.most
+        self._single = is_single(rows)
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
+        dtype: type = np.float32 if self._single else np.float64
+        directions: NDArray[Any] | None = None if block is None else block.astype(dtype, copy=False)
 
         def part(piece: Piece, scales: Array, *lifts: Array) -> Array:
             factors = scales * lifts[0] if lifts else scales
-            if block is not None:
-                inner = np.ascontiguousarray((piece @ block).T)  # (b, rows): factors go along the rows
+            if directions is not None:
+                inner = np.ascontiguousarray((piece @ directions).T, dtype=np.float64)  # (b, rows): along the rows
                 inner *= factors**2
-                return combined(piece, inner.T)
+                return combined(piece, inner.astype(dtype, copy=False).T)
             rows = piece * factors[:, None]
             return as_dense(rows.T @ rows)
 
         return self._rows.map_folded(part, *self._lifts, finish=finish)
 
     def chunk_error(self, columns: int) -> float:
-        """Bound the error of two products: inner ones of length d and a factor, then sums over the chunk."""
-        inner = math.sqrt(columns) * relative_error(self.shape[1] + 4)
-        return 1.01 * CHUNK_ROWS * (inner + relative_error(CHUNK_ROWS + 4))
+        """Bound the error of two products: inner ones of length d and a factor, then sums over the chunk.
+
+        In float32 a replacement changes the inner products of its own row only, and sums over its own piece.
+        """
+        root = math.sqrt(columns)
+        error = CHUNK_ROWS * (root * relative_error(self.shape[1] + 4) + relative_error(CHUNK_ROWS + 4))
+        if self._single:
+            error += root * relative_error(self.shape[1] + 8, SINGLE_ROUNDOFF) + single_sum_error()
+        return 1.01 * error
 
 
 def as_dense(gram: Any) -> Array:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import relative_error
+from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, is_single, known_chunks, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
@@ -53,7 +53,7 @@ def local_view(rows: AnyRows, basis: Array) -> LocalView:
     ||x - V z||² = ||x||² - ||z||² + 2 eᵀz + zᵀ(VᵀV - I)z for a computed z = Vᵀx + e.  The last two terms and the
     rounding of the first two are bounded by `residual_slack`, which is added before the root is taken.
     """
-    slack = residual_slack(basis)
+    slack = residual_slack(basis, single=is_single(rows))
 
     def off(squares: Array, coordinates: Array) -> Array:
         inside = np.einsum("ij,ij->i", coordinates, coordinates)
@@ -63,12 +63,18 @@ def local_view(rows: AnyRows, basis: Array) -> LocalView:
     return LocalView(basis, coordinates, per_row(off, rows.squared_lengths(), coordinates))
 
 
-def residual_slack(basis: Array) -> float:
-    """Bound the error of ||x||² - ||z||² as ||x - V z||² for unit rows, from the released basis alone (lemma 6)."""
+def residual_slack(basis: Array, *, single: bool = False) -> float:
+    """Bound the error of ||x||² - ||z||² as ||x - V z||² for unit rows, from the released basis alone (lemma 6).
+
+    `single` tells whether lengths and coordinates are those of rows of float32, computed in that type.
+    """
     d, k = basis.shape
-    measured = float(np.linalg.norm(basis.T @ basis - np.eye(k)))
+    measured, roundoff = float(np.linalg.norm(basis.T @ basis - np.eye(k))), UNIT_ROUNDOFF
     defect = 1.01 * measured + 2.0 * k * relative_error(d + 2)
-    return float(1.1 * (2.0 * math.sqrt(k) * relative_error(d + 1) + defect + 4.0 * relative_error(d + k + 4)))
+    if single:
+        roundoff = SINGLE_ROUNDOFF
+    rounding = 2.0 * math.sqrt(k) * relative_error(d + 2, roundoff) + 4.0 * relative_error(d + k + 4, roundoff)
+    return float(1.1 * (rounding + defect))
 
 
 def record_weights(off: Array, whitened: Array, clip: float, cap: float, steepness: float = math.inf) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import look_empty
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, is_single
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.rows.weighted_sums import combined, single_sum_error
@@ -28,7 +28,6 @@ from privspan.sums.early_gram import ClippedGram
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lazy_gauss import as_dense
 from privspan.sums.lifts import Lift
-from privspan.sums.mean import is_single
 
 Array = NDArray[np.float64]
 

@@ -31,10 +31,10 @@ from privspan.rows import PartitionedTable
 from privspan.rows.arrays import as_source
 from privspan.rows.derived import MadeRows
 from privspan.rows.gaps import Missing, filled, with_gaps
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, open_unit_rows
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, is_single, open_unit_rows
 from privspan.rows.persons import PersonTable
 from privspan.rows.shifting import less
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, limits_of, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, as_rows_input, limits_of, piece_rows
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -195,11 +195,6 @@ def row_sums(rows: AnyRows) -> ChunkSums:
     """Return the sum of the rows of each chunk, (columns,); those of float32 are added up in runs of that type."""
     dtype = np.float32 if is_single(rows) else np.float64
     return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None].astype(dtype)).ravel())
-
-
-def is_single(rows: AnyRows) -> bool:
-    """Tell whether sums of rows are in part those of float32, which `single_sum_error` bounds."""
-    return isinstance(rows, Rows) and rows.single
 
 
 def check_columns(source: Any, subspace: Subspace | None) -> None:

@@ -24,14 +24,8 @@ class OffConstant:
 
     def __init__(self, lazy: Revealed, tuning: AdaptiveTuning = ADAPTIVE) -> None:
         self._lazy, self._tuning = lazy, tuning
-        d = lazy.basis.shape[0]
-        if lazy.basis.shape[1] == 0:  # the constant's own direction is asked for before any other
-            if d <= WIDEST_DENSE:
-                lazy.reveal_all()
-            else:
-                last = np.zeros((d, 1))
-                last[-1] = 1.0
-                lazy.extend(last)
+        if lazy.basis.shape[0] <= WIDEST_DENSE and not lazy.complete:
+            lazy.reveal_all()
 
     @property
     def _others(self) -> NDArray[np.bool_]:
@@ -66,6 +60,8 @@ class OffConstant:
         """Reveal the matrix on the directions of `block` that are new; False if nothing could be revealed."""
         block = block.copy()
         block[-1] = 0.0
+        if self._lazy.basis.shape[1] == 0:  # the constant's own direction is asked for before any other, by the way
+            block = np.hstack([np.eye(len(block), 1, 1 - len(block)), block])
         return self._lazy.extend(block)
 
     def reveal_all(self) -> None:

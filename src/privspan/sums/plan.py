@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +131,7 @@ def plan_rounds(
         if rounds > 1 and rest <= 0.02:
             break
         shares = rest * _divisions(rounds, tuning.fractions)  # (choices, rounds)
-        error = _error_after(shares, setting, tuning.usual_part)  # (choices,)
+        error = _error_after(shares, setting, tuning.usual_part, len(tuning.fractions))  # (choices,)
         choice = int(np.argmin(error))
         score = float(error[choice]) * (1.0 + tuning.per_extra_round * (rounds - 1))
         if score < best_score:
@@ -141,12 +140,19 @@ def plan_rounds(
     return best
 
 
-def _error_after(shares: Array, setting: Setting, part: float) -> Array:
-    """Return the error after the rounds, for every row of shares (choices, rounds)."""
-    error = np.full(len(shares), setting.start)
-    for index in range(shares.shape[1]):
-        fresh = _after_round(shares[:, index], error, part, setting)
-        last = index == shares.shape[1] - 1
+def _error_after(shares: Array, setting: Setting, part: float, ways: int) -> Array:
+    """Return the error after the rounds, for every row of shares (choices, rounds).
+
+    Rows lie as in `_divisions`, whose choices are so many ways a round: those with the same first shares follow one
+    another, so a round is worked out once for all that have come to it in the same way.
+    """
+    choices, rounds = shares.shape
+    error = np.full(1, setting.start)
+    for index in range(rounds):
+        last = index == rounds - 1
+        same = 1 if last else choices // ways ** (index + 1)
+        error = np.repeat(error, choices // same // len(error))
+        fresh = _after_round(shares[::same, index], error, part, setting)
         error = fresh if last else (fresh**-2 + error**-2) ** -0.5
     return error
 
@@ -154,14 +160,12 @@ def _error_after(shares: Array, setting: Setting, part: float) -> Array:
 @cache
 def _divisions(rounds: int, choices: tuple[float, ...]) -> Array:
     """Return all ways, on a coarse grid, to divide 1 among the rounds; (choices, rounds)."""
-    ways = []
-    for fractions in product(choices, repeat=rounds - 1):
-        rest, shares = 1.0, []
-        for fraction in fractions:
-            shares.append(fraction * rest)
-            rest -= shares[-1]
-        ways.append([*shares, rest])
-    return np.array(ways)
+    rest, shares = np.ones(1), np.empty((1, 0))
+    for _ in range(rounds - 1):
+        parts = np.outer(rest, choices)  # (ways so far, choices)
+        shares = np.column_stack([np.repeat(shares, len(choices), axis=0), parts.ravel()])
+        rest = (rest[:, None] - parts).ravel()
+    return np.column_stack([shares, rest])
 
 
 def inner_unit_noise(n: int, k: int, mu: float, cap: float) -> float:

@@ -17,6 +17,7 @@ from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, SUMS
 from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
 from privspan.sums import plan as planner
+from privspan.sums.about import rows_looked_at
 from privspan.sums.adaptive_tuning import ADAPTIVE, LEAN, AdaptiveTuning
 from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
 from privspan.sums.localised import (
@@ -25,6 +26,7 @@ from privspan.sums.localised import (
     geometric_mean,
     local_view,
     localised_sums,
+    residual_slack,
     smallest_clip,
 )
 
@@ -42,29 +44,34 @@ def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, cons
     public or released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
     tuning = AdaptiveTuning(probe=LEAN.probe, most_off=off)
-    return Rounds(open_unit_rows(source), run, tuning.most_rounds, tuning, constant=constant).until_spent(start)
+    rows = open_unit_rows(source)
+    looked_at = rows_looked_at(source, rows)
+    return Rounds(rows, looked_at, run, tuning.most_rounds, tuning, constant=constant).until_spent(start)
 
 
 class Rounds:
     """Rounds over the unit rows of a table: the data, what is left of the budget, and how it is planned.
 
+    `looked_at` are the same rows, in float32 where that may be: they serve as long as residuals are not short.
     `probe` is the share of mu² that one question for a typical length gets.
     """
 
     def __init__(
         self,
         rows: AnyRows,
+        looked_at: AnyRows,
         run: Run,
         most_rounds: int,
         tuning: AdaptiveTuning = ADAPTIVE,
         *,
         constant: bool = False,
     ) -> None:
-        self._rows, self._run = rows, run
+        self._rows, self._looked_at, self._run = rows, looked_at, run
         # One direction more to be found takes a round more, where residuals are short.
         self._most_rounds, self._constant = most_rounds + int(constant), constant
         self._n, self._d = rows.shape
         self._tuning = tuning
+        self._off: float | None = None  # how long residuals are due to the data, as the last round saw it
         self.probe = tuning.probe * planner.probe_share(self._n, run.account.mu)
 
     def first(self, estimate: Estimate) -> Estimate | None:
@@ -84,9 +91,11 @@ class Rounds:
         if self._constant:
             estimate = constant_last(estimate)
         scale = self._whitening(estimate, last=False)
-        view = local_view(self._rows, estimate.basis)
+        rows = self._rows_for(estimate)
+        view = local_view(rows, estimate.basis)
         typical = self._typical_size(view, scale, estimate.residual)
         setting = self._setting(estimate, typical)
+        self._off = setting.off
         plan = planner.plan_rounds(setting, self._run.account.left, self.probe, rounds_left, self._tuning)
         if if_worth_it and not self._worth_it(estimate, plan.error, setting.off):
             return None
@@ -99,13 +108,19 @@ class Rounds:
         mu_cross = self._run.account.spend("residuals", rest, SUMS)
         clip = max(self._tuning.clip * typical, smallest_clip())
         sums = localised_sums(
-            self._rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / self._tuning.across
+            rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / self._tuning.across
         )
         slope, precision, moment = local_slope(
             sums, estimate, scale, self._n, setting.spread, constant=self._constant, tuning=self._tuning
         )
         found = joined(estimate, slope, precision, planner.left_behind(part * share, setting))
         return turned(found, moment, self._tuning)
+
+    def _rows_for(self, estimate: Estimate) -> AnyRows:
+        """Return rows of float32 if what that adds to residuals is little beside what has been released of them."""
+        off = residual_size(estimate.eigenvalues) if self._off is None else math.hypot(self._off, estimate.residual)
+        short = off * off < self._tuning.beyond_rounding * residual_slack(estimate.basis, single=True)
+        return self._rows if short else self._looked_at
 
     def _whitening(self, estimate: Estimate, *, last: bool) -> Array:
         constant = self._tuning.constant_last if last else self._tuning.constant

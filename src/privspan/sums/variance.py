@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
-from privspan._lib.rounding import relative_error
+from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy import Release, share_mu
 from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
@@ -32,11 +32,12 @@ from privspan.rows.partitioned_rows import (
     ChunkSums,
     PerRow,
     count_error,
+    is_single,
     known_chunks,
     open_unit_rows,
     per_row,
 )
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, squared_lengths_of
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -140,32 +141,40 @@ def second_moments(rows: AnyRows, basis: Array, mu: float, run: Run) -> tuple[Ar
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 10.
     """
-    (n, d), k = rows.shape, basis.shape[1]
-    defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
-    row_error = math.sqrt(k) * relative_error(d + 1) + 2.0 * relative_error(d + k + 4) + defect
-    chunk_error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
+    n, k = rows.shape[0], basis.shape[1]
     # The diagonal and the scalar are released with sqrt(2) times the noise: in units of the noise the change is
     # (||inside||_F² + outside²)^1/2 / sqrt(2) <= 1.
-    bounds = SumBounds(1.0, chunk_error, upper_triangle(k) + 1, 1.1 * n, ROOT_HALF)
+    bounds = SumBounds(1.0, moment_error(rows, basis), upper_triangle(k) + 1, 1.1 * n, ROOT_HALF)
     level = noise_level(bounds, mu)
-    stacked = grid_total(_moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
+    stacked = grid_total(moment_sums(rows, basis), (k, k + 1), level.grid)  # (k, k + 1)
     inside = gaussian_symmetric(stacked[:, :k], level, run)
     sigma = level.sigma * math.nextafter(math.sqrt(2.0), 2.0)
     return inside, float(run.gaussian(stacked[:1, k], sigma, level.grid)[0]), sigma
 
 
-def _moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
-    """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
+def moment_error(rows: AnyRows, basis: Array) -> float:
+    """Bound the error of one array of `moment_sums`; in float32, what a replacement changes of it."""
+    d, k = basis.shape
+    defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
+    row_error = math.sqrt(k) * relative_error(d + 1) + 2.0 * relative_error(d + k + 4) + defect
+    error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
+    if is_single(rows):  # of the record's own row only: what is summed over rows is float64
+        error += 2.2 * (math.sqrt(k) + 2.0) * relative_error(d + k + 8, SINGLE_ROUNDOFF)
+    return float(error)
 
-    def part(piece: Piece, factors: Array, lengths: Array) -> Array:
-        coordinates = np.asarray((piece @ basis) * factors[:, None])  # (rows, k)
+
+def moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
+    """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
+    directions = basis.astype(np.float32) if is_single(rows) else basis
+
+    def part(piece: Piece, factors: Array) -> Array:
+        coordinates = np.asarray((piece @ directions) * factors[:, None])  # (rows, k)
         inside = np.einsum("ij,ij->i", coordinates, coordinates)
         column = np.zeros((basis.shape[1], 1))
-        column[0, 0] = np.maximum(lengths - inside, 0.0).sum()
+        column[0, 0] = np.maximum(squared_lengths_of(piece) * factors**2 - inside, 0.0).sum()
         return np.hstack([coordinates.T @ coordinates, column])
 
-    lengths: PerRow = rows.squared_lengths()
-    return rows.map_folded(part, lengths)
+    return rows.map_folded(part)
 
 
 def typical_length(source: object, mu: float, run: Run) -> float:

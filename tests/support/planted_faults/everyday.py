@@ -21,7 +21,7 @@ from privspan.privacy import mu_from_budget
 from privspan.rows import weighted_sums
 from privspan.rows.unit import Rows
 from privspan.stable import near
-from privspan.sums import about, centre, centred_gauss, early_gram, everyday, gaps, looks
+from privspan.sums import about, centre, centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
 from privspan.sums import grid as sums
 
 # ---- Everyday PCA ----------------------------------------------------------------------------------------------
@@ -69,6 +69,23 @@ def single_rounding_refuted() -> bool:
 def free_single_rounding(patch):
     for module in (looks, weighted_sums):
         patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
+
+
+def single_units_refuted() -> bool:
+    """Do the same with unit rows as they are, and with variances along a subspace."""
+    worst = max(folding.unit_change_over_charge(seed) for seed in range(3))
+    return max(worst, folding.single_moments_over_charge(0)) > 1.0
+
+
+@fault("unit rows in float32 charged as if in float64", single_units_refuted)
+def free_single_units(patch):
+    for module in (lazy_gauss, weighted_sums):
+        patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
+
+
+@fault("variances in float32 charged as if in float64", single_units_refuted)
+def free_single_variances(patch):
+    patch.setattr(variance, "SINGLE_ROUNDOFF", 2.0**-53)
 
 
 def single_means_refuted() -> bool:
