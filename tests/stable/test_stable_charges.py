@@ -10,7 +10,6 @@ from runs import Told, seeded
 from scipy.special import chdtr
 
 from privspan.audit.replay import spent_by
-from privspan.privacy import coin
 from privspan.privacy.coin import random_rotation
 from privspan.privacy.randomness import BitSource
 from privspan.stable import certificate, release
@@ -102,12 +101,11 @@ def test_errors_of_the_basis_and_of_its_rotation_are_charged_on_both_sides(delta
     assert (rotation > 0.1) == (delta == 1e-31)
 
 
-def test_the_grid_of_a_basis_is_charged(monkeypatch):
-    monkeypatch.setattr(coin, "grid_for", lambda sigma: 16.0)
-    with watched() as seen:
-        seeded()._turned(np.zeros((4, 4)), 0.5, 2.0)
-    (one,) = seen.added
-    assert is_noise_of(one.sigma, 0.5 + 4.0, 2.0)  # the root of sixteen entries, times a grid of one
+def test_the_grid_of_a_basis_is_charged():
+    told = Told()
+    seeded(told)._turned(np.zeros((400, 400)), 0.5, 2.0)
+    ((_, sigma, grid),) = told.asked["gaussian"]
+    assert 2.0 * sigma - 0.5 == pytest.approx(400.0 * grid, rel=1e-3)  # the root of the number of entries
 
 
 @pytest.mark.parametrize("angle", [0.01, 0.5, 1.5])
