@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.cells import NotAvailableError
 
 PEERS = {
-    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.9", "setuptools"),
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.7", "setuptools"),
     "opendp": ("opendp[scikit-learn]==0.16.0",),
 }
 """Peers and what to install for each."""

@@ -16,8 +16,8 @@ from benchmarks.cells import AbstainedError, NotApplicableError
 from privspan import baselines
 from privspan.approximate import approximate_subspace
 from privspan.baselines._common import WIDEST_MATRIX
-from privspan.privacy import Release
-from privspan.private import UselessPlanWarning, private_subspace
+from privspan.privacy import Release, UselessPlanWarning
+from privspan.private import private_subspace
 from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace

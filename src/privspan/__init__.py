@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from privspan.approximate import approximate_subspace
     from privspan.boosted import boosted_subspace
     from privspan.estimators import (
+        PrivateLogisticRegression,
         PrivatePCA,
         PrivateStandardScaler,
         PrivateSubspace,
+        budgeted_pipeline,
     )
     from privspan.exact.exact import exact_subspace
     from privspan.pca import private_pca
@@ -36,14 +38,16 @@ if TYPE_CHECKING:
         PrivacyCost,
         Release,
         TransformedRowsWarning,
+        UselessPlanWarning,
         WeakPrivacyWarning,
     )
     from privspan.privacy.rotated import Rotated
-    from privspan.private import UselessPlanWarning, private_subspace
+    from privspan.private import private_subspace
     from privspan.stable.records import stable_subspace
     from privspan.standard.column_scales import NoSpreadWarning, PrivateScales, private_scales
     from privspan.subspace import Subspace
     from privspan.subspace.relations import ExactForm, Relation
+    from privspan.sums.classifier import PrivateClassifier, classifier_outlook, private_classifier
     from privspan.sums.mean import PrivateMean, private_mean
     from privspan.sums.regression import PrivateRegression, private_regression
     from privspan.sums.score_map import ScoreMap, private_score_map
@@ -57,6 +61,8 @@ _HOMES = {
     "Part": "privspan.privacy",
     "Plan": "privspan.planner",
     "PrivacyCost": "privspan.privacy",
+    "PrivateClassifier": "privspan.sums.classifier",
+    "PrivateLogisticRegression": "privspan.estimators",
     "PrivateMean": "privspan.sums.mean",
     "PrivatePCA": "privspan.estimators",
     "PrivateRegression": "privspan.sums.regression",
@@ -70,12 +76,15 @@ _HOMES = {
     "ScoreMap": "privspan.sums.score_map",
     "Subspace": "privspan.subspace",
     "TransformedRowsWarning": "privspan.privacy",
-    "UselessPlanWarning": "privspan.private",
+    "UselessPlanWarning": "privspan.privacy",
     "WeakPrivacyWarning": "privspan.privacy",
     "approximate_subspace": "privspan.approximate",
     "boosted_subspace": "privspan.boosted",
+    "budgeted_pipeline": "privspan.estimators",
+    "classifier_outlook": "privspan.sums.classifier",
     "exact_subspace": "privspan.exact.exact",
     "plan": "privspan.planner",
+    "private_classifier": "privspan.sums.classifier",
     "private_mean": "privspan.sums.mean",
     "private_pca": "privspan.pca",
     "private_regression": "privspan.sums.regression",
@@ -96,6 +105,8 @@ __all__ = [
     "Part",
     "Plan",
     "PrivacyCost",
+    "PrivateClassifier",
+    "PrivateLogisticRegression",
     "PrivateMean",
     "PrivatePCA",
     "PrivateRegression",
@@ -114,8 +125,11 @@ __all__ = [
     "__version__",
     "approximate_subspace",
     "boosted_subspace",
+    "budgeted_pipeline",
+    "classifier_outlook",
     "exact_subspace",
     "plan",
+    "private_classifier",
     "private_mean",
     "private_pca",
     "private_regression",

@@ -16,7 +16,7 @@ from privspan.boosted import prepare_boosted
 from privspan.exact.exact import prepare_exact
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.planner import METHODS, plan_within
-from privspan.privacy import Release
+from privspan.privacy import Release, UselessPlanWarning
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.joint import JointLedger
 from privspan.privacy.persons import MOST_ROWS
@@ -198,10 +198,6 @@ BESIDES = (
     BOOSTED,
 )
 """Methods that `private_subspace` does not take."""
-
-
-class UselessPlanWarning(UserWarning):
-    """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
 
 
 def private_subspace(

@@ -168,6 +168,40 @@ def regression(X: Any, target: Table, **options: Any) -> None:
         raise raised[0]
 
 
+def classifiers(call: Any) -> Any:
+    """Draw classifiers of a label of its own make, mostly as long as the table."""
+
+    def calls(table: Table) -> Any:
+        label = st.builds(
+            replace,
+            tables(),
+            n=mostly(st.just(table.n), 1, table.n + 1),
+            d=st.just(1),
+            wrap=st.sampled_from(["array", "array", "list"]),
+            shape=mostly(st.just("vector"), USUAL_SHAPE, "no rows", "cube", "number"),
+        )
+        return st.builds(
+            lambda label, budget, rng, more: lambda X: classified(call, X, label, **budget, rng=rng, **more),
+            label,
+            budgets(),
+            seeds(),
+            st.fixed_dictionaries({}, optional={"subspace": subspaces_for(table)}),
+        )
+
+    return calls
+
+
+def classified(call: Any, X: Any, label: Table, **options: Any) -> None:
+    """Classify by a label, and by zeros of its make: what is raised must not depend on the label either."""
+    y, zeros = label.make(), label.zeros().make()
+    before = fingerprint(y)
+    raised = [refusal(lambda y=y: call(X, y, **options)) for y in (y, zeros)]
+    assert fingerprint(y) == before, "the label was modified"
+    assert label.wrap == "list" or repr(raised[0]) == repr(raised[1]), "what is raised depends on the label"
+    if raised[0] is not None:
+        raise raised[0]
+
+
 def refusal(call: Any) -> Exception | None:
     try:
         call()
@@ -269,6 +303,12 @@ TARGETS: dict[str, Any] = {
         lambda X, subspace, **more: privspan.private_mean(X, subspace=subspace, **more), norm_bound=length
     ),
     "private_regression": regressions,
+    "private_classifier": classifiers(
+        lambda X, y, **options: privspan.private_classifier(X, y, classes=(0, 1), **options)
+    ),
+    "PrivateLogisticRegression": classifiers(
+        lambda X, y, rng, **options: privspan.PrivateLogisticRegression((0, 1), random_state=rng, **options).fit(X, y)
+    ),
     "private_scales": without_dimension(privspan.private_scales, center=st.booleans()),
     "private_scales, bounds": without_dimension(
         lambda X, **more: privspan.private_scales(X, bounds={0: (0.0, 1.0)}, **more), center=st.booleans()

@@ -19,6 +19,7 @@ from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
 from privspan.audit.tables import (
     affine_line_pairs,
+    classifier_pairs,
     corner_pairs,
     line_pairs,
     mean_pairs,
@@ -44,6 +45,7 @@ from privspan.stable.records import stable_subspace
 from privspan.standard.column_scales import PrivateScales, private_scales
 from privspan.subspace import Subspace
 from privspan.sums.adaptive import adaptive_subspace
+from privspan.sums.classifier import PrivateClassifier, private_classifier
 from privspan.sums.mean import private_mean
 from privspan.sums.regression import PrivateRegression, private_regression
 from privspan.sums.score_map import private_score_map
@@ -161,6 +163,14 @@ def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: 
 add("private_regression", regressed, regression_pairs())
 add("private_regression (in a subspace)", regressed, regression_pairs(), FIRST_AXIS)
 
+
+def classified(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateClassifier:
+    """Classify by the other columns whether the last is 0, 1 or 2."""
+    return private_classifier(table[:, :-1], table[:, -1], subspace=subspace, classes=(0, 1, 2), **options)
+
+
+add("private_classifier", classified, classifier_pairs(), share=0.5)
+add("private_classifier (in a subspace)", classified, classifier_pairs(), FIRST_AXIS, share=0.5)
 
 add("private_pca", private_pca, moment_pairs(padding=5), 1, share=0.25)
 add("private_pca (centre searched for)", private_pca, moment_pairs(padding=57), 1, share=0.15)

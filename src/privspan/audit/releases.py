@@ -15,11 +15,12 @@ import numpy as np
 from privspan.privacy import Release
 from privspan.standard.column_scales import PrivateScales
 from privspan.subspace import Subspace
+from privspan.sums.classifier import PrivateClassifier
 from privspan.sums.mean import PrivateMean
 from privspan.sums.regression import PrivateRegression
 from privspan.sums.score_map import ScoreMap
 
-Released: TypeAlias = Release | PrivateMean | PrivateRegression | PrivateScales | ScoreMap | int
+Released: TypeAlias = Release | PrivateClassifier | PrivateMean | PrivateRegression | PrivateScales | ScoreMap | int
 """Whatever a private function may return."""
 
 _MOST_ENTRIES = 3  # leading coordinates whose entries of the projector and of the offset are looked at
@@ -30,7 +31,7 @@ def released_numbers(released: Released) -> dict[str, float]:
 
     Parameters
     ----------
-    released : Release, PrivateMean, PrivateRegression, PrivateScales, ScoreMap or int
+    released : Release, PrivateClassifier, PrivateMean, PrivateRegression, PrivateScales, ScoreMap or int
         What came out.
 
     Returns
@@ -48,7 +49,7 @@ def released_numbers(released: Released) -> dict[str, float]:
         described = {"abstained": released.abstained, **released.parameters, **released.extras}
         projector = {} if released.subspace is None else dict(_projector(released.subspace))
         return {**projector, **dict(_walk("", described))}
-    if isinstance(released, PrivateMean | PrivateRegression | PrivateScales | ScoreMap):
+    if isinstance(released, PrivateClassifier | PrivateMean | PrivateRegression | PrivateScales | ScoreMap):
         return dict(_walk("", {field.name: getattr(released, field.name) for field in fields(released)}))
     return {"chosen": float(released)}
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from privspan import baselines
 from privspan.approximate import approximate_subspace
-from privspan.audit.cases import FIRST_AXIS, ON_TEST, PLANE, by_histogram, of_persons, regressed, scaled
+from privspan.audit.cases import FIRST_AXIS, ON_TEST, PLANE, by_histogram, classified, of_persons, regressed, scaled
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
 from privspan.audit.replay import Transcript
@@ -27,6 +27,7 @@ from privspan.audit.tables import (
     balanced_pairs,
     ballot_pair,
     ballots_and_votes_pair,
+    classifier_pairs,
     friends_pair,
     halves_pair,
     last_replaced,
@@ -231,6 +232,10 @@ _replay("private_score_map (spreads measured)", private_score_map, _ONE_WAY, PLA
 _replay("private_regression", regressed, {"opposite targets": regression_pairs()["opposite targets"]})
 _TARGET = {"target turned round": regression_pairs()["target turned round"]}
 _replay("private_regression (in a subspace)", regressed, _TARGET, FIRST_AXIS)
+_ROUND = "the second moment hardly sees that a row is turned round, and has a tenth of the budget"
+_MISJUDGED = {"opposite rows": classifier_pairs()["opposite rows"]}
+_replay("private_classifier", classified, _MISJUDGED, reason=_ROUND)
+_replay("private_classifier (in a subspace)", classified, _MISJUDGED, FIRST_AXIS, reason=_ROUND)
 # So few rows that gaps are not counted.
 _FAR_CELLS = {"far row, opposite row": last_replaced(np.zeros((200, 2)), (1e6, 1e6), (-1e6, -1e6))}
 _replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)

@@ -151,6 +151,17 @@ def regression_pairs() -> dict[str, Pair]:
     }
 
 
+def classifier_pairs() -> dict[str, Pair]:
+    """Return pairs (300, 3) with the label last: opposite rows of one label, another label, no label."""
+    table = np.tile([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], (150, 1))  # so that the centre stays in the middle
+    return {
+        "opposite rows": last_replaced(table, (1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)),
+        "label turned round": last_replaced(table, (1.0, 0.0, 0.0), (1.0, 0.0, 2.0)),
+        "zero row, huge row": last_replaced(table, (0.0, 0.0, 0.0), (_HUGE, 0.0, 1.0)),
+        "no label, unit row": last_replaced(table, (1.0, 0.0, np.nan), (1.0, 0.0, 1.0)),
+    }
+
+
 # ---- Pairs for replays: what one record costs along one transcript ------------------------------------------------
 
 

@@ -21,10 +21,10 @@ from privspan.exact.plan import plan_exact
 from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
-from privspan.privacy import Release, WeakPrivacyWarning
+from privspan.privacy import Release, UselessPlanWarning, WeakPrivacyWarning
 from privspan.privacy.call import Call, weakness
 from privspan.privacy.persons import by_person, for_persons
-from privspan.private import ALGORITHMS, UselessPlanWarning
+from privspan.private import ALGORITHMS
 from privspan.rows import RowSource
 from privspan.rows.persons import PersonTable
 from privspan.rows.unit import is_sparse

@@ -4,6 +4,7 @@ What is private is what ``fit`` stores. ``transform`` of the private rows themse
 row per person.
 """
 
+from privspan.estimators.classifier import PrivateLogisticRegression, budgeted_pipeline
 from privspan.estimators.pca import PrivatePCA
 from privspan.estimators.scaler import PrivateStandardScaler
 from privspan.estimators.subspaces import PrivateSubspace
@@ -12,7 +13,9 @@ from privspan.privacy import AbstentionWarning, NotPrivateWarning
 __all__ = [
     "AbstentionWarning",
     "NotPrivateWarning",
+    "PrivateLogisticRegression",
     "PrivatePCA",
     "PrivateStandardScaler",
     "PrivateSubspace",
+    "budgeted_pipeline",
 ]

@@ -25,12 +25,12 @@ from privspan.blocks import plan as planner_blocks
 from privspan.blocks.rank import check_choice, choose_dimension
 from privspan.pca.outcome import Course, Learnt, Table, by_method, label, released, standardised
 from privspan.planner import Plan, plan_pca, plan_standardised, plan_within
-from privspan.privacy import Budget, Part, Release, share_mu
+from privspan.privacy import Budget, Part, Release, UselessPlanWarning, share_mu
 from privspan.privacy.call import Call
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import Child
 from privspan.privacy.run import Run
-from privspan.private import ALGORITHMS, PRIVATE_METHODS, UselessPlanWarning, methods_for
+from privspan.private import ALGORITHMS, PRIVATE_METHODS, methods_for
 from privspan.rows.columns import PublicBounds, PublicNumbers, column_names, public_columns
 from privspan.rows.dealing import block_count
 from privspan.rows.gaps import Missing, check_missing, with_gaps

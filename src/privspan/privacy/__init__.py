@@ -9,6 +9,7 @@ from privspan.privacy.cost import (
     PrivacyCost,
     Release,
     TransformedRowsWarning,
+    UselessPlanWarning,
     WeakPrivacyWarning,
 )
 from privspan.privacy.gdp import (
@@ -32,6 +33,7 @@ __all__ = [
     "PrivacyCost",
     "Release",
     "TransformedRowsWarning",
+    "UselessPlanWarning",
     "WeakPrivacyWarning",
     "compose_mu",
     "delta_from_mu",

@@ -51,6 +51,10 @@ class WeakPrivacyWarning(UserWarning):
     """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
 
 
+class UselessPlanWarning(UserWarning):
+    """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
+
+
 class AbstentionWarning(UserWarning):
     """The private step abstained: the fitted subspace is a placeholder that does not depend on the data."""
 

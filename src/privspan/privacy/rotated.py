@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,10 +108,9 @@ class Rotated:
         told = (self.correlations, self.correlations_std)
         return [f"{i + 1} and {j + 1}: {said(*(of[i, j] for of in told))}" for i, j in pairs]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return all of it as a dictionary that JSON can hold."""
-        told: Any = plain(vars(self))
-        return dict(told)
+        return {name: plain(value) for name, value in vars(self).items()}
 
     def __repr__(self) -> str:
         d, k = self.loadings.shape

@@ -22,7 +22,7 @@ from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
 from privspan.rows.gathered import GatheredRows
 from privspan.rows.ids import id_codes, split_ids, without_ids
-from privspan.rows.partitions import PartitionedTable, partition_rows, partitioned, partitioned_column
+from privspan.rows.partitions import PartitionedTable, in_partitions, partition_rows, partitioned, partitioned_column
 from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "WindowedSource",
     "draft_schema",
     "id_codes",
+    "in_partitions",
     "mapped_rows",
     "open_rows",
     "partition_rows",

@@ -60,7 +60,7 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     if isinstance(X, RowSource):
         return _split_source(X, column)
     rest, ids = _without(X, column)
-    return rest, _codes(_column(ids), f"column {column!r}")
+    return rest, _codes(one_column(ids), f"column {column!r}")
 
 
 def _split_source(source: RowSource, column: str) -> tuple[RowSource, Codes]:
@@ -103,14 +103,14 @@ def _without(X: Any, column: str) -> tuple[Any, Any]:
 
 def id_codes(ids: Any, n: int, *, name: str = "person") -> Codes:
     """Return the codes of ids that are given as one column, array or list of n; see `split_ids`."""
-    codes = _codes(_column(as_frame(ids)), Parameter(name))
+    codes = _codes(one_column(as_frame(ids)), Parameter(name))
     if codes.shape != (n,):
         # How many rows there are is nobody's business where persons have several.
         raise ParameterError("{name} must have one id per row of the table; got more or fewer.", name=Parameter(name))
     return codes
 
 
-def _column(ids: Any) -> Distinct | None:
+def one_column(ids: Any) -> Distinct | None:
     """Read ids by their declared type, or cell by cell; None if they are no column, or of a type that can be none."""
     package = frame_package(ids)
     if package == "pandas" and hasattr(ids, "to_numpy") and ids.ndim == 1:

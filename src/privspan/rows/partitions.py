@@ -266,6 +266,11 @@ def partitioned(X: object) -> object:
     return X if opener is None else opener.open_table(X)
 
 
+def in_partitions(X: object) -> bool:
+    """Tell whether an object of another package is in partitions."""
+    return _opener(X) is not None
+
+
 def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     """Return one number per row of a table, in the partitions of that table.
 

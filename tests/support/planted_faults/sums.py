@@ -21,8 +21,9 @@ from planted_faults.registry import (
     refuted,
     task_refuted,
 )
-from privspan import Subspace, baselines, private_mean, private_score_map
-from privspan.audit.tables import last_replaced
+from privspan import Subspace, baselines, private_classifier, private_mean, private_score_map
+from privspan.audit.replay import spent_by
+from privspan.audit.tables import classifier_pairs, last_replaced
 from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy import call as calls
 from privspan.privacy.mu_ledger import MuLedger
@@ -31,8 +32,8 @@ from privspan.privacy.run import Run
 from privspan.rows import scaling
 from privspan.rows import unit as unit_rows
 from privspan.rows.unit import Rows
+from privspan.sums import classifier, lazy_gauss, localised, mean, rounds, score_map
 from privspan.sums import grid as sums
-from privspan.sums import lazy_gauss, localised, mean, rounds, score_map
 from privspan.sums.localised import local_view, localised_sums
 
 # ---- Sums and their noise --------------------------------------------------------------------------------------
@@ -155,6 +156,28 @@ def grid_around_the_scores(patch):
         return (1.0 + np.abs(scores).max(axis=0)).tolist()
 
     patch.setattr(score_map, "_half_widths", half_widths)
+
+
+def classified_refuted() -> bool:
+    pair = classifier_pairs()["opposite rows"]
+    mu = mu_from_budget(EPSILON, DELTA)
+
+    def run(table, rng):
+        options = {"classes": (0, 1, 2), "epsilon": EPSILON, "delta": DELTA, "rng": rng}
+        return private_classifier(table[:, :-1], table[:, -1], **options)
+
+    return spent_by(run, *pair) > mu**2
+
+
+@fault("residuals as long as they are", classified_refuted)
+def residuals_unshortened(patch):
+    def longer(scores, labels):
+        found = np.zeros_like(scores)
+        known = labels >= 0
+        found[known, labels[known].astype(int)] = np.sqrt(2.0)
+        return found
+
+    patch.setattr(classifier, "residuals", longer)
 
 
 # ---- Localised rounds ------------------------------------------------------------------------------------------
