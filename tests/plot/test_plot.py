@@ -245,6 +245,17 @@ def test_a_budget_bar_is_whole(model):
         ps.plot.budget(3)
 
 
+def test_a_map_by_class_has_a_panel_for_each_and_one_for_all():
+    X = people()
+    made = ps.private_score_map(
+        X, ps.Subspace(np.eye(8, 2)), **BUDGET, classes=X["music"] > 20, labels=[False, True], rng=0
+    )
+    figure = ps.plot.score_maps(made)
+    assert [panel.get_title() for panel in figure.axes[:3]] == ["all", "False", "True"]
+    with pytest.raises(TypeError, match="a map by class is needed"):
+        ps.plot.score_maps(made.of(True))
+
+
 def test_a_score_map_shows_the_smoothed_counts_or_the_noisy_ones():
     found = Map()
     ax = ps.plot.score_map(found)

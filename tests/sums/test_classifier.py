@@ -141,7 +141,8 @@ def test_labels_say_the_same_from_every_container():
     for one in made:
         np.testing.assert_array_equal(one, expected)
     two = np.minimum(y, 1)
-    np.testing.assert_array_equal(weights_of(two == 1, classes=[False, True]), weights_of(two, classes=[0, 1]))
+    for held in (two == 1, pd.Series(two == 1), pd.Series(two == 1, dtype="boolean")):
+        np.testing.assert_array_equal(weights_of(held, classes=[False, True]), weights_of(two, classes=[0, 1]))
 
 
 def test_a_label_that_is_none_of_the_classes_counts_for_no_class_and_is_not_refused():

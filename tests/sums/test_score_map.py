@@ -56,6 +56,72 @@ def test_cells_are_those_of_an_ordinary_histogram(scores):
     assert counts[-1] == 30 - expected.sum()
 
 
+@settings(max_examples=200, deadline=None)
+@given(SCORES, hnp.arrays(np.float64, 2, elements=st.sampled_from([-1.0, 0.0, 1.0, 2.0])))
+def test_one_record_moves_the_counts_by_class_by_at_most_the_root_of_two(scores, classes):
+    cells = score_map._of_classes(cells_of(scores, GRID), classes, 15, 3)
+    one, other = (np.bincount([cell], minlength=46) for cell in cells)
+    assert one.sum() == other.sum() == 1
+    assert np.linalg.norm(one - other) <= count_bounds(1, 46).sensitivity
+
+
+def by_class(X, y, **options):
+    return ps.private_score_map(X, PLANE, **BUDGET, classes=y, ranges=((0, 40), (-20, 6)), rng=0, **options)
+
+
+def test_classes_have_maps_of_their_own_and_all_together_one():
+    X = clusters()
+    y = np.where(X[:, 0] > 20.0, "right", "left")
+    y[:100] = "?"
+    picture = by_class(X, y, labels=["left", "right"])
+    assert picture.class_counts.shape[0] == 2
+    np.testing.assert_array_equal(picture.class_counts.sum(axis=0), picture.counts)
+    assert picture.outside == pytest.approx(100, abs=6 * picture.noise + 20)
+    left, right = (picture.of(label) for label in ("left", "right"))
+    assert left.noise == pytest.approx(picture.noise / math.sqrt(2))
+    assert abs(left.n - 9_950) < 600
+    middle = np.searchsorted(picture.edges[0], 20.0)
+    assert left.smoothed()[middle + 1 :].sum() < 0.05 * left.n < 0.05 * left.smoothed()[: middle + 1].sum() * 2
+    assert right.smoothed()[: middle - 1].sum() < 0.05 * right.n
+    with pytest.raises(ValueError, match="one of the labels of this map: left, right"):
+        picture.of("middle")
+    with pytest.raises(ValueError, match="one of the labels of this map: none"):
+        left.of("left")
+
+
+def test_a_map_by_class_spends_no_more_than_mu_and_says_the_same_from_every_container():
+    X, _ = neighbours(1)
+    y = np.arange(300) % 3
+    z = y.copy()
+    z[5] = (z[5] + 1) % 3
+    mu = Budget(**BUDGET).mu
+
+    def run(table, rng):
+        return ps.private_score_map(
+            table[:, :-1], PLANE, **BUDGET, classes=table[:, -1], labels=(0, 1, 2), ranges=SQUARE, rng=rng
+        )
+
+    assert 0.8 * mu**2 <= spent_by(run, np.column_stack([X, y]), np.column_stack([X, z])) <= mu**2
+    expected = by_class(X, y, labels=(0, 1, 2)).class_counts
+    parts = partition_rows(X, [100, 200])
+    ids = np.arange(300)
+    for table, classes in ((X, y.tolist()), (X, y.astype(str)), (parts, y)):
+        np.testing.assert_array_equal(by_class(table, classes, labels=(0, 1, 2)).class_counts, expected)
+    persons = by_class(X, y, labels=(0, 1, 2), person=ids)
+    assert persons.class_counts.sum(axis=(1, 2)) == pytest.approx([100, 100, 100], abs=900)
+    assert persons.cost.neighbours == "replace-one-person"
+
+
+def test_classes_and_labels_go_together():
+    X, _ = neighbours(0)
+    with pytest.raises(ValueError, match="go together"):
+        by_class(X, np.zeros(300))
+    with pytest.raises(ValueError, match="`labels` must list two or more"):
+        by_class(X, np.zeros(300), labels=[0])
+    with pytest.raises(ValueError, match="`classes` must have one entry per row"):
+        by_class(X, np.zeros(299), labels=[0, 1])
+
+
 def neighbours(seed, n=300):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 4))

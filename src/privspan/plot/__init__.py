@@ -10,7 +10,7 @@ All of it is post-processing of released and public numbers, which costs no priv
 from privspan.plot.columns import biplot, correlation_circle
 from privspan.plot.components import loadings, scree
 from privspan.plot.planned import error_against_epsilon, error_against_rows
-from privspan.plot.scores import score_map
+from privspan.plot.scores import score_map, score_maps
 from privspan.plot.spent import budget
 from privspan.plot.usual import overview
 
@@ -23,5 +23,6 @@ __all__ = [
     "loadings",
     "overview",
     "score_map",
+    "score_maps",
     "scree",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number
-from privspan.plot._drawing import axes, colours, plainly
+from privspan.plot._drawing import axes, colours, name_of, plainly, pyplot
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,43 @@ class Map(Protocol):
 
     def smoothed(self) -> Array:
         """Return the counts, smoothed and not negative."""
+
+
+class Classes(Map, Protocol):
+    """A map by class."""
+
+    labels: tuple[object, ...]
+
+    def of(self, label: object) -> Map:
+        """Return the map of one class."""
+
+
+def score_maps(source: Classes) -> object:
+    """Draw the map of all people and those of the classes, side by side.
+
+    Parameters
+    ----------
+    source : ScoreMap
+        Of ``private_score_map`` with `classes`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if not getattr(source, "labels", ()):
+        raise ParameterTypeError("a map by class is needed; `score_map` draws the others.")
+    count = 1 + len(source.labels)
+    columns = min(count, 3)
+    shape = -(-count // columns), columns
+    figure, panels = pyplot().subplots(
+        *shape, figsize=(4.6 * shape[1], 3.7 * shape[0]), layout="constrained", squeeze=False
+    )
+    for panel, label in zip(panels.flat, (None, *source.labels), strict=False):
+        score_map(source if label is None else source.of(label), ax=panel)
+        panel.set_title("all" if label is None else name_of(str(label)))
+    for panel in panels.flat[count:]:
+        panel.set_visible(False)
+    return figure
 
 
 def score_map(source: Map, *, smooth: bool = True, ax: Any = None) -> Any:

@@ -13,26 +13,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.card import card, facts, sentence
-from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan._lib.frames import as_frame
+from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
-from privspan._lib.words import word_of, words_in
 from privspan.privacy import PrivacyCost, UselessPlanWarning
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import cost_fact, warnings_of
 from privspan.privacy.run import Run
-from privspan.rows import PartitionedTable, in_partitions, partitioned_column
 from privspan.rows.gaps import Missing, with_gaps
-from privspan.rows.ids import one_column
-from privspan.rows.partitioned_rows import PerRow, RowValues, open_unit_rows, per_row
+from privspan.rows.labels import Table, class_words, label_codes, labels_of
+from privspan.rows.partitioned_rows import PerRow, open_unit_rows
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, as_rows_input
 from privspan.subspace import Subspace
@@ -42,14 +38,12 @@ from privspan.sums.mean import check_columns, coordinates_in, mean_within
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
-Table: TypeAlias = Any  # one that `as_rows_input` has let in
 
 _MEAN_SHARE, _MOMENT_SHARE = 0.1, 0.1  # of mu²: benchmarks/scripts/classifiers.py, fitted on other tables
 _LENGTH_SHARE, _REACH = 0.3, 1.2  # of the mu² of the mean; × the typical length
 _STEPS = 6
 LONGEST = 0.8  # of a residual: it is at most sqrt(2) by itself
 _ROUND = 1.0 - 2.0**-30  # more than the float64 error of the length of a residual
-_MOST_CLASSES = 2**16
 _WIDEST = 512  # columns up to which there is a second moment
 _CURVATURE = 0.3  # of n, beyond: the largest eigenvalue that is likely
 _RIDGE = 0.5  # × the noise of a step along all columns together
@@ -190,13 +184,13 @@ def private_classifier(
     True
     """
     with Call("private_classifier", epsilon, delta, rng, ledger, X, person) as call:
-        words = _class_words(classes)
-        codes, table = _codes(y, words), call.persons(X, person, max_rows)
+        words = class_words(classes)
+        codes, table = label_codes(y, words), call.persons(X, person, max_rows)
         source = with_gaps(
             call.open(table, accept_sparse=False, accept_partitions=True, accept_persons=True), missing
         )
         check_columns(source, subspace)
-        labels = _labels_of(source, call.column(codes), words)
+        labels = labels_of(source, call.column(codes), words)
         n, k = int(source.shape[0]), int(source.shape[1]) if subspace is None else subspace.dimension
         rows_per_noise = _rows_per_noise(n, k, len(words), call.budget.mu)
         if rows_per_noise < _USELESS:
@@ -294,54 +288,6 @@ def _said(rows_per_noise: float) -> str:
     if rows_per_noise < _CLOSE:
         return "Somewhat worse than without privacy; classes that lie close together suffer most."
     return "Nearly as good as without privacy, on most tables."
-
-
-# ---- Labels ------------------------------------------------------------------------------------------------------
-
-
-def _class_words(classes: object) -> tuple[str, ...]:
-    """Return the classes as words, or refuse them."""
-    listed = classes.tolist() if isinstance(classes, np.ndarray) else classes
-    if isinstance(listed, str) or not isinstance(listed, Sequence):
-        raise ParameterTypeError("{classes} must be a sequence of labels, which are public.")
-    words = [word_of(int(label) if isinstance(label, bool | np.bool_) else label) for label in listed]
-    if len(words) < 2 or None in words or len(set(words)) != len(words) or len(words) > _MOST_CLASSES:
-        raise ParameterError("{classes} must list two or more different labels, text or whole numbers.")
-    return tuple(word for word in words if word is not None)
-
-
-def _codes(y: object, words: tuple[str, ...]) -> Table:
-    """Return the class of each row, -1 for none: by declared type, from each label alone; Dask's as it is."""
-    if in_partitions(y):
-        return y
-    held = as_frame(y)
-    held = held.astype(np.int8) if isinstance(held, np.ndarray) and held.dtype.kind == "b" else held
-    found = None if isinstance(held, str) else words_in(one_column(held))
-    if found is None:
-        raise ParameterTypeError(
-            "{y} must hold a label for each row, text or whole numbers; not the name of a column."
-        )
-    return found.among(words).astype(np.float64)
-
-
-def _labels_of(source: Table, codes: Table, words: tuple[str, ...]) -> PerRow:
-    """Return the numbers of the classes where the rows are."""
-    if not isinstance(source, PartitionedTable):
-        if len(codes) != int(source.shape[0]):
-            raise ParameterError(
-                "{y} must have one entry per row, {n}; got {got}.", n=int(source.shape[0]), got=len(codes)
-            )
-        return codes
-    column = RowValues.of_column(partitioned_column(codes, source))
-    return column if isinstance(codes, np.ndarray) else per_row(partial(_places, words=words), column)
-
-
-def _places(numbers: Array, words: tuple[str, ...]) -> Array:
-    places = np.full(len(numbers), -1.0)
-    for place, word in enumerate(words):
-        if word.lstrip("-").isdigit():
-            places[numbers == float(word)] = place
-    return places
 
 
 # ---- One step ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows import PartitionedTable
+from privspan.rows.labels import class_words, label_codes, labels_of
 from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
 from privspan.subspace import Subspace
 from privspan.sums.about import cut_off, in_units
@@ -65,6 +66,11 @@ class ScoreMap:
     cost : PrivacyCost
     private : bool
         False when a seed was given, here or for the release that the scores belong to.
+    labels : tuple
+        The classes, if people were counted by class: `of` has the map of each. `counts` are then their sums, with the
+        noise of all of them; people of no class are `outside`.
+    class_counts : (classes, rows, columns) array or None
+        Noisy counts by class, read-only.
     """
 
     counts: Array
@@ -75,6 +81,8 @@ class ScoreMap:
     components: tuple[int, int]
     cost: PrivacyCost
     private: bool
+    labels: tuple[object, ...] = ()
+    class_counts: Array | None = None
 
     def __repr__(self) -> str:
         cells = " × ".join(map(str, self.counts.shape))
@@ -84,6 +92,22 @@ class ScoreMap:
             f"ScoreMap({cells} cells, components {first} and {second}, {self.n:,} records, "
             f"each count ± {self.noise:.2g} (noise), {promise})"
         )
+
+    def of(self, label: object) -> ScoreMap:
+        """Return the map of one class; its `n` is an estimate.  Post-processing.
+
+        Parameters
+        ----------
+        label : one of `labels`
+        """
+        if self.class_counts is None or label not in self.labels:
+            known = ", ".join(map(str, self.labels)) or "none"
+            raise ParameterError("{label} must be one of the labels of this map: {known}.", known=known)
+        place = self.labels.index(label)
+        people = _nearest_counts(self.class_counts, min(max(self.n - self.outside, 0.0), self.n))[place].sum()
+        noise = self.noise / math.sqrt(len(self.labels))
+        own = {"counts": self.class_counts[place], "outside": 0.0, "noise": noise, "n": round(float(people))}
+        return replace(self, **own, labels=(), class_counts=None)
 
     def smoothed(self, width: float | None = None) -> Array:
         """Return the counts smoothed by a Gaussian kernel, and then the nearest ones that people could have.
@@ -168,6 +192,8 @@ def private_score_map(
     components: tuple[int, int] = (0, 1),
     bins: int | tuple[int, int] | None = None,
     ranges: Sequence[tuple[float, float]] | None = None,
+    classes: object = None,
+    labels: Sequence[object] | None = None,
     person: object = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
@@ -193,6 +219,11 @@ def private_score_map(
         Public ends of the grid along either component; never read off the data.  By default three standard deviations
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
         mu².
+    classes : (n,) array, list, series, or Dask array or series of numbers, optional
+        The class of each row, text or whole numbers: people are then counted by class, at no further cost, and
+        ``ScoreMap.of`` has the map of each. A row of no class, or of one that is not among the labels, is `outside`.
+    labels : sequence, optional
+        The classes: public, two or more; needed with `classes`.
     person : (n,) array-like or str, optional
         Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
         that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
@@ -226,44 +257,67 @@ def private_score_map(
     True
     """
     with Call("private_score_map", epsilon, delta, rng, ledger, X, person) as call:
+        if (classes is None) is not (labels is None):
+            raise ParameterError("{classes} and {labels} go together: whose class is which, and which there are.")
+        words = () if labels is None else class_words(labels, name="labels")
+        codes = None if classes is None else label_codes(classes, words, name="classes")
         source = call.open(call.persons(X, person, 1), accept_partitions=True)
+        if codes is not None:
+            codes = call.column(codes)
+            codes = labels_of(source, getattr(codes, "slots", codes), words, name="classes")
         view = _view(subspace, components)
         check_columns(source, view.subspace)
         sides = None if bins is None else _sides(bins)
         ends = None if ranges is None else _ends(ranges)
         measured = 0.0 if ends is not None or view.spreads is not None else 2.0 * _SPREAD_SHARE
         run = call.begin(gaussian=True, empty=most_share(measured, MOMENTS))
-        return call.finish(score_map_within(run, source, view, sides, ends))
+        return call.finish(score_map_within(run, source, view, sides, ends, codes, tuple(labels or ())))
 
 
 def score_map_within(
-    run: Run, source: Any, view: _View, sides: tuple[int, int] | None, ends: Sequence[tuple[float, float]] | None
+    run: Run,
+    source: Any,
+    view: _View,
+    sides: tuple[int, int] | None,
+    ends: Sequence[tuple[float, float]] | None,
+    classes: PerRow | None = None,
+    labels: tuple[object, ...] = (),
 ) -> ScoreMap:
     """Do what `private_score_map` does for the mu of a run: docs/explanation/score-map.md."""
     scores = _scores(source, view)  # (n, 2)
     if ends is None:
         ends = [(-half, half) for half in _half_widths(scores, view.spreads, run)]
     mu = run.account.spend("counts", run.account.left, MOMENTS)
-    sides = _usual_sides(int(source.shape[0]), mu) if sides is None else sides
+    count, n = max(len(labels), 1), int(source.shape[0])
+    sides = _usual_sides(n, mu / count) if sides is None else sides
     edges = [np.linspace(*end, side + 1) for end, side in zip(ends, sides, strict=True)]
-    noisy, sigma = cell_counts(scores, edges, mu, run)
-    counts = noisy[:-1].reshape(sides)
-    for array in (counts, *edges):
+    noisy, sigma = cell_counts(scores, edges, mu, run, classes, count)
+    by_class = noisy[:-1].reshape(count, *sides)
+    counts = by_class.sum(axis=0)
+    for array in (counts, by_class, *edges):
         array.flags.writeable = False
-    private, both, n = run.private and view.private, (edges[0], edges[1]), int(source.shape[0])
-    return ScoreMap(counts, both, float(noisy[-1]), sigma, n, view.components, run.account.cost(), private)
+    private, both, noise = run.private and view.private, (edges[0], edges[1]), sigma * math.sqrt(count)
+    whole = counts, both, float(noisy[-1]), noise, n, view.components, run.account.cost(), private
+    return ScoreMap(*whole, labels, by_class if labels else None)
 
 
-def cell_counts(scores: PerRow, edges: Sequence[Array], mu: float, run: Run) -> tuple[Array, float]:
+def cell_counts(
+    scores: PerRow, edges: Sequence[Array], mu: float, run: Run, classes: PerRow | None = None, labels: int = 1
+) -> tuple[Array, float]:
     """Release how many records fall into each cell, row by row, and last how many into none; also the noise.
+
+    With classes, from 0 on and below 0 for none, there is a cell for each pair of a class and a cell.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours, for scores that are each a function of its own record and for borders that are
     public or released.  Proof: docs/explanation/score-map.md, lemma 1.
     """
-    count = math.prod(len(edge) - 1 for edge in edges) + 1
+    each = math.prod(len(edge) - 1 for edge in edges)
+    count = labels * each + 1
     cells = per_row(partial(cells_of, edges=edges), scores)  # (n,)
+    if classes is not None:
+        cells = per_row(partial(_of_classes, each=each, labels=labels), cells, classes)
     sums = known_chunks(partial(_counted, count=count), cells)
     return gaussian_sum(sums, (count,), count_bounds(len(scores), count), mu, run)
 
@@ -290,6 +344,12 @@ def cells_of(scores: Array, edges: Sequence[Array]) -> NDArray[np.intp]:
         inside &= (at >= 0) & (at < side)
         cells = cells * side + at
     return np.where(inside, cells, math.prod(sides))
+
+
+def _of_classes(cells: NDArray[np.intp], classes: Array, each: int, labels: int) -> NDArray[np.intp]:
+    """Return the cells of the grids of all classes, one after the other; the last for what is in no cell or class."""
+    known = (classes >= 0.0) & (cells < each)
+    return np.where(known, classes.astype(np.intp) * each + cells, labels * each)
 
 
 def _counted(cells: NDArray[np.intp], count: int) -> Array:
