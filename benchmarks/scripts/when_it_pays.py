@@ -1,14 +1,14 @@
 """When does a subspace pay?  Classifiers and gradients, in subspaces that are random, private or already released.
 
-(a) `private_classifier` on all columns, on a random projection, within a private subspace that shares the budget (half
-of mu²), and within one that costs nothing more (released before, or public: here ordinary PCA of the same rows).  Of
-several dimensions the best is reported for each cell, in favour of subspaces.  The same for 15 tasks on one table,
-which share one budget and one subspace (a quarter of mu²).
+(a) `private_classifier` on all columns, on a random projection, within a private subspace that shares the budget
+(half of mu²), and within one that costs nothing more (released before, or public: here ordinary PCA of the same
+rows).  Of several dimensions the best is reported for each cell, in favour of subspaces.  The same for 15 tasks on
+one table, which share one budget and one subspace (a quarter of mu²).
 (b) Training by private gradient descent (clipped, full batches, float noise of the right size: a simulation): a
 network with 196 inputs (14 × 14 pixels), 16 hidden units and 10 classes on digits.  How much of the mean gradient
 lies in the top directions of the first gradients; and how good training is with all of the gradient, projected onto
-a privately learnt subspace of gradients, only on the last layer, or on inputs that were projected before.  Then in the
-regime of the paper: 2,000 rows of 2,000 columns close to a subspace (tail .001).
+a privately learnt subspace of gradients, only on the last layer, or on inputs that were projected before.  Then
+in the regime of the paper: 2,000 rows of 2,000 columns close to a subspace (tail .001).
 Prints the tables of docs/explanation/when-it-pays.md.
 
     python benchmarks/scripts/when_it_pays.py [--quick]
@@ -132,7 +132,7 @@ class Network:
         return self.weights[:cut].reshape(self.shapes[0]), self.weights[cut:].reshape(self.shapes[1])
 
     def parts(self, X: np.ndarray, y: np.ndarray, last_only: bool = False) -> tuple[np.ndarray, ...]:
-        """Return what minus the gradients of the rows are products of, cut to length 1 (made so, of one layer): z and g of either layer."""
+        """Return what minus the gradients are products of, z and g of both layers, cut to length 1."""
         first, second = self.layers()
         hidden = np.tanh(X @ first)
         scores = np.exp(hidden @ second - (hidden @ second).max(axis=1, keepdims=True))
@@ -247,10 +247,8 @@ def main() -> None:
     for epsilon in epsilons:
         print(many_tasks(epsilon, 1 if quick else 3), flush=True)
     shares = np.array([top_shares(*pixels(), seed) for seed in range(1 if quick else 3)])
-    print(
-        f"\nShares in the first {GRADIENT_K} directions of gradients: rows at the start, mean at the start, mean after 10,"
-    )
-    print(f"rows after 30, mean after 30 steps: {shares.mean(axis=0).round(2).tolist()}\n")
+    print(f"\nIn the first {GRADIENT_K} directions of gradients: rows and mean at the start, mean after 10 steps,")
+    print(f"rows and mean after 30: {shares.mean(axis=0).round(2).tolist()}\n")
     print("| table | ε | all of the gradient | projected | last layer only | inputs projected before |")
     print("|---|---|---|---|---|---|")
     for name in ("digits",) if quick else ("digits", "2,000 × 2,000"):

@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +15,7 @@ import privspan as ps
 from privspan.audit.replay import spent_by
 from privspan.audit.tables import classifier_pairs
 from privspan.privacy import Budget
-from privspan.rows import partition_rows
 from privspan.rows.unit import Rows
-from privspan.sums import classifier
 from privspan.sums.classifier import (
     LONGEST,
     _moment,
@@ -29,7 +26,6 @@ from privspan.sums.classifier import (
     residual_bounds,
     residuals,
 )
-from privspan.sums.grid import SumBounds
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-10, 10)
@@ -101,86 +97,12 @@ def test_a_whole_run_spends_no_more_than_mu(name):
         assert spent > 0.8 * Budget(**BUDGET).mu ** 2
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_noise_for_one_record_instead_of_two_is_seen(monkeypatch):
-    """The length of one record's part, as if it were taken out and none put in its place."""
-
-    def halved(n, k, classes):
-        bounds = residual_bounds(n, k, classes)
-        return SumBounds(bounds.sensitivity / 2, bounds.chunk_error, bounds.entries, bounds.largest)
-
-    monkeypatch.setattr(classifier, "residual_bounds", halved)
-    assert spent_by(split_run, *classifier_pairs()["opposite rows"]) > 2 * Budget(**BUDGET).mu ** 2
-
-
 def test_persons_count_once():
     X, y = people()
     ids = np.repeat(np.arange(3_000), 2)
     made = private_classifier(X, y, classes=(0, 1, 2), person=ids, **BUDGET, rng=0)
     assert made.cost.neighbours == "replace-one-person"
     assert (made.predict(X) == y).mean() > 0.7
-
-
-# --- Labels ----------------------------------------------------------------------------------------------
-
-
-def weights_of(y, X=None, **options):
-    X = people()[0] if X is None else X
-    return private_classifier(X, y, **{"classes": (0, 1, 2), **BUDGET, "rng": 0, **options}).weights
-
-
-def test_labels_say_the_same_from_every_container():
-    y = people()[1]
-    expected = weights_of(y)
-    words = np.array(["a", "b", "c"])[y]
-    made = [weights_of(held) for held in (y.tolist(), y.astype(float), y.astype(np.uint8), pd.Series(y))]
-    made += [
-        weights_of(pd.Series(words, dtype=kind), classes=["a", "b", "c"]) for kind in ("str", "category", object)
-    ]
-    made += [weights_of(words, classes=["a", "b", "c"]), weights_of(list(words), classes=("a", "b", "c"))]
-    for one in made:
-        np.testing.assert_array_equal(one, expected)
-    two = np.minimum(y, 1)
-    for held in (two == 1, pd.Series(two == 1), pd.Series(two == 1, dtype="boolean")):
-        np.testing.assert_array_equal(weights_of(held, classes=[False, True]), weights_of(two, classes=[0, 1]))
-
-
-def test_a_label_that_is_none_of_the_classes_counts_for_no_class_and_is_not_refused():
-    X, y = people()
-    unknown = y.astype(float)
-    unknown[7] = np.nan
-    stranger = y.copy()
-    stranger[7] = 99
-    np.testing.assert_array_equal(weights_of(unknown, X), weights_of(stranger, X))
-    assert not np.array_equal(weights_of(stranger, X), weights_of(y, X))
-
-
-def test_partitions_and_dask_give_the_same():
-    X, y = people()
-    parts = partition_rows(X, [4096, len(X) - 4096])
-    np.testing.assert_allclose(weights_of(y, parts), weights_of(y, X), atol=1e-6)
-    arrays = pytest.importorskip("dask.array")
-    lazy = arrays.from_array(X, chunks=(4096, 4)), arrays.from_array(y, chunks=4096)
-    np.testing.assert_allclose(weights_of(lazy[1], lazy[0]), weights_of(y, X), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("y", "classes", "error", "message"),
-    [
-        (np.zeros(9), (0, 1), ValueError, "one entry per row, 10; got 9"),
-        (np.zeros((10, 2)), (0, 1), TypeError, "must hold a label for each row"),
-        ("label", (0, 1), TypeError, "not the name of a column"),
-        (np.zeros(10, complex), (0, 1), TypeError, "must hold a label for each row"),
-        (np.zeros(10), (0,), ValueError, "two or more different labels"),
-        (np.zeros(10), (0, 0.0), ValueError, "two or more different labels"),
-        (np.zeros(10), (0, 0.5), ValueError, "two or more different labels"),
-        (np.zeros(10), "ab", TypeError, "a sequence of labels"),
-        (np.zeros(10), {0, 1}, TypeError, "a sequence of labels"),
-    ],
-)
-def test_what_labels_cannot_be_is_refused(y, classes, error, message):
-    with pytest.raises(error, match=message):
-        private_classifier(np.ones((10, 2)), y, classes=classes, **BUDGET)
 
 
 # --- What it is good for ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ What is private is what ``fit`` stores. ``transform`` of the private rows themse
 row per person.
 """
 
-from privspan.estimators.classifier import PrivateLogisticRegression, budgeted_pipeline
+from privspan.estimators.logistic_regression import PrivateLogisticRegression, budgeted_pipeline
 from privspan.estimators.pca import PrivatePCA
 from privspan.estimators.scaler import PrivateStandardScaler
 from privspan.estimators.subspaces import PrivateSubspace

@@ -20,7 +20,6 @@ from privspan.privacy import Budget, NotPrivateWarning
 from privspan.privacy.call import LedgerLike, outside
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
-from privspan.rows import RowSource, in_partitions
 from privspan.rows.columns import column_names
 from privspan.rows.gaps import Missing
 from privspan.subspace import Subspace
@@ -129,7 +128,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return how likely each class is, (n_samples, n_classes). Not private where the rows are."""
         check_is_fitted(self)
-        if not isinstance(X, RowSource) and not in_partitions(X):
+        if column_names(X) is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.release_.probabilities(X)
 
