@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partialmethod
 from typing import Any
 from unittest.mock import patch
 
@@ -40,7 +40,8 @@ from privspan.privacy.gdp import delta_from_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.privacy.run import open_run
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.door import open_table
+from privspan.rows.source import RowSource
 from privspan.subspace import Subspace
 from privspan.sums.centre import Centre, found_centre, polished_centre
 from privspan.sums.everyday import balancing_clip, expected_share, searches
@@ -61,7 +62,6 @@ Their proofs need no more than |x| <= 1: lemmas 1, 5 and 8 of docs/explanation/b
 That of additive Wishart needs length 0 or 1.
 """
 
-_OPENERS = ("privspan.baselines._common.open_unit_rows", "privspan.sums.analyze_gauss.open_unit_rows")
 _OTHER_NOISE = 1_000_000  # added to a seed for the noise of a rival
 
 
@@ -80,9 +80,9 @@ def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prep
     run = open_run(MuLedger(budget), seed)
     centre: Centre | None = None
     if searches(n, d, run.account.mu):
-        centre = found_centre(X, run)
+        centre = found_centre(open_table(X), run)
         if centre.located:
-            centre = polished_centre(X, centre, run)
+            centre = polished_centre(open_table(X), centre, run)
     if centre is None or not centre.located:
         return Prepared(pair_differences(X, open_streams(run.streams.public).public), False, 1.0 - run.account.left)
     rows, short = X - centre.vector(d), short and expected_share(n, d, run.account.mu)[0] == "two looks"
@@ -131,9 +131,7 @@ def is_gaussian(name: str) -> bool:
 @contextmanager
 def short_rows() -> Iterator[None]:
     """Let rivals take rows of length at most 1 as they are, and shorten longer ones only."""
-    with ExitStack() as stack:
-        for name in _OPENERS:
-            stack.enter_context(patch(name, partial(open_unit_rows, clip=1.0)))
+    with patch.object(RowSource, "rows", partialmethod(RowSource.rows, clip=1.0)):
         yield
 
 

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from privspan.blocks.bases import block_bases
 from privspan.blocks.plan import stable_block_size
 from privspan.rows.dealing import public_order
+from privspan.rows.door import open_table
 
 SHAPES = [(200_000, 1_000, 3), (200_000, 1_000, 10), (20_000, 10_000, 10)]
 
@@ -44,8 +45,8 @@ def compare(shrink: int) -> None:
         m = stable_block_size(n, k)
         X = data(n, d)
         order = public_order(n, np.random.default_rng(0))
-        plain = seconds(lambda X=X, k=k, m=m: block_bases(X, k, m))
-        shuffled = seconds(lambda X=X, k=k, m=m, order=order: block_bases(X, k, m, order=order))
+        plain = seconds(lambda X=X, k=k, m=m: block_bases(open_table(X), k, m))
+        shuffled = seconds(lambda X=X, k=k, m=m, order=order: block_bases(open_table(X), k, m, order=order))
         pca = seconds(lambda X=X, k=k: PCA(k, svd_solver="randomized", random_state=0).fit(X))
         print(f"{n:8d} {d:6d} {k:3d} {m:3d} {plain:8.2f} {shuffled:9.2f} {pca:8.2f}")
 
@@ -55,7 +56,7 @@ def growth(shrink: int) -> None:
     print(f"\n{'n':>8} {'d':>6} {'seconds':>8} {'ns per entry':>13}   (k = 3)")
     for n, d in [(25_000, 1_000), (50_000, 1_000), (100_000, 1_000), (25_000, 2_000), (25_000, 4_000)]:
         X = data(n // shrink, d)
-        took = seconds(lambda X=X: block_bases(X, 3, stable_block_size(4_000, 3)))
+        took = seconds(lambda X=X: block_bases(open_table(X), 3, stable_block_size(4_000, 3)))
         print(f"{len(X):8d} {d:6d} {took:8.3f} {took / X.size * 1e9:13.2f}")
 
 

@@ -30,6 +30,7 @@ from scipy import stats
 
 import privspan as ps
 from privspan.pca import settings as pca_settings
+from privspan.rows.source import RowSource
 from privspan.standard import course as standard_course
 from privspan.sums.looks import CONSTANT
 from privspan.sums.variance import explained_variance
@@ -323,7 +324,7 @@ def _slots(table: Table, X: Array, seed: int, centre: Array) -> tuple[Array, Arr
     from privspan.privacy.persons import by_person
 
     made = by_person(X, table.person(len(X)), 8, seed)
-    rows = np.asarray(made.rows[:])
+    rows = np.asarray(made.slots[:])
     unit = _filled(rows, centre)
     unit = (unit * _factors(unit, 1e-300) * 1e300).reshape(-1, made.width, X.shape[1])
     inner = np.maximum(np.abs(unit @ unit.transpose(0, 2, 1) + CONSTANT**2), CONSTANT**2)
@@ -456,21 +457,21 @@ class _WinsorisedLook:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        winsor, unit_rows = standard_course.winsor, standard_course.open_unit_rows
+        winsor, unit_rows = standard_course.winsor, RowSource.rows
 
         def remembered(*arguments: Any) -> Any:
             self.made.append(winsor(*arguments))
             return self.made[-1]
 
-        def opened(rows: Any, **options: Any) -> Any:
+        def opened(table: RowSource, *centre: Any, **options: Any) -> Any:
             self.clip = options.get("clip", math.nan)
-            return unit_rows(rows, **options)
+            return unit_rows(table, *centre, **options)
 
-        standard_course.winsor, standard_course.open_unit_rows = remembered, opened
+        standard_course.winsor, RowSource.rows = remembered, opened
         try:
             yield
         finally:
-            standard_course.winsor, standard_course.open_unit_rows = winsor, unit_rows
+            standard_course.winsor, RowSource.rows = winsor, unit_rows
 
     def moment(self, X: Array) -> Array:
         """Return the second moment, about their mean, of the rows that were looked at."""

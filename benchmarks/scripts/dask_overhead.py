@@ -28,8 +28,8 @@ import privspan as ps
 from privspan._lib.watch import watching_rows
 from privspan.backends.dask_place import DaskPlace
 from privspan.blocks.bases import block_bases
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.unit import Rows, as_rows_input
+from privspan.rows.door import open_table
+from privspan.rows.unit import Rows
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram
 
@@ -67,7 +67,7 @@ def compare(client: Client, partitions: int, rows: int, repeats: int) -> int:
     print(f"{home.nbytes / 1e6:.0f} MB, {partitions} partitions, {WORKERS} workers")
     runs: dict[str, Callable[[Any], Any]] = {
         "adaptive": lambda X: ps.private_subspace(X, K, method="adaptive", epsilon=1.0, delta=1e-6, rng=1),
-        "block kernel": lambda X: block_bases(as_rows_input(X, accept_partitions=True), K, 500),
+        "block kernel": lambda X: block_bases(open_table(X), K, 500),
     }
     for name, run in runs.items():
         times: dict[str, list[float]] = {"home": [], "away": []}
@@ -124,7 +124,7 @@ def parameters(rows: int) -> dict[str, float]:
         grid_total(UnitGram(source).products(block), (COLUMNS, DIRECTIONS), 2.0**-30)
 
     def passes(away: da.Array) -> float:
-        gram = UnitGram(open_unit_rows(as_rows_input(away, accept_partitions=True)))
+        gram = UnitGram(open_table(away).rows())
         return min(
             seconds(lambda: grid_total(gram.products(block), (COLUMNS, DIRECTIONS), 2.0**-30)) for _ in range(5)
         )

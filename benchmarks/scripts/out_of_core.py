@@ -27,6 +27,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from privspan.rows.door import open_table
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -275,7 +277,7 @@ def plain_blocks(path: Path, shape: tuple[int, int], k: int, passes: object) -> 
         rows = np.concatenate([left, window[rng.permutation(len(window))]])
         whole = len(rows) // m * m
         for start in range(0, whole, m):
-            block_bases(rows[start : start + m].astype(np.float64), k, m)
+            block_bases(open_table(rows[start : start + m].astype(np.float64)), k, m)
         left = rows[whole:]
 
 

@@ -22,8 +22,7 @@ import numpy as np
 from dask_overhead import COLUMNS, DIRECTIONS, DISK, NETWORK, WORKERS, dask_table, parameters, predicted, seconds
 from distributed import Client, LocalCluster
 
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.unit import as_rows_input
+from privspan.rows.door import open_table
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram
 
@@ -98,7 +97,7 @@ def check(found: dict[str, float], sizes: Sequence[tuple[int, int]]) -> None:
     block = np.linalg.qr(np.random.default_rng(2).standard_normal((COLUMNS, DIRECTIONS)))[0]
     for partitions, rows in sizes:
         table = dask_table(partitions, rows)
-        gram = UnitGram(open_unit_rows(as_rows_input(table, accept_partitions=True)))
+        gram = UnitGram(open_table(table).rows())
         real = min(
             seconds(lambda gram=gram: grid_total(gram.products(block), (COLUMNS, DIRECTIONS), 2.0**-30))
             for _ in range(4)

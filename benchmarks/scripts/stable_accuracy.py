@@ -19,6 +19,7 @@ from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.run import open_run
 from privspan.rows.dealing import public_order
+from privspan.rows.door import open_table
 from privspan.stable.groups import stable_group_step
 from privspan.stable.records import stable_subspace
 from privspan.subspace import Subspace
@@ -90,7 +91,7 @@ def by_groups(n: int, d: int, gamma_w: float, condition: float, block_size: int)
     def once(seed: int) -> float:
         X, truth = records(np.random.default_rng(seed), n, d, gamma_w, condition=condition)
         run = open_run(MuLedger(Budget(EPSILON, DELTA)), seed)
-        blocks = block_bases(X, K, block_size, order=public_order(n, run.streams.public))
+        blocks = block_bases(open_table(X), K, block_size, order=public_order(n, run.streams.public))
         found, _, _ = stable_group_step(blocks.bases, blocks.votes, budget=Budget(EPSILON, DELTA), run=run)
         return np.nan if found is None else found.distance(truth)
 

@@ -93,6 +93,7 @@ def fits(table: FreshTable, epsilon: float, runs: int, ranks: np.ndarray) -> dic
         "told": np.nanmean(told) if np.isfinite(told).any() else np.nan,
         "estimated": truth.mean(),
         "too_high": np.mean((high > 2.0 * error) & (high > 0.05)),
+        "share_errors": over_spread(ratio_std, ratios),
         "found_share_errors": over_spread(ratio_std[:, :found], ratios[:, :found]),
         "loading_errors": over_spread(loading_std[:, :found], bases[:, :found]),
         "stands_out": found,
@@ -231,7 +232,7 @@ def summary() -> None:
             f"{closed:.0%}; told {np.nanmean(value(now, 'told')):.3f}, "
             f"too high in {value(now, 'too_high').mean():.1%}"
         )
-        for name in ("found_share_errors", "loading_errors"):  # of components that stand out in all fits
+        for name in ("share_errors", "found_share_errors", "loading_errors"):
             ratio = value(now, name)
             ratio = ratio[np.isfinite(ratio)]  # none where no component stands out in all fits
             within = np.mean((ratio > 1 / 1.5) & (ratio < 1.5))

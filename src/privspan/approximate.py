@@ -27,7 +27,8 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.dealing import Order, Table, block_count, dealt
+from privspan.rows.dealing import Order
+from privspan.rows.table import Table
 from privspan.stable.groups import stable_group_step
 from privspan.stable.plan import STABLE_OPTIONS, group_shares
 from privspan.subspace import Subspace
@@ -161,7 +162,7 @@ def prepare_approximate(
     **settings: object,
 ) -> Learn:
     """Refuse what `approximate_subspace` refuses, from public facts alone; return what does the rest with a run."""
-    table = call.open(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
+    table = call.open(X, accept_sparse=False)
     chosen = BlockSettings(aggregate, gamma, block_size, options, settings)
     if k == "auto":
         return _prepare_choice(table, max_components, budget, chosen, shuffle)
@@ -170,7 +171,7 @@ def prepare_approximate(
     chosen.check_table(table, k, budget)
 
     def learn(run: Run) -> Release:
-        rows, order = dealt(table, run.streams.public) if shuffle else (table, None)
+        rows, order = table.deal(run.streams.public) if shuffle else (table, None)
         subspace, parameters, parts = block_step(rows, k, budget, chosen, run, order)
         return Release(subspace, budget.cost(*parts), f"approximate ({aggregate})", parameters, run.private)
 
@@ -215,7 +216,7 @@ class BlockSettings:
         checks.dimension(k=k, d=table.shape[1])
         settings, shape = self.within_partitions(table, k, budget)
         m = settings.stable_block_size(len(table), k)
-        if isinstance(table, PartitionedTable) and block_count(table, m) < 2:
+        if not table.local and table.blocks(m) < 2:
             raise ParameterError(
                 "{X} must have partitions that hold two blocks of {m} rows in all: merge its partitions, or give a "
                 "smaller {block_size}.",
@@ -229,11 +230,11 @@ class BlockSettings:
         Also returns the shape of what is left, which is that of the table itself if it has no partitions.
         """
         n, d = table.shape
-        if not isinstance(table, PartitionedTable):
+        if table.local:
             return self, (n, d)
         histogram = self.aggregate == "histogram"
         m = self.histogram_plan((n, d), k, budget).block_size if histogram else self.stable_block_size(n, k)
-        return replace(self, block_size=m), (m * block_count(table, m), d)
+        return replace(self, block_size=m), (m * table.blocks(m), d)
 
     def stable_block_size(self, n: int, k: int) -> int:
         """Records per block of the stable aggregate."""
@@ -275,18 +276,18 @@ def _prepare_choice(
     if max_components is None:
         raise ParameterError('{max_components} must be given with {k:"auto"}.')
     checks.integer_at_least(1, max_components=max_components)
-    blocks = block_count(table, planner_blocks.rank_block_size(max_components))
+    blocks = table.blocks(planner_blocks.rank_block_size(max_components))
     rank_epsilon = planner_blocks.rank_epsilon(blocks, max_components, budget.epsilon)
     rest = budget.less(rank_epsilon)
     # Refused for the largest k, before a value is read: a refusal after the vote would come with its cost.
     settings.check_table(table, max_components, rest)
-    if isinstance(table, PartitionedTable):  # there a smaller k may leave fewer blocks, and the vote may choose it
+    if not table.local:  # there a smaller k may leave fewer blocks, and the vote may choose it
         for smaller in range(1, max_components):
             settings.check_table(table, smaller, rest)
     check_choice(table, max_components)
 
     def learn(run: Run) -> Release:
-        rows, order = dealt(table, run.streams.public) if shuffle else (table, None)
+        rows, order = table.deal(run.streams.public) if shuffle else (table, None)
         k = choose_dimension(rows, max_components, epsilon=rank_epsilon, run=run, order=order)
         subspace, parameters, parts = block_step(rows, k, rest, settings, run, order)
         cost = budget.cost(Part("choice of the dimension", rank_epsilon, 0.0), *parts)

@@ -23,7 +23,6 @@ from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.dealing import dealt
 from privspan.subspace import Subspace
 
 
@@ -115,7 +114,7 @@ def prepare_boosted(
     **settings: object,
 ) -> Learn:
     """Refuse what `boosted_subspace` refuses, from public facts alone, and return what does the rest with a run."""
-    table = call.open(X, accept_sparse=False)
+    table = call.open(X, accept_sparse=False).here()
     checks.probability(alpha=alpha, beta=beta)
     parts = planner_blocks.boosting_parts(beta)
     rows = len(table) // parts
@@ -128,11 +127,11 @@ def prepare_boosted(
         ) from None
 
     def learn(run: Run) -> Release:
-        mixed: tuple[Any, Any] = dealt(table, run.streams.public)
-        records, order = mixed
+        records = table.dealt(run.streams.public)
+        order = records.order(run.streams.public)
         candidates = []
         for i in range(parts):
-            part = np.asarray(records[order[i * rows : (i + 1) * rows]])
+            part = records.draw(order[i * rows : (i + 1) * rows])
             candidates.append(block_step(part, k, budget, chosen, run, None)[0])
         central = central_candidate(candidates, planner_blocks.needed_successes(parts), 2.0 * alpha / 3.0)
         public = {"k": k, "alpha": alpha, "beta": beta, "parts": parts, "rows_per_part": rows}

@@ -23,9 +23,7 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn
 from privspan.privacy.zero_out import MOMENTS, most_share
-from privspan.rows import PartitionedTable
-from privspan.rows.gaps import Missing, check_missing, with_gaps
-from privspan.rows.unit import is_sparse
+from privspan.rows.table import Missing, Table, check_missing
 from privspan.stable.course import LABELS, course_within, prepare_auto, single_account
 from privspan.stable.records import prepare_stable
 from privspan.sums import adaptive
@@ -73,11 +71,9 @@ class Method:
         if not self.labels:
             object.__setattr__(self, "labels", (self.name,))
 
-    def takes(self, source: object) -> bool:
+    def takes(self, source: Table) -> bool:
         """Tell whether the method works on a table of this kind as it is."""
-        if is_sparse(source):
-            return self.sparse
-        return self.partitions or not isinstance(source, PartitionedTable)
+        return self.sparse if source.is_sparse else self.partitions or source.local
 
 
 _GROUPS = Method(
@@ -306,7 +302,7 @@ def learn_subspace(
     checks.one_of(get_args(Account), account=account)
     check_missing(missing)
     if missing != "fill":
-        table = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+        table = call.open(table).with_gaps(missing)
     if method == "auto":
         return _by_itself(call, table, k, gamma, account, options)
     if account != "auto":
@@ -326,8 +322,8 @@ def _by_itself(
     if options:
         template = '{name} must be given only with a method that takes it, not with "auto".'
         raise ParameterTypeError(template, name=Parameter(next(iter(options))))
-    source = call.open(X, accept_partitions=True, accept_persons=True)
-    n, d = int(source.shape[0]), int(source.shape[1])
+    source = call.open(X)
+    n, d = source.shape
     checks.dimension(k=k, d=d, n=n)
     joint = account == "joint" or (account == "auto" and not call.composes)
     choice = plan_within(n, d, k, call.budget, gamma, methods_for(source), joint=joint)
@@ -343,6 +339,6 @@ def _by_itself(
     return replace(release, parameters=told)
 
 
-def methods_for(source: object) -> tuple[str, ...]:
+def methods_for(source: Table) -> tuple[str, ...]:
     """Return the planned methods that take a table of this kind."""
     return tuple(name for name in METHODS if ALGORITHMS[name].takes(source))

@@ -28,14 +28,14 @@ from privspan.blocks.bases import block_bases
 from privspan.blocks.rank import choose_dimension
 from privspan.datasets import gaussian_subspace
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.rows import GatheredRows, arrays, partition_rows, partitioned
-from privspan.rows.dealing import PartitionOrders, block_count, table_order
-from privspan.rows.derived import less
+from privspan.rows import GatheredRows, arrays, partition_rows, partitioned, partitions
+from privspan.rows.dealing import PartitionOrders
+from privspan.rows.door import open_table
 from privspan.rows.limits import Limits
-from privspan.rows.partitioned_rows import folded, open_unit_rows
-from privspan.rows.partitions import LocalPlace
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input
-from privspan.sums import mean, pairs
+from privspan.rows.partitioned_rows import folded
+from privspan.rows.place import LocalPlace
+from privspan.rows.shifting import less
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import GridSum
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.mean import private_mean
@@ -327,8 +327,8 @@ def test_a_partition_that_is_a_memory_map_is_paired_and_shifted_like_any_other(t
         large = arrays.mapped_rows(other(), Limits(freely_read_bytes=0))
         assert isinstance(large, arrays.MappedRows)
         for same in (other(), large):
-            assert np.array_equal(pairs._within(less, one(), 5), pairs._within(less, same, 5))
-    for function in (lambda T: pair_differences(T, open_streams(3).public), lambda T: mean.less_mean(T, np.ones(4))):
+            assert np.array_equal(partitions._pairs_within(less, one(), 5), partitions._pairs_within(less, same, 5))
+    for function in (lambda T: pair_differences(T, open_streams(3).public), lambda T: open_table(T).less(np.ones(4))):
         for one, other in zip(function(as_it_is).parts, function(as_map).parts, strict=True):
             assert type(other()) is np.ndarray
             assert np.array_equal(one(), other())
@@ -414,11 +414,11 @@ def test_a_replacement_changes_one_chunk_and_one_block(client, data, row):
     Y[row] = np.arange(30.0) - 7.0
     chunks, blocks = [], []
     for table in (
-        as_rows_input(on_dask(X), accept_partitions=True),
-        as_rows_input(on_dask(Y), accept_partitions=True),
+        open_table(on_dask(X)),
+        open_table(on_dask(Y)),
     ):
-        chunks.append(folded(UnitGram(open_unit_rows(table)).products(None), Collected).sums)
-        blocks.append(block_bases(table, 2, 9, order=table_order(table, np.random.default_rng(1))))
+        chunks.append(folded(UnitGram(open_table(table).rows()).products(None), Collected).sums)
+        blocks.append(block_bases(open_table(table), 2, 9, order=open_table(table).order(np.random.default_rng(1))))
     assert len(chunks[0]) == 5  # 4096 + 904, 1, 2600, 399
     assert sum(not np.array_equal(a, b) for a, b in zip(*chunks, strict=True)) == 1
     assert len(blocks[0].votes) == sum(length // 9 for length in LENGTHS)
@@ -429,14 +429,16 @@ def test_a_replacement_changes_one_chunk_and_one_block(client, data, row):
 def test_blocks_are_formed_inside_partitions_and_tails_are_dropped(client):
     numbers = np.arange(40.0)
     X = np.column_stack([np.cos(numbers), np.sin(numbers)])
-    table = as_rows_input(on_dask(X, (13, 4, 23)), accept_partitions=True)
-    found = block_bases(table, 1, 5)
-    expected = [block_bases(X[start : start + 5], 1, 5).bases[0] for start in (0, 5, 17, 22, 27, 32)]
-    assert block_count(table, 5) == 6
+    table = open_table(on_dask(X, (13, 4, 23)))
+    found = block_bases(open_table(table), 1, 5)
+    expected = [block_bases(open_table(X[start : start + 5]), 1, 5).bases[0] for start in (0, 5, 17, 22, 27, 32)]
+    assert open_table(table).blocks(5) == 6
     assert np.array_equal(found.bases, np.array(expected))
-    shuffled = block_bases(table, 1, 5, order=PartitionOrders((1, 2, 3)))
+    shuffled = block_bases(open_table(table), 1, 5, order=PartitionOrders((1, 2, 3)))
     inside = [X[:13][np.random.default_rng(1).permutation(13)], X[17:][np.random.default_rng(3).permutation(23)]]
-    assert np.array_equal(shuffled.bases, np.concatenate([block_bases(part, 1, 5).bases for part in inside]))
+    assert np.array_equal(
+        shuffled.bases, np.concatenate([block_bases(open_table(part), 1, 5).bases for part in inside])
+    )
 
 
 def test_pairs_are_drawn_inside_partitions(client):
@@ -476,7 +478,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, data, tmp_path):
 
 def test_kept_rows_that_die_with_their_worker_are_made_again(client, data):
     X, _ = data
-    rows = open_unit_rows(as_rows_input(on_dask(X), accept_partitions=True))
+    rows = open_table(on_dask(X)).rows()
     view = rows.map_rows(lambda piece: piece[:, :2])
     sums = rows.map_chunks(lambda piece, known: piece.T @ known, view)
     first = folded(sums, lambda: GridSum((30, 2), 2.0**-30)).total()
@@ -491,8 +493,8 @@ def test_a_task_run_again_gives_the_same_bits_and_leaves_its_arguments_alone(dat
     X, _ = data
     place = partition_rows(X, LENGTHS).place
     table = partition_rows(X, LENGTHS)
-    rows = place.fetch(place.hold(open_unit_rows(table)._rows, LENGTHS), LENGTHS)
-    products = UnitGram(open_unit_rows(table)).products(np.eye(30)[:, :3])
+    rows = place.fetch(place.hold(open_table(table).rows()._rows, LENGTHS), LENGTHS)
+    products = UnitGram(open_table(table).rows()).products(np.eye(30)[:, :3])
     kept = [piece.copy() for one in rows for _, piece in one.pieces()]
 
     def fold(one):
@@ -566,7 +568,7 @@ def test_dataframes(client):
     frame["word"] = "x"
     frame.loc[5, "b"] = np.nan
     away = dd.from_pandas(frame, npartitions=3)
-    table = as_rows_input(away, accept_partitions=True)
+    table = open_table(away)
     assert table.names == ("a", "b", "c", "d")
     assert [column.name for column in table.left_out] == ["user_id", "word"]
     assert table.shape == (3000, 4)
@@ -613,7 +615,7 @@ def test_partitions_smaller_than_a_block_are_refused_before_any_budget_is_spent(
     with pytest.raises(ValueError, match="two blocks of 7 rows"):
         approximate_subspace(A, 1, **EPSILON_DELTA)
     with pytest.raises(ValueError, match="a partition of at least"):
-        choose_dimension(as_rows_input(A, accept_partitions=True), 3, epsilon=1.0, run=seeded(0), block_size=6)
+        choose_dimension(open_table(A), 3, epsilon=1.0, run=seeded(0), block_size=6)
 
 
 @pytest.mark.parametrize("other", [lambda chunk: chunk[:3], sparse.csr_array, np.ndarray.tolist])

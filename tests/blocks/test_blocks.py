@@ -14,6 +14,7 @@ from sources import limited
 from privspan.blocks import bases as blocks
 from privspan.blocks.bases import block_bases, block_spectra
 from privspan.rows.dealing import public_order
+from privspan.rows.door import open_table
 from privspan.rows.limits import LIMITS
 
 
@@ -29,7 +30,7 @@ def changed_blocks(before: blocks.BlockBases, after: blocks.BlockBases) -> np.nd
 @pytest.mark.parametrize(("m", "d", "k"), [(6, 40, 3), (5, 5, 5), (30, 8, 3), (1, 7, 1), (12, 300, 10)])
 def test_agrees_with_svd(m, d, k):
     X = np.random.default_rng(m).standard_normal((7 * m + m // 2, d)) * np.geomspace(1, 1e-3, d)
-    result = block_bases(X, k, m)
+    result = block_bases(open_table(X), k, m)
     assert result.votes.all()
     assert len(result.votes) == 7
     for j in range(7):
@@ -42,7 +43,7 @@ def test_agrees_with_svd(m, d, k):
 def test_subspace_iteration_agrees_with_svd(gap):
     """Long and wide blocks: three passes leave an error far below the statistical one, the tail over the signal."""
     X = np.random.default_rng(0).standard_normal((480, 200)) * np.where(np.arange(200) < 3, 1.0, gap / 10)
-    result = block_bases(X, 3, 120)
+    result = block_bases(open_table(X), 3, 120)
     assert result.votes.all()
     for j in range(4):
         truth = np.linalg.svd(X[j * 120 : (j + 1) * 120], full_matrices=False)[2][:3].T
@@ -56,7 +57,7 @@ def test_accurate_for_badly_conditioned_signals(shape):
     rng = np.random.default_rng(2)
     basis = np.linalg.qr(rng.standard_normal((d, k)))[0]
     signal = np.linalg.qr(rng.standard_normal((m, k)))[0] * [9e5, 1e3, 1.0]
-    result = block_bases(signal @ basis.T, k, m)
+    result = block_bases(open_table(signal @ basis.T), k, m)
     assert result.votes.all()
     assert sine(basis, result.bases[0]) < 1e-9
 
@@ -64,14 +65,17 @@ def test_accurate_for_badly_conditioned_signals(shape):
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8])
 def test_other_dtypes_are_computed_in_float64(dtype):
     X = np.random.default_rng(0).integers(0, 100, (60, 9)).astype(dtype)
-    assert changed_blocks(block_bases(X, 2, 6), block_bases(X.astype(float), 2, 6)).size == 0
+    assert changed_blocks(block_bases(open_table(X), 2, 6), block_bases(open_table(X.astype(float)), 2, 6)).size == 0
 
 
 def test_order_deals_every_row_once():
     order = public_order(50, np.random.default_rng(1))
     assert sorted(order) == list(range(50))
     X = np.random.default_rng(0).standard_normal((50, 9))
-    assert changed_blocks(block_bases(X, 2, 6, order=order), block_bases(X[order], 2, 6)).size == 0
+    assert (
+        changed_blocks(block_bases(open_table(X), 2, 6, order=order), block_bases(open_table(X[order]), 2, 6)).size
+        == 0
+    )
 
 
 BAD_ROWS = {
@@ -91,11 +95,11 @@ def test_one_record_changes_one_block_bitwise(bad, m, d, shuffled):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((m * (37 if m < 50 else 5) + 1, d))
     order = public_order(len(X), rng) if shuffled else None
-    before = block_bases(X, 3, m, order=order)
+    before = block_bases(open_table(X), 3, m, order=order)
     for row in (0, m + 1, len(X) - 1):
         other = X.copy()
         other[row] = BAD_ROWS[bad](X[row])
-        changed = changed_blocks(before, block_bases(other, 3, m, order=order))
+        changed = changed_blocks(before, block_bases(open_table(other), 3, m, order=order))
         place = row if order is None else int(np.flatnonzero(order == row)[0])
         assert set(changed) <= {place // m}
 
@@ -106,16 +110,16 @@ def test_a_block_is_the_same_alone_and_in_any_batch(seed, m, d, blocks_before):
     rng = np.random.default_rng(seed)
     k = min(2, m, d)
     X = rng.standard_normal(((blocks_before + 3) * m, d))
-    together = block_bases(X, k, m)
+    together = block_bases(open_table(X), k, m)
     rows = slice(blocks_before * m, (blocks_before + 1) * m)
-    alone = block_bases(X[rows].copy(), k, m)
+    alone = block_bases(open_table(X[rows].copy()), k, m)
     assert np.array_equal(together.bases[blocks_before], alone.bases[0])
 
 
 def test_chunk_length_does_not_matter():
     X = np.random.default_rng(3).standard_normal((300, 21))
-    whole = block_bases(X, 3, 6)
-    assert changed_blocks(whole, block_bases(limited(X, blocks_bytes=3 * 6 * 21 * 8), 3, 6)).size == 0
+    whole = block_bases(open_table(X), 3, 6)
+    assert changed_blocks(whole, block_bases(open_table(limited(X, blocks_bytes=3 * 6 * 21 * 8)), 3, 6)).size == 0
 
 
 def test_the_bitwise_test_catches_a_record_in_two_blocks():
@@ -125,7 +129,9 @@ def test_the_bitwise_test_catches_a_record_in_two_blocks():
     other[7] = 1.0
     overlapping = np.arange(60)
     overlapping[20] = 7  # row 7 is dealt into blocks 1 and 3
-    changed = changed_blocks(block_bases(X, 3, 6, order=overlapping), block_bases(other, 3, 6, order=overlapping))
+    changed = changed_blocks(
+        block_bases(open_table(X), 3, 6, order=overlapping), block_bases(open_table(other), 3, 6, order=overlapping)
+    )
     assert list(changed) == [1, 3]
 
 
@@ -137,7 +143,7 @@ def test_blocks_without_a_subspace_do_not_vote():
     X[12:18] = rng.standard_normal((6, 2)) @ rng.standard_normal((2, 20))  # block 2: rank 2 < k
     X[18:22] = np.nan  # block 3: two rows left
     X[24:27] = np.inf  # block 4: three rows left
-    result = block_bases(X, 3, 6)
+    result = block_bases(open_table(X), 3, 6)
     assert list(result.votes) == [False, False, False, False, True, True, True]
     assert not result.bases[:4].any()
 
@@ -147,23 +153,23 @@ def test_blocks_without_a_subspace_do_not_vote():
 def test_rank_deficiency_is_recognised_in_floats(rank, m, d):
     rng = np.random.default_rng(rank)
     X = rng.standard_normal((m * 20, rank)) @ rng.standard_normal((rank, d))
-    assert not block_bases(X, rank + 1, m).votes.any()
-    assert block_bases(X, rank, m).votes.all()
+    assert not block_bases(open_table(X), rank + 1, m).votes.any()
+    assert block_bases(open_table(X), rank, m).votes.all()
 
 
 @pytest.mark.parametrize("exponent", [-1040, -700, -301, 301, 700, 1000])
 def test_scale_does_not_matter(exponent):
     X = np.random.default_rng(0).standard_normal((12, 9))
     scaled = np.ldexp(X, exponent)
-    result = block_bases(scaled, 3, 6)
+    result = block_bases(open_table(scaled), 3, 6)
     assert result.votes.all()
     if exponent > -1000:  # below, the entries themselves lose digits
-        assert sine(block_bases(X, 3, 6).bases[0], result.bases[0]) < 1e-12
+        assert sine(block_bases(open_table(X), 3, 6).bases[0], result.bases[0]) < 1e-12
 
 
 def test_a_failed_decomposition_silences_its_own_block_only(monkeypatch):
     X = np.random.default_rng(0).standard_normal((60, 9))
-    before = block_bases(X, 3, 6)
+    before = block_bases(open_table(X), 3, 6)
     marked = X[24:30] @ X[24:30].T
     genuine = np.linalg.eigh
 
@@ -174,7 +180,7 @@ def test_a_failed_decomposition_silences_its_own_block_only(monkeypatch):
         return genuine(matrices)
 
     monkeypatch.setattr(np.linalg, "eigh", failing)
-    after = block_bases(X, 3, 6)
+    after = block_bases(open_table(X), 3, 6)
     assert list(changed_blocks(before, after)) == [4]
     assert not after.votes[4]
     assert not after.bases[4].any()
@@ -184,7 +190,7 @@ def test_spectra_match_svd_and_ignore_bad_rows():
     X = np.random.default_rng(0).standard_normal((40, 30))
     X[9] = np.nan
     X[16:24] = 0.0
-    squares, votes = block_spectra(X, 4, 8)
+    squares, votes = block_spectra(open_table(X), 4, 8)
     assert list(votes) == [True, True, False, True, True]
     clean = np.nan_to_num(X[8:16])
     expected = np.linalg.svd(clean, compute_uv=False)[:4] ** 2
@@ -196,7 +202,7 @@ def test_memory_stays_near_the_output():
     X = np.random.default_rng(0).standard_normal((4000, 1000)).astype(np.float32)
     order = public_order(4000, np.random.default_rng(0))
     tracemalloc.start()
-    result = block_bases(X, 2, 20, order=order)
+    result = block_bases(open_table(X), 2, 20, order=order)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < result.bases.nbytes + 4 * LIMITS.blocks_bytes
@@ -212,13 +218,13 @@ def test_spectra_of_sparse_blocks_are_those_of_dense_ones_and_each_is_its_own() 
         (np.tile(table.data / 2, 2), (np.tile(table.tocoo().row, 2), np.tile(table.tocoo().col, 2))), shape=(60, 40)
     )
     order = rng.permutation(60)
-    wanted = block_spectra(dense, 4, 10, order=order)
+    wanted = block_spectra(open_table(dense), 4, 10, order=order)
     for given_table in (table, twice.tocsr()):
-        squares, votes = block_spectra(given_table, 4, 10, order=order)
+        squares, votes = block_spectra(open_table(given_table), 4, 10, order=order)
         np.testing.assert_allclose(squares, wanted[0], atol=1e-12)
         np.testing.assert_array_equal(votes, wanted[1])
     other = table.copy()
     other.data[0] *= 1e200
-    before, after = block_spectra(table, 4, 10)[0], block_spectra(other, 4, 10)[0]
+    before, after = block_spectra(open_table(table), 4, 10)[0], block_spectra(open_table(other), 4, 10)[0]
     np.testing.assert_array_equal(before[1:], after[1:])
     assert (before[0] != after[0]).any()

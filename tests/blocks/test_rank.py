@@ -21,6 +21,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import selection
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.selection import permute_and_flip
+from privspan.rows.door import open_table
 
 
 def law(scores, epsilon):
@@ -86,7 +87,7 @@ def test_one_record_moves_one_ballot(seed, row, kind):
     X = rng.standard_normal((80, 12)) * np.geomspace(1, 1e-4, 12)
     other = X.copy()
     other[row] = {"nan": np.nan, "huge": 1e200, "zero": 0.0, "other": rng.standard_normal(12)}[kind]
-    ballots = [rank_ballots(*block_spectra(data, 5, 8)) for data in (X, other)]
+    ballots = [rank_ballots(*block_spectra(open_table(data), 5, 8)) for data in (X, other)]
     assert set(np.flatnonzero(ballots[0] != ballots[1])) <= {row // 8}
     counts = [np.bincount(b, minlength=6)[1:] for b in ballots]
     assert np.abs(counts[0] - counts[1]).max() <= 1
@@ -99,7 +100,7 @@ def test_right_in_95_of_100_runs_on_a_clear_gap(n, d, k):
     epsilon = planner_blocks.rank_epsilon(blocks, 8, 1.0)
     for seed in range(10):
         X, _ = gaussian_subspace(n, d, k, gamma_w=0.05, condition=10.0, rng=seed)
-        ballots = rank_ballots(*block_spectra(X, 9, planner_blocks.rank_block_size(8)))
+        ballots = rank_ballots(*block_spectra(open_table(X), 9, planner_blocks.rank_block_size(8)))
         counts = [int((ballots == j).sum()) for j in range(1, 9)]
         right += sum(1 + permute_and_flip(counts, epsilon, open_streams(s).noise) == k for s in range(10))
     assert right >= 95
@@ -127,15 +128,15 @@ def test_auto_is_charged_and_reported():
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, 7.0])
 def test_bad_data_gives_some_dimension(value):
     X = np.full((200, 10), value)
-    assert choose_dimension(X, 4, epsilon=1.0, run=seeded(0)) in {1, 2, 3, 4}
+    assert choose_dimension(open_table(X), 4, epsilon=1.0, run=seeded(0)) in {1, 2, 3, 4}
 
 
 def test_public_facts_are_refused_by_name():
     X = np.zeros((100, 5))
     with pytest.raises(ValueError, match="max_components"):
-        choose_dimension(X, 5, epsilon=1.0, run=seeded(0))
+        choose_dimension(open_table(X), 5, epsilon=1.0, run=seeded(0))
     with pytest.raises(ValueError, match="at least 10 rows"):
-        choose_dimension(X[:9], 4, epsilon=1.0, run=seeded(0))
+        choose_dimension(open_table(X[:9]), 4, epsilon=1.0, run=seeded(0))
     with pytest.raises(ValueError, match="max_components"):
         approximate_subspace(X, "auto", epsilon=1.0, delta=1e-6)
     with pytest.raises(ValueError, match="max_components"):

@@ -23,6 +23,7 @@ from privspan.privacy.call import Call, weakness
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.run import Run
 from privspan.privacy.selection import permute_and_flip, release_probability, releases, stable_vote
+from privspan.rows.door import open_table
 from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
@@ -157,7 +158,7 @@ def test_nor_in_what_prepares_a_table() -> None:
     for X in hostile_rows().values():
         with np.errstate(all="raise"):
             pair_differences(X, open_streams(0).public)
-            choose_dimension(X, 2, epsilon=1.0, run=seeded(0))
+            choose_dimension(open_table(X), 2, epsilon=1.0, run=seeded(0))
 
 
 def test_nor_where_the_partitions_of_a_table_are() -> None:

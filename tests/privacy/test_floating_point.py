@@ -31,9 +31,10 @@ from scipy.stats import chi2_contingency
 from privspan import private_mean
 from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
+from privspan.rows import about
+from privspan.rows.door import open_table
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
-from privspan.sums import about
 from privspan.sums import centre as search
 from privspan.sums import variance as spectrum
 from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
@@ -300,7 +301,7 @@ def test_inner_products_in_float32_come_from_their_own_row_alone():
 def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeypatch):
     """As with bfloat16 or TF32 in its place: what is charged would be too little."""
     X, centre = np.ones((5, 300), dtype=np.float32), np.zeros(300)
-    assert about.rows_about(X, centre).single
+    assert open_table(X).rows(centre, single=True).single
     for lost in (16, 13, 8, 1):  # bits of a float32 that go
 
         def coarse(left, right, lost=lost):
@@ -311,5 +312,5 @@ def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeyp
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(about, name, product)
                 about._single_is_single.cache_clear()
-                assert not about.rows_about(X, centre).single
+                assert not open_table(X).rows(centre, single=True).single
     about._single_is_single.cache_clear()

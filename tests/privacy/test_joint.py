@@ -19,6 +19,7 @@ from privspan.privacy import Budget, compose_mu
 from privspan.privacy.coin import COIN_BITS, CoinTable, GaussianCoin
 from privspan.privacy.gdp import hockey_stick_up
 from privspan.privacy.joint import JointAccount, JointLedger, JointShares, joint_delta, largest_stick
+from privspan.rows.door import open_table
 from privspan.stable.course import course_within, single_account
 from privspan.stable.plan import record_shares
 from privspan.stable.records import stable_subspace
@@ -127,7 +128,7 @@ NEAR = looked_at_pair(700, 1_000, 1e-5, 1.42e-4)
 
 
 def account():
-    found = single_account(NEAR[0], 1, BUDGET)
+    found = single_account(open_table(NEAR[0]), 1, BUDGET)
     assert isinstance(found, JointLedger)
     return found
 
@@ -228,7 +229,7 @@ def test_a_course_without_a_coin_has_what_the_account_says():
     """Tails that are too long for a coin: the adaptive algorithm gets the rest of a fixed whole."""
     table = np.random.default_rng(0).standard_normal((700, 1_000))
     ledger = account()
-    release = course_within(seeded(0).within(ledger), table, 1)
+    release = course_within(seeded(0).within(ledger), open_table(table), 1)
     assert release.method == "auto (adaptive)"
     spent = sum(Fraction(part.mu) ** 2 for part in release.cost.parts)
     assert spent <= Fraction(ledger.joint.whole) ** 2

@@ -164,7 +164,7 @@ def test_nobody_else_is_touched():
     slots = []
     for people in pair:
         with people.coupled():
-            slots.append(by_person(people.rows, people.ids, 4, SEED).rows[:].reshape(40, 4, 3))
+            slots.append(by_person(people.rows, people.ids, 4, SEED).slots[:].reshape(40, 4, 3))
     differ = np.flatnonzero((slots[0] != slots[1]).any(axis=(1, 2)))
     assert len(differ) == 1
 
@@ -201,7 +201,7 @@ def test_equal_keys_are_drawn_again():
 def test_a_person_has_as_many_slots_as_any_other_and_nothing_but_their_own_rows(counts, width, seed):
     people = crowd([np.full((m, 1), float(person)) for person, m in enumerate(counts)])
     table = by_person(people.rows, people.ids, width, seed)
-    owners = table.rows[:].reshape(len(counts), width)
+    owners = table.slots[:].reshape(len(counts), width)
     assert table.shape == (len(counts), 1)
     assert (owners == owners[:, :1]).all()
     assert sorted(owners[:, 0]) == list(range(len(counts)))
@@ -210,9 +210,9 @@ def test_a_person_has_as_many_slots_as_any_other_and_nothing_but_their_own_rows(
 
 def test_rows_are_taken_evenly():
     """Whoever has few rows is represented by all of them, whoever has many by any of them, alike."""
-    few = by_person(np.arange(3.0)[:, None], np.zeros(3), 8, 0).rows[:].ravel()
+    few = by_person(np.arange(3.0)[:, None], np.zeros(3), 8, 0).slots[:].ravel()
     assert {2, 3} == set(np.bincount(few.astype(int)).tolist())
-    firsts = [by_person(np.arange(5.0)[:, None], np.zeros(5), 3, seed).rows[:].ravel() for seed in range(500)]
+    firsts = [by_person(np.arange(5.0)[:, None], np.zeros(5), 3, seed).slots[:].ravel() for seed in range(500)]
     assert stats.chisquare(np.bincount(np.array(firsts)[:, 0].astype(int))).pvalue > 1e-6
     assert all(len(set(chosen)) == 3 for chosen in firsts)
 

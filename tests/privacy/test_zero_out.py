@@ -17,7 +17,7 @@ from privspan.privacy import Budget, PrivacyCost, epsilon_from_mu, mu_from_budge
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person
 from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, SUMS, look_empty, look_gain, most_share
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.door import open_table
 from privspan.standard import ranges
 from privspan.sums import localised, mean, regression, score_map
 from privspan.sums.early_gram import ClippedGram, EarlyGram
@@ -96,7 +96,7 @@ def test_second_moments(table, constant: float, place: int) -> None:
     X = np.array(table)
     empty = X.copy()
     empty[place] = np.nan
-    one, other = (open_unit_rows(rows) for rows in (X, empty))
+    one, other = (open_table(rows).rows() for rows in (X, empty))
     gram = AugmentedGram(one, constant=constant)
     assert moved(gram, AugmentedGram(other, constant=constant)) <= gram.empty * (1 + 1e-12)
     assert gram.empty == look_empty(constant)
@@ -107,7 +107,7 @@ def test_second_moments(table, constant: float, place: int) -> None:
 def test_second_moments_reach_their_bound() -> None:
     X = np.ones((3, 2))
     empty = np.array([[1.0, 1.0], [np.nan, np.nan], [1.0, 1.0]])
-    one, other = (open_unit_rows(rows) for rows in (X, empty))
+    one, other = (open_table(rows).rows() for rows in (X, empty))
     a = CONSTANT
     assert moved(UnitGram(one), UnitGram(other)) >= 0.999999 * ROOT_HALF
     met = moved(AugmentedGram(one), AugmentedGram(other))
@@ -124,7 +124,7 @@ def test_persons_with_lifted_rows(width: int, seed: int, alike: float, constant:
     empty = X.copy()
     empty[:width] = np.nan
     tables = [by_person(rows, people, width, 0) for rows in (X, empty)]
-    rows = [open_unit_rows(table) for table in tables]
+    rows = [open_table(table).rows() for table in tables]
     grams = [AugmentedGram(one, constant=constant, lift=person_lift(one, constant)) for one in rows]
     assert moved(*grams) <= grams[0].empty * (1 + 1e-12)
     assert grams[0].empty == look_empty(constant, math.sqrt(width))
@@ -137,7 +137,7 @@ def test_clipped_rows(seed: int, radius: float, place: int) -> None:
     X[place] *= 100.0
     empty = X.copy()
     empty[place] = np.nan
-    one, other = (ClippedGram(EarlyGram(open_unit_rows(rows), 2.0), radius, CONSTANT) for rows in (X, empty))
+    one, other = (ClippedGram(EarlyGram(open_table(rows).rows(), 2.0), radius, CONSTANT) for rows in (X, empty))
     assert moved(one, other) <= one.empty * (1 + 1e-9)
 
 

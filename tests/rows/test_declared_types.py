@@ -23,8 +23,8 @@ import privspan as ps
 from privspan._lib import checks
 from privspan.privacy.randomness import open_streams
 from privspan.rows import GatheredRows, PartitionedTable, open_rows, partition_rows
-from privspan.rows.partitions import LocalPlace
-from privspan.rows.unit import as_rows_input
+from privspan.rows.door import open_table
+from privspan.rows.place import LocalPlace
 from privspan.sums.pairs import pair_differences
 
 N, WHO = 12, 5  # records, and the one that is replaced
@@ -163,7 +163,7 @@ def replaced(record):
 
 def here(X):
     """Return the rows of a table as an array, and what it says of itself."""
-    source = as_rows_input(X, accept_sparse=False)
+    source = open_table(X, accept_sparse=False).here()
     return source.dtype, source.shape, np.asarray(source[:])
 
 
@@ -280,7 +280,7 @@ REFUSED = {
     ("table", "what"), [pytest.param(table, what) for what, tables in REFUSED.items() for table in tables]
 )
 def test_a_column_that_is_not_of_numbers_is_refused_by_name(table, what):
-    for take in (as_rows_input, ps.PrivatePCA(1, epsilon=1.0, delta=1e-6).fit):
+    for take in (open_table, ps.PrivatePCA(1, epsilon=1.0, delta=1e-6).fit):
         with pytest.raises(TypeError, match=rf"column 'who' holds {what}"):
             take(table)
 
@@ -294,7 +294,7 @@ def test_float32_stays_only_where_all_of_it_is_declared_so():
         da.from_array(narrow, chunks=(2, 1)),
         dd.from_pandas(pd.DataFrame(narrow, columns=["a"]), npartitions=2),
     ):
-        assert as_rows_input(table, accept_partitions=True).dtype == np.float32
+        assert open_table(table).dtype == np.float32
     for table in (
         pd.DataFrame({"a": narrow[:, 0], "b": np.ones(3, dtype=np.float16)}),
         pl.DataFrame({"a": narrow[:, 0], "b": [True, False, True]}),
@@ -302,7 +302,7 @@ def test_float32_stays_only_where_all_of_it_is_declared_so():
         da.from_array(narrow.astype(np.int8), chunks=(2, 1)),
         dd.from_pandas(pd.DataFrame({"a": narrow[:, 0], "b": [1, 2, 3]}), npartitions=2),
     ):
-        assert as_rows_input(table, accept_partitions=True).dtype == np.float64
+        assert open_table(table).dtype == np.float64
 
 
 def test_a_frame_of_floats_is_viewed():
@@ -338,7 +338,7 @@ def test_one_missing_cell_in_dask_decides_nothing_about_the_rows_of_others():
     cells = np.tile([[2**63 - 1, 1, 0]], (80, 1))
     gappy = np.where(np.arange(80)[:, None] == 7, np.nan, cells)
     tables = [da.from_delayed(dask.delayed(rows), (80, 3), dtype=np.int64) for rows in (cells, gappy)]
-    whole, other = (np.asarray(as_rows_input(table, accept_sparse=False)[:]) for table in tables)
+    whole, other = (np.asarray(open_table(table, accept_sparse=False).here()[:]) for table in tables)
     others = np.arange(80) != 7
     assert np.array_equal(whole[others], other[others])
     assert np.array_equal(whole, cells.astype(np.float64))

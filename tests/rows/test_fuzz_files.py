@@ -32,7 +32,7 @@ from privspan.cli import main
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
 from privspan.rows import RowSource, UnreadableFileError, open_rows
-from privspan.rows.source import damage_told
+from privspan.rows.damage import damage_told
 
 DTYPES = ("?", "i1", "u2", "i4", "i8", "u8", "f2", "f4", "f8", ">f8", ">i4")
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privspan.rows import UnreadableFileError, id_codes, open_rows, split_ids, without_ids
-from privspan.rows.arrays import HeldRows
+from privspan.rows.source import HeldRows
 
 PATIENTS = ["p 7", "p,8", None, "p 7", 'say "a"', None, "p,8", "Zoë"]
 NUMBERS = [3, 3, 9, None, -1, 9, 2**53 + 1, 2**53]

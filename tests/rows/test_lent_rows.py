@@ -8,8 +8,8 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from privspan.rows.arrays import as_source
 from privspan.rows.shifting import Shift, SingleShift
+from privspan.rows.source import as_source
 from privspan.rows.unit import Rows
 
 CENTRE = np.array([1.0, -2.0, 3.0])

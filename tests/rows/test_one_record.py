@@ -17,10 +17,10 @@ from scipy import sparse
 
 from privspan import private_mean
 from privspan.rows import Column, LeftOut, Schema, UnreadableFileError, draft_schema, open_rows, read_schema
+from privspan.rows.door import open_table
 from privspan.rows.files import text
 from privspan.rows.limits import Limits
 from privspan.rows.scaling import scaled_rows
-from privspan.rows.unit import as_rows_input
 
 NAN = np.nan
 
@@ -491,7 +491,7 @@ def test_triples_of_no_record_are_damage_of_the_file(tmp_path, change):
 def test_an_entry_outside_a_sparse_matrix_in_memory_spoils_its_own_record(kind):
     table = kind(np.arange(1.0, 13.0).reshape(4, 3))
     table.indices[4] = 99
-    found = scaled_rows(as_rows_input(table)).toarray()
+    found = scaled_rows(open_table(table).unwrapped()).toarray()
     expected = scaled_rows(np.arange(1.0, 13.0).reshape(4, 3))
     expected[1] = 0
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -17,12 +17,12 @@ from privspan.blocks.bases import block_bases
 from privspan.datasets import gaussian_subspace
 from privspan.privacy.randomness import open_streams
 from privspan.rows import DealtRows, RowSource, open_rows
-from privspan.rows.dealing import dealt, public_order, table_edges
+from privspan.rows.dealing import public_order
+from privspan.rows.door import open_table
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input
+from privspan.rows.unit import CHUNK_ROWS, Rows
 from privspan.stable.records import _ScaledRows
 from privspan.sums.analyze_gauss import analyze_gauss
-from privspan.sums.mean import less_mean
 from privspan.sums.pairs import pair_differences
 from privspan.sums.variance import explained_variance
 
@@ -114,7 +114,7 @@ def test_the_same_for_few_records_with_many_columns(tmp_path, kind):
     same = stored(tmp_path, X, kind)
     release, other = (ps.stable_subspace(table, 2, **BUDGET, rng=1) for table in (X, same))
     assert release.parameters == other.parameters
-    scaled, again = _ScaledRows(X), _ScaledRows(as_rows_input(same))
+    scaled, again = _ScaledRows(open_table(X)), _ScaledRows(open_table(same))
     np.testing.assert_array_equal(np.hstack([*scaled._stored_slices()]), np.hstack([*again._stored_slices()]))
 
 
@@ -156,7 +156,7 @@ def test_inputs_are_not_modified(people, tmp_path):
     mapped = np.load(tmp_path / "people.npy", mmap_mode="r+")
     for X in (mapped, open_rows(tmp_path / "people.npy")):
         fitted(X, scale=True)
-        block_bases(as_rows_input(X), 2, 9)
+        block_bases(open_table(X), 2, 9)
     mapped.flush()
     assert (tmp_path / "people.npy").read_bytes() == before
 
@@ -209,13 +209,13 @@ def test_one_record_of_a_file_changes_one_block_only(people, tmp_path, kind, shu
     X = people[:415].copy()
     (tmp_path / "before").mkdir()
     before = stored(tmp_path / "before", X, kind, WINDOWS_OF_50_ROWS)
-    order = public_order(415, np.random.default_rng(0), edges=table_edges(before)) if shuffled else None
-    bases = block_bases(before, 2, 7, order=order).bases
+    order = public_order(415, np.random.default_rng(0), edges=open_table(before).edges) if shuffled else None
+    bases = block_bases(open_table(before), 2, 7, order=order).bases
     touched = set()
     for record in range(0, 415, 13):
         other = X.copy()
         other[record] = np.random.default_rng(record).standard_normal(12)
-        after = block_bases(stored(tmp_path, other, kind, WINDOWS_OF_50_ROWS), 2, 7, order=order).bases
+        after = block_bases(open_table(stored(tmp_path, other, kind, WINDOWS_OF_50_ROWS)), 2, 7, order=order).bases
         changed = np.flatnonzero((bases != after).any(axis=(1, 2)))
         assert len(changed) <= 1
         touched |= set(changed.tolist())
@@ -261,7 +261,7 @@ def test_a_windowed_file_is_read_once_per_pass(people, tmp_path):
         pass
     assert sorted(loads) == list(range(20))
     loads.clear()
-    block_bases(source, 2, 7, order=public_order(1000, np.random.default_rng(0), edges=source.edges))
+    block_bases(open_table(source), 2, 7, order=public_order(1000, np.random.default_rng(0), edges=source.edges))
     assert loads == list(range(20))
 
 
@@ -295,18 +295,18 @@ def test_one_record_of_a_large_map_is_in_one_block_and_one_pair(people, tmp_path
     for name, X in (("one", people[:8_999]), ("two", other)):
         (tmp_path / name).mkdir()
         source = large_map(tmp_path / name, X)
-        table, order = dealt(source, np.random.default_rng(1))
+        table, order = source.deal(np.random.default_rng(1))
         assert isinstance(table, DealtRows)
-        found.append(block_bases(table, 2, 7, order=order).bases)
+        found.append(block_bases(open_table(table), 2, 7, order=order).bases)
         pairs.append(pair_differences(source, open_streams(4).public)[:])
     assert int((found[0] != found[1]).any(axis=(1, 2)).sum()) <= 1
     assert int(((pairs[0] != pairs[1]) & ~np.isnan(pairs[0])).any(axis=1).sum()) <= 1
 
 
 def test_a_large_map_is_read_once_for_all_blocks(people, tmp_path):
-    table, order = dealt(large_map(tmp_path, people), np.random.default_rng(0))
+    table, order = large_map(tmp_path, people).deal(np.random.default_rng(0))
     loads = loads_of(table)
-    block_bases(table, 2, 7, order=order)
+    block_bases(open_table(table), 2, 7, order=order)
     assert loads == list(range(len(table.edges) - 1))
 
 
@@ -340,7 +340,7 @@ def test_nothing_is_formed_before_rows_are_asked_for(people, tmp_path):
     source = stored(tmp_path, people, "parquet")
     loads = loads_of(source)
     differences = pair_differences(source, open_streams(0).public)
-    shifted = less_mean(source, np.ones(12))
+    shifted = open_table(source).less(np.ones(12))
     assert differences.shape == (4_500, 12)
     assert shifted.shape == (9_000, 12)
     assert shifted.dtype == np.float64

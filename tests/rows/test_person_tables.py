@@ -9,15 +9,17 @@ from scipy import sparse
 
 from privspan.blocks.bases import block_spectra
 from privspan.privacy.randomness import open_streams
-from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
-from privspan.rows.persons import PersonTable, TakenRows, belongings
-from privspan.rows.source import WindowedSource, window_edges
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows, whole_persons
+from privspan.rows.door import open_table
+from privspan.rows.partitioned_rows import PersonRows
+from privspan.rows.persons import PersonTable, belongings
+from privspan.rows.source import TakenRows, as_source
+from privspan.rows.unit import CHUNK_ROWS, Rows, piece_rows, whole_persons
+from privspan.rows.windows import WindowedSource, window_edges
 from privspan.sums.pairs import pair_differences
 
 
 def persons(rows, width):
-    return PersonTable(rows, width, np.arange(rows.shape[0]), rows, rows.shape[0])
+    return PersonTable(as_source(rows), width, np.arange(rows.shape[0]), rows, rows.shape[0])
 
 
 @given(codes=st.lists(st.integers(-1, 6), min_size=1, max_size=30))
@@ -52,7 +54,7 @@ def test_pieces_and_chunks_hold_whole_persons(grain, d):
 def test_no_border_is_inside_a_person():
     """Seen from the rows: in every piece and every chunk each person has all of their slots."""
     width, n = 7, 1300
-    rows = open_unit_rows(persons(np.repeat(np.arange(1.0, n + 1), width)[:, None] * np.ones(3), width))
+    rows = open_table(persons(np.repeat(np.arange(1.0, n + 1), width)[:, None] * np.ones(3), width)).rows()
     for numbers, _ in rows.slots.pieces():
         assert numbers.start % width == numbers.stop % width == 0
     sizes = list(rows.map_chunks(lambda piece: np.array([float(len(piece))])))
@@ -71,8 +73,8 @@ def test_lemma_2_a_sum_over_persons_is_one_of_averages_over_their_rows(rows, wid
     """So it lies in the convex hull of what single rows can do, whatever the function of a row is."""
     table = persons(rows, width)
     for opened, singles in (
-        (open_unit_rows(table), Rows(rows)),
-        (open_unit_rows(table, clip=2.0), Rows(rows, clip=2.0)),
+        (open_table(table).rows(), Rows(rows)),
+        (open_table(table).rows(clip=2.0), Rows(rows, clip=2.0)),
     ):
         units = np.concatenate([piece for _, piece in singles.pieces()])
         (total,) = opened.map_chunks(lambda piece: piece.sum(axis=0))
@@ -84,7 +86,7 @@ def test_lemma_2_a_sum_over_persons_is_one_of_averages_over_their_rows(rows, wid
 def test_sparse_rows_are_averaged_too():
     rows = np.random.default_rng(0).standard_normal((60, 5)) * (np.random.default_rng(1).random((60, 5)) < 0.4)
     (dense,), (thin,) = (
-        open_unit_rows(persons(table, 4)).map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
+        open_table(persons(table, 4)).rows().map_chunks(lambda piece: np.asarray(piece.sum(axis=0)).ravel())
         for table in (rows, sparse.csr_array(rows))
     )
     np.testing.assert_allclose(thin, dense, atol=1e-12)
@@ -114,7 +116,7 @@ def test_pairs_are_of_persons_slot_by_slot():
     rows = np.arange(18.0)[:, None] * np.ones(2)  # person i has rows 3 i, 3 i + 1, 3 i + 2
     pairs = pair_differences(persons(rows, 3), open_streams(0).public)
     assert pairs.shape == (3, 2)
-    steps = pairs.rows[:][:, 0].reshape(3, 3)
+    steps = pairs.slots[:][:, 0].reshape(3, 3)
     assert (steps == steps[:, :1]).all()  # the same two persons, each slot with its like
     assert (np.abs(steps) % 3 == 0).all()
     assert (steps != 0).all()
@@ -123,7 +125,7 @@ def test_pairs_are_of_persons_slot_by_slot():
 def test_a_block_of_persons_is_the_block_of_all_their_rows():
     rows = np.random.default_rng(0).standard_normal((24, 3))
     order = np.array([5, 0, 3, 1, 4, 2])
-    values, votes = block_spectra(persons(rows, 4), 3, 2, order=order)
+    values, votes = block_spectra(open_table(persons(rows, 4)), 3, 2, order=order)
     expected = np.linalg.svd(rows.reshape(6, 4, 3)[order].reshape(3, 8, 3), compute_uv=False) ** 2
     np.testing.assert_allclose(values, expected / expected[:, :1], atol=1e-12)
     assert votes.all()
@@ -131,9 +133,9 @@ def test_a_block_of_persons_is_the_block_of_all_their_rows():
 
 def test_what_compares_records_gets_one_row_of_each_person():
     rows = np.arange(12.0).reshape(6, 2)
-    np.testing.assert_array_equal(as_rows_input(persons(rows, 3))[:], rows[::3])
-    table = as_rows_input(persons(rows, 3), accept_persons=True)
+    np.testing.assert_array_equal(open_table(persons(rows, 3)).here()[:], rows[::3])
+    table = open_table(persons(rows, 3))
     assert table.shape == (2, 2)
     assert len(table) == 2
     assert "2 persons, 2 columns" in repr(table)
-    assert isinstance(open_unit_rows(table), PersonRows)
+    assert isinstance(open_table(table).rows(), PersonRows)

@@ -15,12 +15,13 @@ import zarr
 from scipy import sparse
 
 from privspan.rows import SUFFIXES, LeftOut, RowSource, UnreadableFileError, open_rows
-from privspan.rows.arrays import HeldRows, mapped_rows
-from privspan.rows.derived import RowPairs, SelectedColumns
+from privspan.rows.arrays import mapped_rows
+from privspan.rows.door import open_table
 from privspan.rows.files.columns import looks_like_identifier
 from privspan.rows.limits import Limits
 from privspan.rows.shifting import less
-from privspan.sums.mean import less_mean
+from privspan.rows.source import HeldRows, RowPairs
+from privspan.rows.windows import SelectedColumns
 
 N, D = 103, 6
 NAMES = tuple(f"c{index}" for index in range(D))
@@ -502,7 +503,7 @@ def test_derived_sources_compute_row_by_row(written, values):
     np.testing.assert_array_equal(dense(chosen[4:9]), values[4:9][:, [5, 0]])
     if not rows.is_sparse:
         shift = np.arange(D, dtype=np.float64)
-        np.testing.assert_array_equal(less_mean(rows, shift)[3:8], values[3:8] - shift)
+        np.testing.assert_array_equal(open_table(rows).less(shift)[3:8], values[3:8] - shift)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

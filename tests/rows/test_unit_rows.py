@@ -12,9 +12,10 @@ from scipy import sparse
 
 from privspan import NotPrivateWarning, PrivatePCA
 from privspan.rows import open_rows
+from privspan.rows.door import open_table
 from privspan.rows.limits import Limits
 from privspan.rows.scaling import scaled_rows
-from privspan.rows.unit import CHUNK_ROWS, Rows, as_rows_input, piece_rows
+from privspan.rows.unit import CHUNK_ROWS, Rows, piece_rows
 
 ANY_FLOAT = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
 
@@ -142,10 +143,10 @@ def test_large_data_are_not_kept():
 
 def test_refusals_name_public_facts_only():
     with pytest.raises(TypeError, match="dtype complex"):
-        as_rows_input(sparse.csr_array(np.ones((2, 2), dtype=complex)))
+        open_table(sparse.csr_array(np.ones((2, 2), dtype=complex)))
     with pytest.raises(ValueError, match="at least 3"):
-        as_rows_input(sparse.csr_array(np.ones((2, 2))), min_rows=3)
-    assert as_rows_input(sparse.coo_array(np.eye(2))).format == "csr"
+        open_table(sparse.csr_array(np.ones((2, 2))), min_rows=3)
+    assert open_table(sparse.coo_array(np.eye(2))).unwrapped().format == "csr"
 
 
 def test_a_function_of_pieces_is_added_up_to_chunks():
@@ -197,7 +198,7 @@ def test_how_one_record_is_stored_changes_no_bit_of_another(build, seed):
     record = int(rng.integers(60))
     other_columns[record] = rng.permutation(columns[record])
     tables = (build(data, columns), build(data, other_columns))
-    first, second = (scaled_rows(as_rows_input(table)).toarray() for table in tables)
+    first, second = (scaled_rows(open_table(table).unwrapped()).toarray() for table in tables)
     others = np.arange(60) != record
     assert np.array_equal(first[others], second[others])
     alone = np.vstack([scaled_rows(as_csr(data[i : i + 1], columns[i : i + 1])).toarray() for i in range(60)])
@@ -223,12 +224,12 @@ def test_the_test_above_would_notice():
 def test_every_sparse_layout_is_the_same_table(layout):
     X = sparse.random_array((30, 8), density=0.3, rng=np.random.default_rng(0), format=layout)
     expected = scaled_rows(sparse.csr_array(X.toarray())).toarray()
-    assert np.array_equal(scaled_rows(as_rows_input(X)).toarray(), expected)
+    assert np.array_equal(scaled_rows(open_table(X).unwrapped()).toarray(), expected)
 
 
 def test_small_integers_that_are_stored_twice_do_not_wrap():
     X = sparse.coo_array((np.array([100, 100, 1], dtype=np.int8), ([0, 0, 0], [0, 0, 1])), (1, 2))
-    np.testing.assert_allclose(scaled_rows(as_rows_input(X), clip=1000.0).toarray(), [[0.2, 0.001]])
+    np.testing.assert_allclose(scaled_rows(open_table(X).unwrapped(), clip=1000.0).toarray(), [[0.2, 0.001]])
 
 
 def test_estimators_and_files_keep_entries_in_their_order(tmp_path):

@@ -20,6 +20,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.private import private_subspace
+from privspan.rows.door import open_table
 from privspan.stable import choice, course
 from privspan.stable.course import LABELS, course_within, delta_share
 from privspan.stable.records import public_groups, unit_tail_squares
@@ -34,8 +35,8 @@ def table(tail=1e-3, n=N, d=D, k=K, seed=0):
 
 def run(X, seed=4, gamma=None, k=K, **changes):
     budget = BUDGET | changes
-    share = delta_share(X, k, Budget(**budget), gamma=gamma)
-    return course_within(seeded(seed, **budget, test_share=share), X, k, gamma)
+    share = delta_share(open_table(X), k, Budget(**budget), gamma=gamma)
+    return course_within(seeded(seed, **budget, test_share=share), open_table(X), k, gamma)
 
 
 # ---- Which way it goes --------------------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def test_delta_is_set_aside_on_every_path_and_the_parts_fit_the_budget():
 
 def test_a_ledger_that_sets_nothing_aside_takes_no_look():
     X, _ = table()
-    assert course_within(seeded(4, **BUDGET), X, K).method == "adaptive"
+    assert course_within(seeded(4, **BUDGET), open_table(X), K).method == "adaptive"
 
 
 @given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.1), st.floats(0.01, 0.5))
@@ -173,7 +174,7 @@ def neighbours(X, number=5):
 def test_a_record_costs_no_more_than_mu_on_any_path(tail, answer, label, shape, epsilon):
     X, _ = table(tail, *shape)
     budget = Budget(epsilon, BUDGET["delta"])
-    mu = MuLedger(budget, test_share=delta_share(X, K, budget)).mu
+    mu = MuLedger(budget, test_share=delta_share(open_table(X), K, budget)).mu
     methods = []
     for changed in neighbours(X):
         transcript = Transcript(4, answer=answer)
@@ -189,7 +190,7 @@ def test_rows_outside_the_draw_reach_neither_probe_nor_look(monkeypatch):
     genuine = course._drawn_rows
     monkeypatch.setattr(course, "_drawn_rows", lambda *args: drawn.append(genuine(*args)) or drawn[-1])
     run(limited(X, drawn_rows=400))
-    outside = int(np.flatnonzero(~(X[:, None, 0] == drawn[0][None, :, 0]).any(axis=1))[0])
+    outside = int(np.flatnonzero(~(X[:, None, 0] == drawn[0][:][None, :, 0]).any(axis=1))[0])
     changed = X.copy()
     changed[outside] = 1e6
     seen = []
@@ -210,7 +211,7 @@ def test_the_probe_counts_groups_and_a_record_moves_one(seed, number, scale):
     changed = X.copy()
     changed[number] = 10.0**scale * rng.standard_normal(6)
     groups = public_groups(40, 2, np.random.default_rng(seed))
-    before, after = unit_tail_squares(X, groups), unit_tail_squares(changed, groups)
+    before, after = unit_tail_squares(open_table(X), groups), unit_tail_squares(open_table(changed), groups)
     assert np.count_nonzero(before != after) <= 1
 
 

@@ -14,12 +14,12 @@ from privspan.privacy import Budget, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.reading import Reading
 from privspan.rows import partition_rows
+from privspan.rows.door import open_table
 from privspan.stable import near as near_course
 from privspan.stable.near import _cut, _Measured, _off, can_be_near, most_are_near, most_off
 from privspan.stable.records import group_grams, public_groups
 from privspan.subspace import Subspace
 from privspan.sums import adaptive
-from privspan.sums.about import with_constant
 from privspan.sums.estimate import Estimate, constant_last
 
 MU = mu_from_budget(1.0, DELTA)
@@ -108,14 +108,14 @@ def test_a_table_that_is_not_near_pays_for_the_question_and_goes_on():
 
 @pytest.mark.parametrize("but_first", [False, True])
 def test_a_record_moves_the_count_by_one_group_at_most(people, but_first):
-    rows = with_constant(people[0][:600], np.full(24, 3.0), 0.5)
+    rows = open_table(people[0][:600]).with_constant(np.full(24, 3.0), 0.5)
     groups = public_groups(600, 7, np.random.default_rng(0))
-    before = np.concatenate([_off(grams, 3, but_first) for grams in group_grams(rows, groups)])
+    before = np.concatenate([_off(grams, 3, but_first) for grams in group_grams(open_table(rows), groups)])
     for row in HOSTILE.values():
         other = people[0][:600].copy()
         other[17] = row
-        changed = with_constant(other, np.full(24, 3.0), 0.5)
-        after = np.concatenate([_off(grams, 3, but_first) for grams in group_grams(changed, groups)])
+        changed = open_table(other).with_constant(np.full(24, 3.0), 0.5)
+        after = np.concatenate([_off(grams, 3, but_first) for grams in group_grams(open_table(changed), groups)])
         moved = np.flatnonzero(before != after)
         assert len(moved) <= 1
         assert all(17 in groups[group] for group in moved)
@@ -126,17 +126,17 @@ def test_the_count_is_of_rows_near_a_subspace_and_not_of_equal_rows(people):
     few_kinds = np.random.default_rng(0).integers(0, 2, (4_000, 24)).astype(float)
     few_kinds = few_kinds[np.random.default_rng(1).integers(0, 40, 4_000)]  # forty kinds of people
     for table, expected in ((people[0], True), (few_kinds, False)):
-        rows = with_constant(table, table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0)) is expected
+        rows = open_table(table).with_constant(table.mean(axis=0), 0.4 * np.median(np.linalg.norm(table, axis=1)))
+        assert most_are_near(open_table(rows), 2, 400, 0.06, 1.0, seeded(0)) is expected
 
 
 def test_what_all_rows_have_in_common_does_not_pass_for_a_subspace(people):
     """Far from their centre, any rows are near one direction; off that, these are near nothing, and people are."""
     ball = np.random.default_rng(0).standard_normal((4_000, 24))
     for table, expected in ((ball, False), (people[0], True)):
-        rows = with_constant(table + 40.0, np.zeros(24), 10.0)
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0))
-        assert most_are_near(rows, 2, 400, 0.06, 1.0, seeded(0), but_first=True) is expected
+        rows = open_table(table + 40.0).with_constant(np.zeros(24), 10.0)
+        assert most_are_near(open_table(rows), 2, 400, 0.06, 1.0, seeded(0))
+        assert most_are_near(open_table(rows), 2, 400, 0.06, 1.0, seeded(0), but_first=True) is expected
 
 
 def test_the_cut_of_an_exact_subspace_gives_directions_variances_and_mean():
@@ -178,7 +178,7 @@ def test_the_test_of_stable_leverage_is_paid_for_on_every_path():
     budget = Budget(1.0, 1e-6)
     for gamma_w in (1e-3, 1.0):
         X, _ = gaussian_subspace(4_000, 500, 3, gamma_w=gamma_w, rng=0)
-        share = near_course.test_share(X, 3, budget)
+        share = near_course.test_share(open_table(X), 3, budget)
         assert share > 0.0
         cost = private_pca(X + 0.1, 3, epsilon=1.0, delta=1e-6, rng=0).cost
         aside = [part.delta for part in cost.parts if part.mu is None]
@@ -196,8 +196,8 @@ def test_there_is_an_answer_where_one_direction_is_all_there_is(size, k):
 
 def test_where_it_is_not_worth_asking_nothing_is_asked():
     X = np.zeros((4_000, 8))
-    assert not can_be_near(X, 3, MU)  # hardly any room off a subspace
-    assert not can_be_near(np.zeros((300, 50)), 3, MU)
+    assert not can_be_near(open_table(X), 3, MU)  # hardly any room off a subspace
+    assert not can_be_near(open_table(np.zeros((300, 50))), 3, MU)
     model = PrivatePCA(3, epsilon=1.0, delta=1e-6, random_state=0)
     with pytest.warns(NotPrivateWarning):
         assert "near a subspace?" not in {part.name for part in model.fit(X + 1.0).release_.cost.parts}

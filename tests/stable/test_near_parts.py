@@ -11,6 +11,9 @@ from runs import seeded
 
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
+from privspan.rows.door import open_table
+from privspan.rows.source import RowSource
+from privspan.rows.table import Table
 from privspan.stable import near as near_course
 from privspan.stable.near import NearCourse, can_be_near, most_off, probe_share
 from privspan.sums import adaptive, rounds
@@ -53,9 +56,10 @@ def test_the_cut_knows_the_constant_of_the_rows(people, spied, monkeypatch):
     monkeypatch.setattr(
         near_course, "most_are_near", lambda *given, **named: asked.update(named) or sound(*given, **named)
     )
-    calls = spied(near_course, "with_constant", "_cut")
+    asked_of, looked = spied(Table, "with_constant"), spied(RowSource, "with_constant")
+    cuts = spied(near_course, "_cut")
     look = near(people, k=5)
-    _, rows, cut = (arguments for _, arguments, _ in calls)
+    _, rows, cut = (arguments for _, arguments, _ in (*asked_of, *looked, *cuts))
     assert rows[2] == cut[1] == pytest.approx(0.44 / math.sqrt(5) * look.about["typical_length"])
     assert asked["made"].keywords["constant"] > rows[2]
 
@@ -154,7 +158,7 @@ def test_what_is_explained_has_the_constant(people, spied):
 
 def course(n, d, k=3):
     run = seeded(0, 1.0, DELTA)
-    return NearCourse(np.zeros((n, d)), k, run, run)
+    return NearCourse(open_table(np.zeros((n, d))), k, run, run)
 
 
 def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
@@ -176,7 +180,7 @@ def test_a_centre_that_is_lost_while_it_is_polished_is_not_taken(monkeypatch, ch
 
 
 def test_the_question_costs_4_percent_at_most_and_has_noise_of_a_fifth_at_most():
-    asked = [n for n in range(300, 3_000, 10) if can_be_near(np.broadcast_to(0.0, (n, 40)), 3, MU)]
+    asked = [n for n in range(300, 3_000, 10) if can_be_near(open_table(np.broadcast_to(0.0, (n, 40))), 3, MU)]
     assert asked
     for n in asked:
         share = probe_share(n, 40, 3, MU)
@@ -192,7 +196,7 @@ def test_neither_a_guess_nor_the_constant_is_counted_as_found():
 
 
 def test_the_mean_is_no_worse_than_the_centre(spied):
-    calls = spied(near_course, "with_constant")
+    calls = spied(RowSource, "with_constant")
     X = gaussian_subspace(10_000, 100, 10, gamma_w=0.1, rng=0)[0] + 1.0
     look = near(X, 50, k=10)
     mean, centre = (np.linalg.norm(found - X.mean(axis=0)) for found in (look.mean.value, calls[-1][1][1]))

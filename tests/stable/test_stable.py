@@ -22,7 +22,7 @@ from stable_attacks import break_lapack, failing, hidden_rows
 from privspan.privacy import Budget, coin, compose_mu, delta_from_mu
 from privspan.privacy.coin import goes_on, random_rotation
 from privspan.privacy.randomness import BitSource, open_streams
-from privspan.rows.unit import as_rows_input
+from privspan.rows.door import open_table
 from privspan.stable import leverage, scales
 from privspan.stable import records as stable
 from privspan.stable import release as stable_release
@@ -105,7 +105,7 @@ def test_one_record_moves_the_number_of_long_groups_by_one(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stable, "released_share", lambda long, *_args: counts.append(long) or 0.0)
         for table in (X, Y):
-            stable.StableRecords(table, 2, seeded(seed)).release_long_share(0.1, 1.0)
+            stable.StableRecords(open_table(table), 2, seeded(seed)).release_long_share(0.1, 1.0)
     assert 0 < max(counts) <= 20
     assert abs(counts[0] - counts[1]) <= 1
 
@@ -177,7 +177,7 @@ def test_unchanged_records_keep_every_bit_and_all_stay_in_the_unit_ball() -> Non
     other[3], other[4] = np.nan, 1e308
     slices = []
     for table in (X, other):
-        rows = _ScaledRows(table)
+        rows = _ScaledRows(open_table(table))
         bins = rows.norm_bins()
         rows.scale_to(2.5)
         slices.append((bins, np.hstack(list(rows.column_slices()))))
@@ -193,14 +193,14 @@ def test_unchanged_records_keep_every_bit_and_all_stay_in_the_unit_ball() -> Non
 @pytest.mark.parametrize("exponent", [-1010, -930, -890, 890, 930, 1018])
 def test_a_power_of_two_leaves_records_as_they_are(exponent):
     X = np.random.default_rng(0).standard_normal((3, 4))
-    both = [np.hstack(list(_ScaledRows(table).column_slices())) for table in (X, np.ldexp(X, exponent))]
+    both = [np.hstack(list(_ScaledRows(open_table(table)).column_slices())) for table in (X, np.ldexp(X, exponent))]
     np.testing.assert_array_equal(*both)
 
 
 def test_norm_bins_are_quarter_octaves() -> None:
     X = np.zeros((4, 2))
     X[:, 0] = [1.0001, 2**0.25 * 1.0001, 2.0001, 0.0]
-    first, second, third, none = _ScaledRows(X).norm_bins()
+    first, second, third, none = _ScaledRows(open_table(X)).norm_bins()
     assert (second - first, third - first, none) == (1, 4, -1)
 
 
@@ -317,7 +317,7 @@ def test_the_steps_one_by_one_are_the_whole() -> None:
     """A caller with a mu for each step gets what `stable_subspace` releases, and the size of its noise."""
     X, truth = near_a_subspace(np.random.default_rng(5), 1200, 30)
     shares, streams = record_shares(1200, 3, Budget(1.0, 1e-6), {}), seeded(2)
-    records = stable.StableRecords(X, 3, streams)
+    records = stable.StableRecords(open_table(X), 3, streams)
     records.release_scale(shares.mu_scale, shares.norm_quantile)
     tail = records.release_tail(shares.mu_tail)
     room = allowance_for("auto", records.release_long_share(tail, shares.mu_long))
@@ -347,7 +347,7 @@ def test_a_no_looks_the_same_whatever_the_reason_and_draws_no_noise_for_a_basis(
     few = replace(plan, signal=199.0)  # no levels: fewer records than that have any
     loose = replace(plan, spread=0.011 / 40)  # margin 0: the tail's bar is below the ridge
     told = Told()
-    records = stable.StableRecords(X, 1, seeded(told))
+    records = stable.StableRecords(open_table(X), 1, seeded(told))
     assert [records.certified(one, coin.GaussianCoin(1e-3, 1e-9)) for one in (plan, few, loose)] == [None] * 3
     assert set(told.asked) <= {"test"}
     assert stable_release.leverage_levels(records.gram, 1, 1, few) is None
@@ -364,14 +364,14 @@ def test_tails_of_groups_need_the_rows_of_the_groups_alone(tmp_path) -> None:
     X, _ = near_a_subspace(np.random.default_rng(3), 100, 9, k=2, tail=0.1)
     X[7], X[8, 0] = 0.0, np.nan
     groups = groups_of(100, 2)
-    records = stable.StableRecords(X, 2, seeded(0))
+    records = stable.StableRecords(open_table(X), 2, seeded(0))
     expected = scales.smallest_squares(records.gram[groups[:, :, None], groups[:, None, :]])
     np.save(tmp_path / "rows.npy", X)
     tables = [X, np.load(tmp_path / "rows.npy", mmap_mode="r"), sparse.csr_array(X), da.from_array(X, chunks=(30, 9))]
     for table in tables:
         for size in (2**26, 1, 2000):
-            source = limited(as_rows_input(table), groups_bytes=size)
-            assert (stable.unit_tail_squares(source, groups) == expected).all()
+            source = limited(open_table(table).here(), groups_bytes=size)
+            assert (stable.unit_tail_squares(open_table(source), groups) == expected).all()
 
 
 @pytest.mark.parametrize(("spread", "near"), [(0.1, 0.95), (0.5, 0.95), (1.0, 0.7)])
@@ -400,7 +400,7 @@ def test_one_record_moves_the_tail_of_its_own_group_alone(seed: int) -> None:
     X, _ = near_a_subspace(rng, 61, 8, k=2, tail=0.3)
     Y, groups, row = X.copy(), groups_of(61, 2), int(rng.integers(61))
     Y[row] = rng.choice([0.0, np.nan, 1.0, 1e300, 1e-300]) * rng.standard_normal(8)
-    moved = stable.unit_tail_squares(X, groups) != stable.unit_tail_squares(Y, groups)
+    moved = stable.unit_tail_squares(open_table(X), groups) != stable.unit_tail_squares(open_table(Y), groups)
     assert (np.flatnonzero(moved) == np.flatnonzero((groups == row).any(axis=1))).all() or not moved.any()
 
 
@@ -408,7 +408,7 @@ def test_one_record_moves_the_tail_of_its_own_group_alone(seed: int) -> None:
 def test_a_group_on_which_lapack_fails_counts_nowhere_and_leaves_the_others_alone(bad, monkeypatch) -> None:
     """LAPACK fails a batch as a whole; an exception or an abstention would be one record's doing."""
     X, _ = near_a_subspace(np.random.default_rng(0), 90, 8, k=2, tail=0.3)
-    records = stable.StableRecords(X, 2, seeded(0))
+    records = stable.StableRecords(open_table(X), 2, seeded(0))
     honest, before = np.linalg.eigvalsh, records._squares()
     groups = open_streams(0).public.permutation(90).reshape(-1, 3)
     hated = records.gram[np.ix_(groups[bad], groups[bad])]

@@ -12,6 +12,7 @@ from scipy.special import chdtr
 from privspan.audit.replay import spent_by
 from privspan.privacy.coin import random_rotation
 from privspan.privacy.randomness import BitSource
+from privspan.rows.door import open_table
 from privspan.stable import certificate, release
 from privspan.stable.certificate import TAIL_TOLERANCE, LeveragePlan, sine_bound
 from privspan.stable.groups import _GridBases, _too_long
@@ -28,7 +29,7 @@ PLAN = LeveragePlan(full_level=40, ramp=10, movers=6, signal=50.0, spread=0.5, r
 
 
 def near_or_not(table, rng=0, mu=0.5):
-    return most_are_near(table, 1, len(table) // 6, 0.01, mu, seeded(rng))
+    return most_are_near(open_table(table), 1, len(table) // 6, 0.01, mu, seeded(rng))
 
 
 def test_the_count_of_near_groups_has_noise_of_one_over_mu():
@@ -60,7 +61,7 @@ def test_a_histogram_has_noise_of_root_two_over_mu_and_a_share_of_one_over_mu():
 
 
 def test_the_strength_has_noise_for_one_record_and_both_errors():
-    records = StableRecords(np.random.default_rng(0).standard_normal((30, 6)), 2, seeded(0))
+    records = StableRecords(open_table(np.random.default_rng(0).standard_normal((30, 6))), 2, seeded(0))
     with watched() as seen:
         records.release_strength(0.5)
     (one,) = seen.added
@@ -188,7 +189,7 @@ def test_the_distance_of_neighbouring_spaces_is_the_sum_of_the_page():
 @pytest.mark.parametrize("d", [1, 4, 16])
 def test_records_whose_length_is_known_exactly_stay_within_the_unit_ball(d):
     """Rounding to the grid may make a record longer, which is provided for beforehand."""
-    rows = _ScaledRows(np.vstack([np.eye(1, d), np.ones((1, d)), 2.0**40 * np.ones((1, d))]))
+    rows = _ScaledRows(open_table(np.vstack([np.eye(1, d), np.ones((1, d)), 2.0**40 * np.ones((1, d))])))
     for row in np.hstack(list(rows.column_slices())):
         square = sum(Fraction(float(value)) ** 2 for value in row)
         assert 1 - 4 * d * Fraction(GRID) <= square <= 1

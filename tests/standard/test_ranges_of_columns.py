@@ -13,7 +13,9 @@ from runs import seeded
 
 from privspan import private_scales
 from privspan.rows.columns import public_columns
+from privspan.rows.door import open_table
 from privspan.rows.persons import PersonTable
+from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.standard import ranges
 from privspan.standard.ranges import (
@@ -33,7 +35,6 @@ from privspan.standard.ranges import (
     reaches,
     winsor,
 )
-from privspan.sums.table_sums import table_sums
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 HOSTILE = [0.0, -0.0, 5e-324, 16.0**12, -(16.0**12), 16.0**-8, 1.0, 1e308, -1e308, np.nan, np.inf, -np.inf]
@@ -51,7 +52,7 @@ def found_in(X, *, epsilon=1.0, seed=0, tuning=None, **known):
     X = np.asarray(X)
     public = public_columns(X, X.shape[1], **known)
     run = seeded(seed, epsilon)
-    return find_ranges(X, public, run, 0.5, tuning), public, run.account
+    return find_ranges(open_table(X), public, run, 0.5, tuning), public, run.account
 
 
 # ---- Lemma 2: histograms -------------------------------------------------------------------------------------------
@@ -87,7 +88,8 @@ def test_the_bound_of_histograms_is_attained():
 def test_persons_move_histograms_as_rows_do(slots):
     """Counts are averaged over the slots of a person."""
     one, other = (
-        sum(table_sums(counts_of, PersonTable(rows, 8, np.arange(8), rows, 8), exact=True)) for rows in slots
+        sum(open_table(PersonTable(as_source(rows), 8, np.arange(8), rows, 8)).sums(counts_of, exact=True))
+        for rows in slots
     )
     assert ((one - other) ** 2).sum() <= 10 * (1 + 1e-12)
 
@@ -266,12 +268,12 @@ def test_booleans_have_the_standard_deviation_of_their_share():
 
 def test_told_errors_of_means_and_units_are_the_errors():
     X = np.random.default_rng(0).standard_normal((6_000, 5)) * [1, 10, 1e-3, 5, 1] + [0, 3, 1, -100, 1e4]
-    found = find_ranges(X, public_columns(X, 5), seeded(0, **BUDGET), 0.5)
+    found = find_ranges(open_table(X), public_columns(X, 5), seeded(0, **BUDGET), 0.5)
     reach = reaches(found, public_columns(X, 5), 4.0)
     cells = np.clip(X, found.centre - reach, found.centre + reach)
     zs = []
     for seed in range(60):
-        made = cell_moments(X, found, reach, 0.5, seeded(seed))
+        made = cell_moments(open_table(X), found, reach, 0.5, seeded(seed))
         zs.append([(made.mean - cells.mean(0)) / made.mean_std, (made.scale - cells.std(0)) / made.scale_std])
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(zs), axis=(0, 2))), 1.0, atol=0.2)
 

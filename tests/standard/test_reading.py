@@ -10,6 +10,7 @@ from scipy.stats import kendalltau
 from privspan import PrivatePCA, plan, private_pca
 from privspan.planner.choosing import standardised_reason
 from privspan.privacy import Budget
+from privspan.rows.door import open_table
 from privspan.standard.correlations import NoisyMoment, read_components
 from privspan.standard.course import chosen_course, unit_share
 from privspan.standard.signs import sign_moment
@@ -26,7 +27,7 @@ def factors(n, seed, d=8):
 
 
 def noiseless(X, m=1e9):
-    return sign_moment(X, m, seeded(0), np.ones(X.shape[1]))
+    return sign_moment(open_table(X), m, seeded(0), np.ones(X.shape[1]))
 
 
 def test_two_columns_have_kendalls_tau():

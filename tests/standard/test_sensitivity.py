@@ -16,11 +16,11 @@ from privspan import private_pca, private_scales
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows import partition_rows
-from privspan.rows.partitions import mixed_partitions
+from privspan.rows.door import open_table
 from privspan.rows.unit import Rows
 from privspan.standard import ranges
 from privspan.standard.signs import MOST_PAIRINGS, pairings, sign_moment
-from privspan.sums.pairs import row_pairs, signs
+from privspan.sums.pairs import signs
 
 CELLS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, np.nan, np.inf, -np.inf, 2.5])
 
@@ -78,8 +78,8 @@ def test_every_row_is_in_one_pair_at_most(n, kind):
         seen.extend([*first[:, 0], *second[:, 0]])
         return first
 
-    source = mixed_partitions(table, np.random.default_rng(1)) if kind == "partitions" else table
-    made = row_pairs(source, np.random.default_rng(0), both)
+    source = table.mixed(np.random.default_rng(1)) if kind == "partitions" else table
+    made = open_table(source).pairs(np.random.default_rng(0), both)
     list(made.place.fetch(made.parts, made.lengths) if kind == "partitions" else [made[:]])
     assert len(seen) == len(set(seen))
     assert len(seen) >= n - 2 * (2 if kind == "partitions" else 1)
@@ -88,7 +88,7 @@ def test_every_row_is_in_one_pair_at_most(n, kind):
 def test_mixed_partitions_hold_every_row_once_from_all_over():
     rows = np.arange(1_000.0)[:, None]
     table = partition_rows(rows, (100,) * 7 + (300,))
-    mixed = mixed_partitions(table, np.random.default_rng(0))
+    mixed = table.mixed(np.random.default_rng(0))
     parts = mixed.place.fetch(mixed.parts, mixed.lengths)
     assert tuple(len(part) for part in parts) == mixed.lengths
     assert sorted(np.concatenate(parts).ravel().tolist()) == rows.ravel().tolist()
@@ -116,7 +116,7 @@ def test_a_moment_moves_by_no_more_than_its_noise_allows(n, last):
     for row in ((1.0, 1.0), last):
         table = np.zeros((n, 2))
         table[-1] = row
-        moments.append(sign_moment(table, 1e7, seeded(0), np.ones(2)).moment)
+        moments.append(sign_moment(open_table(table), 1e7, seeded(0), np.ones(2)).moment)
     assert np.linalg.norm(moments[0] - moments[1]) <= np.sqrt(2.0) * (1.0 + 1e-5)
 
 

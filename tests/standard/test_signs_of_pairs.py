@@ -12,17 +12,15 @@ from scipy import sparse, stats
 
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
-from privspan.rows.arrays import as_source
-from privspan.rows.derived import DealtRows
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.partitions import mixed_partitions
+from privspan.rows.door import open_table
 from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import row_scales
-from privspan.rows.source import WindowedSource
+from privspan.rows.source import as_source
+from privspan.rows.windows import DealtRows, WindowedSource
 from privspan.standard.signs import MOST_PAIRINGS, _sign_gram, pairings, sign_bounds, sign_moment
 from privspan.sums.grid import grid_total, noise_level
 from privspan.sums.lifts import person_lift
-from privspan.sums.pairs import pair_differences, pair_signs, row_pairs, signs
+from privspan.sums.pairs import pair_differences, pair_signs, signs
 
 HOSTILE = [0.0, -0.0, 5e-324, -5e-324, 1.0, 1.0 + 2.0**-52, 1e308, -1e308, np.nan, np.inf, -np.inf, 2.0**53]
 CELLS = st.sampled_from(HOSTILE) | st.floats(allow_nan=True, allow_infinity=True) | st.integers(-2, 2).map(float)
@@ -35,7 +33,7 @@ def rng(seed=0):
 
 def persons(rows, width):
     rows = np.asarray(rows, dtype=np.float64)
-    return PersonTable(rows, width, np.arange(len(rows)), rows, len(rows))
+    return PersonTable(as_source(rows), width, np.arange(len(rows)), rows, len(rows))
 
 
 def exact_moment(rows):
@@ -132,8 +130,8 @@ class Windows(WindowedSource):
 
 def numbers(table, seed=0):
     """Return the numbers of the rows in each pair; (pairs, 2)."""
-    made = row_pairs(table, rng(seed), lambda a, b: np.column_stack([a[:, 0], b[:, 0]]))
-    rows = made.rows if isinstance(made, PersonTable) else made
+    made = open_table(table).pairs(rng(seed), lambda a, b: np.column_stack([a[:, 0], b[:, 0]]))
+    rows = made.slots if isinstance(made, PersonTable) else made
     return np.asarray(rows[:])
 
 
@@ -169,7 +167,7 @@ def test_persons_are_paired_slot_by_slot(n, width):
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.integers(0, 99))
 def test_mixing_partitions_is_a_permutation_that_follows_from_lengths(lengths, seed):
     n = sum(lengths)
-    mixed = [mixed_partitions(partition_rows(table, lengths), rng(seed)) for table in (ids(n), -ids(n))]
+    mixed = [partition_rows(table, lengths).mixed(rng(seed)) for table in (ids(n), -ids(n))]
     parts, others = (table.place.fetch(table.parts, table.lengths) for table in mixed)
     assert [len(part) for part in parts] == list(mixed[0].lengths)
     placed = [part[:, 0] for part in parts]
@@ -184,7 +182,7 @@ def test_rows_of_sorted_partitions_meet():
     parted = partition_rows(table, [500] * 8)
     differences = pair_differences(parted, open_streams(0).public)
     assert not np.concatenate(parted.place.fetch(differences.parts, [250] * 8))[:, 0].any()
-    whole, cut = (sign_moment(X, 1e3, seeded(1), np.ones(2)).moment for X in (table, parted))
+    whole, cut = (sign_moment(open_table(X), 1e3, seeded(1), np.ones(2)).moment for X in (table, parted))
     tau = [moment[0, 1] / np.sqrt(moment[0, 0] * moment[1, 1]) for moment in (whole, cut)]
     assert tau[1] == pytest.approx(tau[0], abs=0.03)
     assert tau[0] > 0.7
@@ -192,8 +190,8 @@ def test_rows_of_sorted_partitions_meet():
 
 def test_partitions_without_a_pair_are_left_out():
     table = partition_rows(ids(7), [1, 4, 2])
-    made = pair_signs(table, rng())
-    assert made.shape[0] == sum(length // 2 for length in mixed_partitions(table, rng()).lengths) >= 1
+    made = pair_signs(open_table(table), rng())
+    assert made.shape[0] == sum(length // 2 for length in table.mixed(rng()).lengths) >= 1
 
 
 def test_pairings_follow_from_n_and_are_powers_of_two():
@@ -213,7 +211,7 @@ def test_a_record_changes_one_pair_of_a_pairing_and_moves_its_moment_by_root_two
     other[place] = data.draw(hnp.arrays(np.float64, table.shape[1], elements=CELLS))
     seed = data.draw(st.integers(0, 9))
     for kind in (np.asarray, sparse.csr_array):
-        made = [pair_signs(kind(X), rng(seed))[:] for X in (table, other)]
+        made = [pair_signs(open_table(kind(X)), rng(seed))[:] for X in (table, other)]
         one, two = (rows if isinstance(rows, np.ndarray) else rows.toarray() for rows in made)
         assert (one != two).any(axis=1).sum() <= 1
         change = exact_moment(one) - exact_moment(two)
@@ -225,7 +223,7 @@ def test_the_bound_is_attained_in_every_pairing_at_once():
     other[:] = table
     table[-1], other[-1] = (9.0, 9.0), (9.0, -9.0)
     for seed in range(5):
-        change = [exact_moment(pair_signs(X, rng(seed))[:]) for X in (table, other)]
+        change = [exact_moment(pair_signs(open_table(X), rng(seed))[:]) for X in (table, other)]
         assert ((change[0] - change[1]) ** 2).sum() == 2
 
 
@@ -258,7 +256,7 @@ def test_persons_with_five_hundred_rows_count_as_one(kind):
 
 def person_norm(table):
     """Return the squared Frobenius norm of what the only pair of persons adds, in fractions."""
-    rows = open_unit_rows(pair_signs(table, rng()), keep=False)
+    rows = open_table(pair_signs(open_table(table), rng())).rows(keep=False)
     lift = person_lift(rows, 0.0)
     factors = np.ones(table.width) if lift is None else lift.factors.slots
     made = np.asarray(next(rows.slots.pieces())[1])
@@ -279,7 +277,7 @@ def person_norm(table):
 def test_the_charge_covers_float64_and_the_grid_of_every_pairing():
     table, m = rng().standard_normal((9_001, 3)), 4
     assert pairings(9_001) == m
-    grams = [_sign_gram(table, rng(seed)) for seed in range(m)]
+    grams = [_sign_gram(open_table(table), rng(seed)) for seed in range(m)]
     bounds = sign_bounds(grams[0], 4_500, m)
     level = noise_level(bounds, 1.0)
     assert bounds.sensitivity == 1.0
@@ -287,7 +285,7 @@ def test_the_charge_covers_float64_and_the_grid_of_every_pairing():
     assert level.sigma >= 1.0 + 2.0 * bounds.chunk_error + m * np.sqrt(10) * level.grid
     assert level.sigma < 1.0 + 1e-6
     total = sum(grid_total(gram.products(None, lambda chunk: chunk / m), (4, 4), level.grid) for gram in grams)
-    exact = sum(exact_moment(pair_signs(table, rng(seed))[:]) for seed in range(m)) / m
+    exact = sum(exact_moment(pair_signs(open_table(table), rng(seed))[:]) for seed in range(m)) / m
     off = total[:3, :3] - exact.astype(float)
     chunks = 2  # of each pairing
     scaling = 4_500 * 2.0 * 20 * 2.0**-53  # rows are a little shorter than one
@@ -296,7 +294,7 @@ def test_the_charge_covers_float64_and_the_grid_of_every_pairing():
 
 def test_the_noise_has_the_deviation_that_is_told():
     table = rng().standard_normal((60, 2))
-    released = [sign_moment(table, 0.5, seeded(seed), np.ones(2)) for seed in range(300)]
+    released = [sign_moment(open_table(table), 0.5, seeded(seed), np.ones(2)) for seed in range(300)]
     assert all(made.noise == pytest.approx(2.0, rel=1e-4) for made in released)
     spread = np.std([made.moment for made in released], axis=0)
     assert spread[0, 1] == pytest.approx(2.0, rel=0.15)

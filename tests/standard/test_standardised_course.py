@@ -15,14 +15,8 @@ from privspan.audit.replay import Transcript
 from privspan.privacy import Budget
 from privspan.rows import open_rows, partition_rows
 from privspan.rows.columns import public_columns
-from privspan.rows.unit import as_rows_input
-from privspan.standard.course import (
-    StandardTuning,
-    chosen_course,
-    data_per_column,
-    standardised_pca,
-    unit_share,
-)
+from privspan.rows.door import open_table
+from privspan.standard.course import StandardTuning, chosen_course, data_per_column, standardised_pca, unit_share
 from privspan.standard.forecast import expected_captured, needed_rows
 
 DELTA = 1e-6
@@ -162,9 +156,9 @@ def test_all_of_the_budget_is_spent_on_every_course():
             release = private_pca(cloud(n), 2, epsilon=1.0, delta=DELTA, scale=scale, rng=0)
         assert release.cost.epsilon <= 1.0
         run = seeded(0, 1.0, DELTA)
-        X = as_rows_input(cloud(n), min_rows=2)
+        X = open_table(cloud(n), min_rows=2)
         public, course = public_columns(X, 4), release.parameters["course"]
-        standardised_pca(X, 2, run, public, course=course)
+        standardised_pca(open_table(X), 2, run, public, course=course)
         assert run.account.left < 1e-9
 
 

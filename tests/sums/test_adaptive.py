@@ -16,6 +16,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.run import open_run
+from privspan.rows.door import open_table
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import adaptive, localised, rounds
@@ -194,7 +195,7 @@ def test_shares_of_a_release_sum_to_at_most_one():
 def test_a_run_that_plans_above_one_is_stopped():
     X, _ = gaussian_subspace(3_000, 30, 2, gamma_w=0.1, rng=0)
     with pytest.raises(RuntimeError, match="budget"):
-        adaptive.adaptive_within(seeded(0), X, 2, expert={"first_share": 1.5})
+        adaptive.adaptive_within(seeded(0), open_table(X), 2, expert={"first_share": 1.5})
 
 
 # ---- The whole algorithm along transcripts ---------------------------------------------------------------------

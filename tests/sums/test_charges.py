@@ -11,8 +11,10 @@ from runs import seeded
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.persons import PersonTable, PersonValues
+from privspan.rows.door import open_table
+from privspan.rows.partitioned_rows import PersonValues
+from privspan.rows.persons import PersonTable
+from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS, Rows
 from privspan.standard.ranges import _histograms
 from privspan.sums.analyze_gauss import analyze_gauss
@@ -31,7 +33,7 @@ OCTAVES = (-4, 4)
 def persons(rows, width):
     """A table whose persons have these rows, one after the other."""
     rows = np.asarray(rows, dtype=np.float64)
-    return PersonTable(rows, width, np.arange(len(rows)), rows, len(rows))
+    return PersonTable(as_source(rows), width, np.arange(len(rows)), rows, len(rows))
 
 
 # ---- Noise and bounds ----------------------------------------------------------------------------------------------
@@ -197,7 +199,7 @@ def test_rounding_of_averaged_gaps_is_charged(width):
     rows[:: 2 * width] = np.nan  # one slot of every other person
     run = seeded(0, 100.0, 1e-3)
     with watched() as seen:
-        assert released_gaps(persons(rows, width), np.ones(2, dtype=bool), run) is not None
+        assert released_gaps(open_table(persons(rows, width)), np.ones(2, dtype=bool), run) is not None
     assert is_charged(seen, [Fraction(100, width)] * 2)
     assert run.account.shares == (("gaps", gap_share(200, 2, run.account.mu)),)
 
@@ -243,7 +245,7 @@ def test_rounding_of_averaged_logarithms_is_charged():
 
 def test_rounding_of_the_weight_of_persons_is_charged():
     rows = np.tile(np.eye(3), (200, 1)) + np.random.default_rng(0).standard_normal((600, 3)) / 10.0
-    lift = person_lift(open_unit_rows(persons(rows, 3)), 0.0)
+    lift = person_lift(open_table(persons(rows, 3)).rows(), 0.0)
     with watched() as seen:
         released_weight(lift, 200, 1.0, seeded())
     exact = sum(max(Fraction(factor) ** 2 - 1, Fraction(0)) for factor in lift.factors.slots.tolist()) / 3
@@ -255,7 +257,7 @@ def test_rounding_of_the_weight_of_persons_is_charged():
 @pytest.mark.parametrize("width", [2, 3, 8])
 def test_a_lift_provides_for_the_rounding_of_its_norm(width):
     """Of equal rows along an axis the norm is known: lifted, it stays below that of a row by all that is charged."""
-    opened = open_unit_rows(persons(np.eye(1, 4).repeat(width, 0), width))
+    opened = open_table(persons(np.eye(1, 4).repeat(width, 0), width)).rows()
     ((_, units),) = opened.slots.pieces()
     lifted = Fraction(float(person_lift(opened, 0.0).factors.slots[0])) ** 2 * Fraction(float(units[0, 0])) ** 2
     charged = Fraction(1.1) * (4 + width * width + 8) * Fraction(2) ** -53  # relative: gamma of every inner product

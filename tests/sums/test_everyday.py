@@ -21,15 +21,16 @@ from privspan.privacy import mu_from_budget
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.reading import Reading
 from privspan.rows import partition_rows
-from privspan.rows.unit import Rows, as_rows_input
+from privspan.rows.about import SPREAD, CentredSparseRows
+from privspan.rows.door import open_table
+from privspan.rows.source import as_source
+from privspan.rows.unit import Rows
 from privspan.sums import centre, everyday, judge, lazy_looks
-from privspan.sums.about import SPREAD, CentredSparseRows, in_units, lengths_about
 from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.judge import _candidates, captured, is_clear
-from privspan.sums.lengths import bisected_radius
+from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
-from privspan.sums.mean import less_mean
 
 MU = mu_from_budget(1.0, DELTA)
 
@@ -128,7 +129,15 @@ def about_two(length=3.0):
 
 
 def counted(X, rng):
-    return bisected_radius(lengths_about(X, np.full(3, 2.0)), 3.0, 0.25, 4, 1.0, seeded(rng), far=4.0)
+    return bisected_radius(
+        lengths_of(open_table(X).rows(np.full(3, 2.0), keep=False, single=True)),
+        3.0,
+        0.25,
+        4,
+        1.0,
+        seeded(rng),
+        far=4.0,
+    )
 
 
 @given(row=ROWS, other=ROWS)
@@ -145,9 +154,11 @@ def test_lemma_1_is_sharp():
 @settings(max_examples=60, deadline=None)
 def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
     def squared(X, rng):
-        source = as_rows_input(X)
+        source = open_table(X)
         course = everyday._Course(source, 1, seeded(rng, 1.0, DELTA))
-        course._sum_of_squares(np.minimum(lengths_about(source, None) / 4.0, 1.0))
+        course._sum_of_squares(
+            np.minimum(lengths_of(open_table(source).rows(None, keep=False, single=True)) / 4.0, 1.0)
+        )
         shares.append(dict(course._run.account.shares)["mean square"])
 
     shares = []
@@ -157,11 +168,16 @@ def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
 @given(row=ROWS, other=ROWS)
 @settings(max_examples=60, deadline=None)
 def test_lemma_2_a_step_of_the_centre_costs_mu(row, other):
-    assert spent_by(lambda X, rng: centre.mean_step(X, about_two(), 1.0, seeded(rng)), row, other) <= 1.0 + 1e-9
+    assert (
+        spent_by(lambda X, rng: centre.mean_step(open_table(X), about_two(), 1.0, seeded(rng)), row, other)
+        <= 1.0 + 1e-9
+    )
 
 
 def test_lemma_2_is_sharp():
-    step = partial(centre.mean_step, now=about_two(), mu=1.0)
+    def step(X, run):
+        return centre.mean_step(open_table(X), about_two(), 1.0, run)
+
     cost = spent_by(lambda X, rng: step(X, run=seeded(rng)), [1e9, 2.0, 2.0], [-1e9, 2.0, 2.0])
     assert cost == pytest.approx(1.0, rel=1e-6)
 
@@ -171,7 +187,7 @@ def revealed(X, rng, then, mus=(2.0, 1.0), second=None):
 
     After that direction there is a second look, unless there are two from the beginning.
     """
-    lengths, run = lengths_about(X, None), seeded(rng)
+    lengths, run = lengths_of(open_table(X).rows(None, keep=False, single=True)), seeded(rng)
     factors, first = np.minimum(lengths / 4.0, 1.0), np.array([[1.0], [1.0], [0.0]])
     begun = {"first": first, "columns": 3, "passes": 4, "unit": then == "both at once"}
     looks = CentredGauss(Rows(X), factors, CONSTANT, mus, run, **begun)
@@ -435,18 +451,20 @@ def test_variances_are_those_of_clipped_rows_within_their_errors():
 
 def test_a_length_is_that_of_its_own_row():
     X = table(n=5000)
-    before = lengths_about(less_mean(X, np.arange(6.0)), None)
+    before = lengths_of(open_table(X).less(np.arange(6.0)).rows(None, keep=False, single=True))
     np.testing.assert_allclose(before, np.linalg.norm(X - np.arange(6.0), axis=1), rtol=1e-12)
     for row in adversaries(6, 1e100).values():
         changed = X.copy()
         changed[4321] = row
-        after = lengths_about(less_mean(changed, np.arange(6.0)), None)
+        after = lengths_of(open_table(changed).less(np.arange(6.0)).rows(None, keep=False, single=True))
         assert np.array_equal(np.delete(before, 4321), np.delete(after, 4321))
         assert 0.0 <= after[4321] <= 2.0**64
 
 
 def test_lengths_from_very_short_to_too_long():
-    lengths = lengths_about(np.diag([1e-100, 1e-30, 1.0, 1e10, 1e200, 1e300, np.nan]), None)
+    lengths = lengths_of(
+        open_table(np.diag([1e-100, 1e-30, 1.0, 1e10, 1e200, 1e300, np.nan])).rows(None, keep=False, single=True)
+    )
     np.testing.assert_allclose(lengths[:4], [1e-100, 1e-30, 1.0, 1e10], rtol=1e-12)
     np.testing.assert_allclose(lengths[4:], [2.0**64, 2.0**64, 0.0])
 
@@ -659,7 +677,11 @@ def test_products_with_sparse_rows_are_those_with_the_rows_they_stand_for():
     np.testing.assert_allclose(products, augmented.T @ (augmented @ block), atol=1e-10)
     np.testing.assert_allclose(piece.sum(axis=0), exact.sum(axis=0), atol=1e-10)
     assert gram.chunk_error(0) < 1e-3
-    np.testing.assert_allclose(lengths_about(X, middle), np.linalg.norm(X.toarray() - middle, axis=1), rtol=1e-9)
+    np.testing.assert_allclose(
+        lengths_of(open_table(X).rows(middle, keep=False, single=True)),
+        np.linalg.norm(X.toarray() - middle, axis=1),
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("d", [40, 300])
@@ -735,11 +757,11 @@ def test_units_are_the_same_wherever_the_rows_are(tmp_path):
     np.save(tmp_path / "X.npy", X)
     tables = (X, sparse.csr_array(X), np.load(tmp_path / "X.npy", mmap_mode="r"), partition_rows(X, (2000, 1000)))
     for kind in tables:
-        scaled = in_units(as_rows_input(kind, accept_partitions=True), units)
+        scaled = open_table(kind).in_units(units)
         if hasattr(scaled, "parts"):
             rows = np.vstack([part() for part in scaled.parts])
         else:
-            rows = scaled.toarray() if sparse.issparse(scaled) else scaled[:]
+            rows = scaled[:].toarray() if scaled.is_sparse else scaled[:]
         assert np.array_equal(rows, X * (1.0 / units))
         assert fitted(scaled).mean.value == pytest.approx(X.mean(axis=0) / units, abs=0.4)
 
@@ -775,7 +797,9 @@ def _large():
 
 def test_a_large_table_is_searched_by_a_public_draw_at_no_loss():
     X, drawn = _large()
-    assert np.array_equal(everyday._Course(X, 2, seeded(0, 1.0, DELTA), None, BY_A_DRAW)._drawn(), X[drawn])
+    assert np.array_equal(
+        everyday._Course(open_table(X), 2, seeded(0, 1.0, DELTA), None, BY_A_DRAW)._drawn()[:], X[drawn]
+    )
     look = fitted(X, tuning=BY_A_DRAW)
     some = (1 + 2 * look.about["rounds"]) * len(drawn) / len(X)
     assert look.about["passes"] == math.ceil(2 + some)  # the lengths of all rows, and the look
@@ -798,14 +822,14 @@ def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(among, row):
 def test_a_draw_that_depends_on_a_row_is_found_out():
     class ByTheLastRow(everyday._Course):
         def _drawn(self):
-            return self._source[int(self._source[-1, 0] > 0) :: 6]
+            return as_source(self._source[int(self._source[-1:][0, 0] > 0) : 6_000 : 6])
 
     X, _ = _large()
     neighbour = X.copy()
     neighbour[-1] = -40.0
     X[-1] = 40.0
     spent, _ = replayed(
-        X, neighbour, lambda rows, rng: ByTheLastRow(rows, 2, seeded(rng, 1.0, DELTA)).run(None, True)
+        X, neighbour, lambda rows, rng: ByTheLastRow(open_table(rows), 2, seeded(rng, 1.0, DELTA)).run(None, True)
     )
     assert spent > 2.0 * MU**2
 
@@ -813,7 +837,7 @@ def test_a_draw_that_depends_on_a_row_is_found_out():
 def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
     rng = np.random.default_rng(0)
     for few in (rng.standard_normal((32_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
-        course = everyday._Course(as_rows_input(few), 1, seeded(0, 1.0, DELTA))
+        course = everyday._Course(open_table(few), 1, seeded(0, 1.0, DELTA))
         assert course._drawn() is course._source
 
 

@@ -14,9 +14,9 @@ from privspan.audit.replay import spent_by
 from privspan.privacy import mu_from_budget
 from privspan.privacy.randomness import open_streams
 from privspan.rows import partition_rows
-from privspan.rows.gaps import gap_counts, with_gaps, without_gaps
-from privspan.rows.unit import Rows, as_rows_input
-from privspan.sums.about import rows_about
+from privspan.rows.door import open_table
+from privspan.rows.gaps import gap_counts, without_gaps
+from privspan.rows.unit import Rows
 from privspan.sums.gaps import Gaps, count_sensitivity, gap_share, released_gaps
 from privspan.sums.pairs import pair_differences
 
@@ -43,15 +43,15 @@ def with_holes(seed=0, n=20_000, d=10, share=0.1, columns=(0, 3, 7)):
 def test_a_gap_about_a_centre_is_the_centre_dense_and_sparse(X, centre):
     with np.errstate(all="ignore"):
         filled = np.where(np.isfinite(X - centre), X, centre)
-    (dense,) = (piece for _, piece in rows_about(X, centre, clip=10.0).pieces())
-    (wanted,) = (piece for _, piece in rows_about(filled, centre, clip=10.0).pieces())
+    (dense,) = (piece for _, piece in open_table(X).rows(centre, clip=10.0, single=True).pieces())
+    (wanted,) = (piece for _, piece in open_table(filled).rows(centre, clip=10.0, single=True).pieces())
     np.testing.assert_allclose(dense, wanted, rtol=1e-12, atol=1e-300)
     assert (np.linalg.norm(dense, axis=1) <= 1.0 + 1e-12).all()
 
 
 def test_a_sparse_gap_is_filled_with_the_centre():
     X, centre = sparse.csr_array(np.array([[np.nan, 2.0, 0.0], [1.0, 0.0, np.inf]])), np.array([3.0, 1.0, 0.0])
-    ((_, piece),) = rows_about(X, centre, clip=10.0).pieces()
+    ((_, piece),) = open_table(X).rows(centre, clip=10.0, single=True).pieces()
     shown = piece._scaled.toarray() - np.outer(piece._weights, centre)
     np.testing.assert_allclose(shown * 10.0, [[0.0, 1.0, 0.0], [-2.0, -1.0, 0.0]], atol=1e-6)
 
@@ -75,7 +75,7 @@ def test_one_cell_changes_its_own_row_only_wherever_rows_are(tmp_path, missing, 
     for make in (np.asarray, sparse.csr_array, np.asfortranarray, lambda table: _mapped(tmp_path, table)):
         pieces = []
         for table in (X, other):
-            ((_, piece),) = Rows(with_gaps(as_rows_input(make(table)), missing)).pieces()
+            ((_, piece),) = Rows(open_table(make(table)).with_gaps(missing)).pieces()
             pieces.append(piece.toarray() if sparse.issparse(piece) else np.array(piece))
         same = (pieces[0] == pieces[1]).all(axis=1)
         assert same[np.arange(60) != 17].all()
@@ -115,7 +115,7 @@ def test_one_record_moves_the_counts_by_no_more_than_claimed(X, row):
 
 
 def counted(table, rng=0):
-    return released_gaps(table, np.ones(4, bool), seeded(rng))
+    return released_gaps(open_table(table), np.ones(4, bool), seeded(rng))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "g"])

@@ -11,8 +11,10 @@ from hypothesis.extra import numpy as hnp
 from runs import seeded
 
 from privspan.audit.replay import spent_by
-from privspan.rows.partitioned_rows import count_error, known_chunks, open_unit_rows, per_row
-from privspan.rows.persons import PersonTable, PersonValues
+from privspan.rows.door import open_table
+from privspan.rows.partitioned_rows import PersonValues, count_error, known_chunks, per_row
+from privspan.rows.persons import PersonTable
+from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS, whole_persons
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.lifts import person_lift, released_weight
@@ -25,12 +27,12 @@ ENTRIES = st.floats(-1, 1) | st.floats(allow_nan=True, allow_infinity=True)
 def persons(rows, width):
     """A table whose persons have these rows, one after the other."""
     rows = np.asarray(rows, dtype=np.float64)
-    return PersonTable(rows, width, np.arange(len(rows)), rows, len(rows))
+    return PersonTable(as_source(rows), width, np.arange(len(rows)), rows, len(rows))
 
 
 def sums(rows, width, factors=None, constant=CONSTANT, block=None):
     """The whole sum of a look at persons, of one chunk, and the look's bounds."""
-    opened = open_unit_rows(persons(rows, width))
+    opened = open_table(persons(rows, width)).rows()
     known = None if factors is None else PersonValues(np.asarray(factors), width)
     gram = AugmentedGram(opened, [known], constant, person_lift(opened, constant))
     (total,) = gram.products(block)
@@ -84,8 +86,8 @@ def test_the_lift_uses_the_room_there_is(width):
 
 
 def test_a_single_row_and_sparse_rows_are_not_lifted():
-    assert person_lift(open_unit_rows(persons(np.ones((3, 2)), 1)), 0.0) is None
-    assert person_lift(open_unit_rows(np.ones((3, 2))), 0.0) is None
+    assert person_lift(open_table(persons(np.ones((3, 2)), 1)).rows(), 0.0) is None
+    assert person_lift(open_table(np.ones((3, 2))).rows(), 0.0) is None
 
 
 def spent(run, rows, others, width):
@@ -98,7 +100,7 @@ def spent(run, rows, others, width):
 @settings(max_examples=30, deadline=None)
 def test_lemma_3_the_weight_of_persons_costs_its_mu(data, width):
     def weigh(table, rng):
-        rows = open_unit_rows(table)
+        rows = open_table(table).rows()
         return released_weight(person_lift(rows, 0.0), rows.shape[0], 1.0, seeded(rng))
 
     assert spent(weigh, data.draw(one_person(width)), data.draw(one_person(width)), width) <= 1.0 + 1e-9
@@ -106,7 +108,7 @@ def test_lemma_3_the_weight_of_persons_costs_its_mu(data, width):
 
 def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
     def weigh(table, rng):
-        rows = open_unit_rows(table)
+        rows = open_table(table).rows()
         return released_weight(person_lift(rows, 0.0), rows.shape[0], 1e4, seeded(rng))
 
     rows = np.tile(np.eye(4), (50, 1))
@@ -116,10 +118,10 @@ def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
 
 def test_looks_at_persons_cost_their_mus_and_the_bound_is_sharp():
     def look(table, rng):
-        return next(whole_looks(open_unit_rows(table), None, [1.0], seeded(rng), constant=0.0))
+        return next(whole_looks(open_table(table).rows(), None, [1.0], seeded(rng), constant=0.0))
 
     def lifted(table, rng):
-        rows = open_unit_rows(table)
+        rows = open_table(table).rows()
         lift = person_lift(rows, 0.0)
         return next(whole_looks(rows, None, [1.0], seeded(rng), constant=0.0, lift=lift, count=4.0))
 
@@ -152,7 +154,7 @@ def test_the_error_of_a_chunk_of_persons_is_below_its_bound(width):
     factors, block = rng.random(count), np.linalg.qr(rng.standard_normal((4, 2)))[0]
     whole, gram = sums(rows, width, factors)
     image, _ = sums(rows, width, factors, block=block)
-    opened = open_unit_rows(persons(rows, width))
+    opened = open_table(persons(rows, width)).rows()
     lift = person_lift(opened, CONSTANT).factors.slots
     units = np.concatenate([piece for _, piece in opened.slots.pieces()])
     truth = exact_sum(units, lift, factors, width)
@@ -168,7 +170,7 @@ def test_a_computed_lift_is_never_too_large(width):
     """Exactly: the norm of a person's lifted sum, squared, is at most that of a row."""
     rng = np.random.default_rng(0)
     rows = np.vstack([np.ones((width, 2)), rng.standard_normal((width, 2)), np.tile(np.eye(2), (width, 1))[:width]])
-    opened = open_unit_rows(persons(rows, width))
+    opened = open_table(persons(rows, width)).rows()
     units = np.concatenate([piece for _, piece in opened.slots.pieces()])
     for constant in (0.0, CONSTANT):
         lifts = person_lift(opened, constant).factors.slots
@@ -181,7 +183,7 @@ def test_a_computed_lift_is_never_too_large(width):
 
 def test_unit_moments_are_lifted_alike():
     rows = np.random.default_rng(0).standard_normal((24, 5))
-    opened = open_unit_rows(persons(rows, 3))
+    opened = open_table(persons(rows, 3)).rows()
     lift = person_lift(opened, 0.0)
     gram, block = UnitGram(opened, lift), np.eye(5)[:, :2]
     (whole,), (image,) = gram.products(None), gram.products(block)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import seeded
 
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.door import open_table
 from privspan.sums.estimate import first_estimate
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
@@ -24,7 +24,7 @@ def people(d, k=3, offset=0.4, n=3_000, seed=0):
 
 
 def revealed(rows, mu, seed=0):
-    lazy = LazyGauss(UnitGram(open_unit_rows(rows)), mu, seeded(seed), most_columns=300, most_passes=40)
+    lazy = LazyGauss(UnitGram(open_table(rows).rows()), mu, seeded(seed), most_columns=300, most_passes=40)
     return lazy, OffConstant(lazy)
 
 

@@ -15,13 +15,14 @@ from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.privacy.randomness import open_streams
 from privspan.rows import PartitionedTable, RowSource, partition_rows
+from privspan.rows.door import open_table
 from privspan.rows.shifting import less
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
 from privspan.sums import mean as mean_module
 from privspan.sums.grid import SumBounds
 from privspan.sums.mean import mean_bounds, private_mean
-from privspan.sums.pairs import pair_differences, row_pairs
+from privspan.sums.pairs import pair_differences
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-10, 10)
@@ -217,7 +218,7 @@ TABLES = {  # how a table is held, whose row `index` is another and may need ano
 def difference_bits(table, seed, make):
     """Return the differences as bit patterns, one row per pair; NaN counts as NaN, whatever its digits."""
     public = open_streams(seed).public
-    differences = pair_differences(table, public) if make is None else row_pairs(table, public, make)
+    differences = pair_differences(table, public) if make is None else open_table(table).pairs(public, make)
     if isinstance(differences, PartitionedTable):
         differences = np.concatenate([part() for part in differences.parts])
     elif sparse.issparse(differences):
@@ -280,7 +281,7 @@ def test_differences_in_the_type_of_the_table_are_seen():
 def test_differences_do_not_depend_on_the_pieces_they_are_formed_in(step):
     X = np.random.default_rng(0).standard_normal((101, 5)).astype(np.float32)
     whole = pair_differences(X, open_streams(2).public)
-    pairs = row_pairs(X, open_streams(2).public, less)
+    pairs = open_table(X).pairs(open_streams(2).public, less)
     assert np.array_equal(np.concatenate([pairs[at : at + step] for at in range(0, len(pairs), step)]), whole)
 
 
@@ -289,7 +290,7 @@ def test_a_released_mean_is_taken_away_without_a_word_about_values():
     mean = np.array([-1.7e308, 0.0])
     for table in (X, HeldRows(X)):
         with np.errstate(all="raise"):
-            shifted = np.asarray(mean_module.less_mean(table, mean))
+            shifted = np.asarray(open_table(table).less(mean))
         assert np.isinf(shifted[:, 0]).all()
 
 

@@ -5,7 +5,7 @@ from runs import seeded
 
 from privspan.audit.replay import spent_by
 from privspan.privacy.randomness import Child
-from privspan.rows.unit import as_rows_input
+from privspan.rows.door import open_table
 from privspan.stable.near import NearCourse
 from privspan.sums.everyday import everyday_pca
 from privspan.sums.everyday_tuning import EverydayTuning
@@ -17,16 +17,16 @@ BY_A_DRAW = EverydayTuning(few_rows=1_000, few=0.0)
 
 def fitted(X, rng=0, *, k=2, epsilon=1.0, **options):
     """Run everyday PCA on any table."""
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
-    return everyday_pca(source, k, seeded(rng, epsilon, DELTA), **options)
+    source = open_table(X, min_rows=2)
+    return everyday_pca(open_table(source), k, seeded(rng, epsilon, DELTA), **options)
 
 
 def near(X, rng=0, *, k=2, epsilon=1.0):
     """Run everyday PCA with the course near a subspace, on tables that stable leverage is no use for."""
-    source = as_rows_input(X, min_rows=2, accept_partitions=True)
+    source = open_table(X, min_rows=2)
     run = seeded(rng, epsilon, DELTA)
     apart = seeded(rng + 1) if isinstance(rng, int) else run.on(Child.NEAR)
-    return everyday_pca(source, k, run, instead=NearCourse(source, k, run, apart))
+    return everyday_pca(open_table(source), k, run, instead=NearCourse(open_table(source), k, run, apart))
 
 
 def numbers(look):

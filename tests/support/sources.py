@@ -3,8 +3,8 @@
 from typing import Any
 
 from privspan.rows import RowSource
-from privspan.rows.arrays import as_source
 from privspan.rows.limits import Limits
+from privspan.rows.source import as_source
 
 
 def limited(table: Any, **limits: int) -> RowSource:

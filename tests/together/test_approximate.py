@@ -23,6 +23,7 @@ from privspan.datasets import TAILS, gaussian_subspace
 from privspan.privacy import Budget
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.selection import release_probability
+from privspan.rows.door import open_table
 
 AGGREGATES = ["stable", "histogram"]
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -103,7 +104,7 @@ def test_one_record_moves_one_ballot_and_one_pair(seed, row, kind):
     other = X.copy()
     other[row] = {"nan": np.nan, "huge": 1e200, "zero": 0.0, "other": rng.standard_normal(15)}[kind]
     frame = ReferenceFrame.draw(15, 8, rng)
-    before, after = (block_bases(data, 2, 6) for data in (X, other))
+    before, after = (block_bases(open_table(data), 2, 6) for data in (X, other))
     digest = CellHash(15 * 8, open_streams(seed).charged)
     ballots = [digest(frame.cell(blocks.bases, 0.01)) for blocks in (before, after)]
     for j in range(10):
@@ -146,14 +147,16 @@ def test_a_side_taken_from_the_data_is_caught():
     """Planted fault: the plain median. One record changes the released side for certain; the real one hides it."""
     X, _ = gaussian_subspace(600, 15, 2, 1e-3, rng=0)
     frame = ReferenceFrame.draw(15, 8, np.random.default_rng(0))
-    nearest = int(np.argmin(histogram._pair_distances(block_bases(X, 2, 6), frame)))
+    nearest = int(np.argmin(histogram._pair_distances(block_bases(open_table(X), 2, 6), frame)))
     other = X.copy()
     other[12 * nearest] = np.linspace(-1, 9, 15)
-    medians = [float(np.median(histogram._pair_distances(block_bases(data, 2, 6), frame))) for data in (X, other)]
+    medians = [
+        float(np.median(histogram._pair_distances(block_bases(open_table(data), 2, 6), frame))) for data in (X, other)
+    ]
     assert medians[0] != medians[1]
     told = Told()
     for data in (X, other):
-        histogram.private_pair_distance(block_bases(data, 2, 6), frame, 1.0, seeded(told))
+        histogram.private_pair_distance(block_bases(open_table(data), 2, 6), frame, 1.0, seeded(told))
     (scores, _), (changed, _) = told.asked["select"]
     assert max(abs(a - b) for a, b in zip(scores, changed, strict=True)) <= 1
 
@@ -215,7 +218,7 @@ def test_paper_side_fails_in_high_dimension():
     """Erratum 5: with side 20 r √q, blocks do not meet once d is large; with the corrected side they do."""
     d, k, q, m, t = 1000, 3, 6, 20, 60
     X, truth = gaussian_subspace(m * t, d, k, 1e-6, rng=0)
-    blocks = block_bases(X, k, m)
+    blocks = block_bases(open_table(X), k, m)
     meetings = {}
     for name in ("paper", "corrected"):
         shares = []

@@ -76,7 +76,7 @@ def sources(folder: Path) -> dict[str, str]:
 def test_a_plain_fit_comes_by_few_stations():
     run = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True)
     files, functions, depth = map(int, run.stdout.split())
-    assert (files <= 46, functions <= 354, depth <= 21) == (True, True, True), (files, functions, depth)
+    assert (files <= 46, functions <= 350, depth <= 21) == (True, True, True), (files, functions, depth)
 
 
 def test_kinds_of_tables_are_told_apart_in_their_room():
@@ -87,7 +87,7 @@ def test_kinds_of_tables_are_told_apart_in_their_room():
         for found in re.finditer(r"isinstance\([^()]*,[^()]*\)", text)
         if re.search(KINDS, found[0].split(",", 1)[1], re.VERBOSE)
     ]
-    assert len(asked) <= 66, asked
+    assert asked == []
 
 
 def test_few_tests_patch_the_code():
@@ -96,11 +96,11 @@ def test_few_tests_patch_the_code():
 
 
 def test_few_types_are_anything():
-    assert len(re.findall(r"\bAny\b", "".join(sources(PACKAGE).values()))) <= 944
+    assert len(re.findall(r"\bAny\b", "".join(sources(PACKAGE).values()))) <= 878
 
 
 def test_the_house_does_not_grow():
-    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 42_527
+    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 42_710
 
 
 def modules_without_tests() -> list[str]:

@@ -47,7 +47,7 @@ from privspan import (
 from privspan.blocks.rank import choose_dimension
 from privspan.privacy.randomness import open_streams
 from privspan.private import PRIVATE_METHODS
-from privspan.rows.unit import as_rows_input
+from privspan.rows.door import open_table
 from privspan.stable.plan import STABLE_PRESETS, StableSplit
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.pairs import pair_differences
@@ -317,7 +317,7 @@ TARGETS: dict[str, Any] = {
     "explained_variance": with_subspace(explained_variance, norm_bound=length),
     "choose_dimension": given_options(
         lambda X, k, epsilon, delta, rng, **more: choose_dimension(
-            as_rows_input(X), k, epsilon=epsilon, run=seeded(rng), **more
+            open_table(X), k, epsilon=epsilon, run=seeded(rng), **more
         ),
         block_size=small,
     ),

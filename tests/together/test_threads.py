@@ -20,8 +20,8 @@ from privspan.privacy import selection
 from privspan.privacy.selection import release_probability
 from privspan.rows import open_rows
 from privspan.rows.limits import Limits
-from privspan.rows.source import WindowedSource
 from privspan.rows.unit import Rows
+from privspan.rows.windows import WindowedSource
 
 THREADS = 8
 

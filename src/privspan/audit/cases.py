@@ -41,6 +41,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import open_run
 from privspan.private import private_subspace
+from privspan.rows.door import open_table
 from privspan.stable.records import stable_subspace
 from privspan.standard.column_scales import PrivateScales, private_scales
 from privspan.subspace import Subspace
@@ -114,7 +115,7 @@ _TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; 
 
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
     return choose_dimension(
-        table, 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
+        open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
     )
 
 

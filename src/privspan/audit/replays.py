@@ -56,6 +56,7 @@ from privspan.privacy.randomness import RandomLike, open_streams
 from privspan.privacy.run import open_run
 from privspan.private import private_subspace
 from privspan.rows import partition_rows
+from privspan.rows.door import open_table
 from privspan.stable.records import stable_subspace
 from privspan.standard.column_scales import private_scales
 from privspan.sums.adaptive import adaptive_subspace
@@ -118,7 +119,7 @@ _replay("exact_subspace (affine)", exact_subspace, _RAMP, 1, delta=0.2, affine=T
 
 def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
     return choose_dimension(
-        table, 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
+        open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
     )
 
 

@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 from privspan._lib.rounding import quiet_numpy
 from privspan._lib.watch import is_watched, rows_seen, unwatched
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.partitions import Part, Place
+from privspan.rows.place import Part, Place
 
 _FAN_IN = 8  # totals that are added at a time
 

@@ -26,7 +26,8 @@ from privspan.privacy import Budget, Part, Release
 from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.rows.partitioned_rows import AnyRows, open_unit_rows
+from privspan.rows.partitioned_rows import AnyRows
+from privspan.rows.table import Table as Source
 from privspan.subspace import Subspace
 from privspan.sums.grid import grid_total
 from privspan.sums.lazy_gauss import UnitGram
@@ -92,7 +93,7 @@ def _by_name(parameters: str) -> dict[str, str]:
 class Table:
     """A checked call: the table, its public sizes, the budget and the run."""
 
-    source: Any  # what `as_rows_input` made of `X`
+    source: Source
     n: int
     d: int
     k: int
@@ -110,7 +111,7 @@ class Table:
     @cached_property
     def rows(self) -> AnyRows:
         """The rows, scaled to unit length."""
-        return open_unit_rows(self.source)
+        return self.source.rows()
 
     def whole(self, name: str, mu: float | None = None) -> Part:
         """Return the cost of a step that takes the whole budget."""
@@ -148,8 +149,9 @@ def open_table(
     """
     with ExitStack() as door:
         call = door.enter_context(Call("baseline", epsilon, delta, rng))
-        source = call.open(X, accept_sparse=not dense, accept_partitions=not dense)
-        n, d = int(source.shape[0]), int(source.shape[1])
+        source = call.open(X, accept_sparse=not dense).one_each()
+        source = source.here() if dense else source
+        n, d = source.shape
         checks.dimension(k=k, d=d, n=n)
         if widest is not None and d > widest:
             template = "{X} must have at most {widest} columns for this baseline; got {d}."

@@ -26,7 +26,6 @@ from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.noise import grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.rows.dealing import dealt
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
@@ -115,7 +114,7 @@ def friendly_core(
             template = "{block_size} must make 2 to {most_blocks} blocks of the {n} rows; got {got!r}."
             raise ParameterError(template, most_blocks=MOST_BLOCKS, n=n, got=block_size)
         plan, run = core_plan(blocks, table.budget), table.run
-        records, order = dealt(table.source, run.streams.public)
+        records, order = table.source.deal(run.streams.public)
         bases = block_bases(records, table.k, block_size, order=order)
         counts = np.maximum(friend_counts(bases, radius) - plan.needed, 0)  # (t,)
         noisy_sum = run.gaussian(np.array(float(counts.sum())), plan.count_sigma, _grid(plan.count_sigma))

@@ -22,8 +22,7 @@ from privspan.baselines.noisy_range_finder import MOST_ENTRIES
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.rows import GatheredRows, PartitionedTable
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
@@ -124,10 +123,10 @@ def _same_batch(table: Table) -> Iterator[AnyRows]:
 
 def _own_batches(table: Table, count: int) -> Iterator[AnyRows]:
     """Yield the rows of one batch after the other, dealt in a public order: each record is in one of them."""
-    source = GatheredRows(table.source) if isinstance(table.source, PartitionedTable) else table.source
+    source = table.source.here()
     order = table.run.streams.public.permutation(table.n)
     for numbers in np.array_split(order, count):
-        yield open_unit_rows(source[np.sort(numbers)])
+        yield source.draw(np.sort(numbers)).rows()
 
 
 def _direction(batches: Iterator[AnyRows], mus: tuple[float, ...], basis: Array, start: Array, run: Run) -> Array:

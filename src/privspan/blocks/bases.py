@@ -20,15 +20,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.watch import rows_seen
 from privspan.blocks.kernels import Array, Votes, bases_of, spectra_of
-from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.dealing import Order, PartitionOrders, RowOrder, Table, public_order
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse, limits_of
+from privspan.rows import RowSource
+from privspan.rows.dealing import Order, RowOrder
+from privspan.rows.table import Table
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class BlockBases:
 def block_bases(X: Table, k: int, block_size: int, *, order: Order = None) -> BlockBases:
     """Compute the top-k basis of every block of m = `block_size` rows, k at most min(m, d), of a dense table.
 
-    An entry that is not finite counts as 0. The blocks follow `order` (`privspan.rows.dealing.table_order`), or
+    An entry that is not finite counts as 0. The blocks follow `order` (`privspan.rows.table.Table.order`), or
     the rows as they are; its last n % m records are left out, of every partition if there are partitions.
     """
     bases, votes = _of_blocks(X, block_size, order, partial(bases_of, k=k), (k, X.shape[1]))
@@ -62,43 +60,45 @@ def _of_blocks(
     X: Table, block_size: int, order: Order, kernel: Callable[[Array], tuple[Array, Votes]], shape: tuple[int, ...]
 ) -> tuple[Array, Votes]:
     """Collect what a kernel finds in chunks of blocks, of that shape per block, and which blocks vote."""
-    if isinstance(X, PartitionedTable):
-        within = partial(_within_partition, block_size, kernel, shape)
-        seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(X.parts)
-        found = X.place.fetch(X.place.map(within, X.parts, X.place.send(seeds)), X.lengths)
-        values, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return values, votes
-    assert not isinstance(order, PartitionOrders)
-    if isinstance(X, PersonTable):  # a block of persons is the block of all their rows
-        order = X.slots(np.arange(len(X)) if order is None else order)
-        return _of_blocks(X.rows, block_size * X.width, order, kernel, shape)
-    t = X.shape[0] // block_size
+    found = X.each_part(partial(_of_part, block_size, kernel, shape), order)
+    values, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return values, votes
+
+
+def _of_part(
+    block_size: int,
+    kernel: Callable[[Array], tuple[Array, Votes]],
+    shape: tuple[int, ...],
+    rows: RowSource,
+    order: RowOrder,
+    width: int,
+) -> tuple[Array, Votes]:
+    """Collect what a kernel finds in the blocks of one part; one of persons is the block of all their rows."""
+    m = block_size * width
+    t = rows.shape[0] // m
     values, votes = np.zeros((t, *shape)), np.zeros(t, dtype=bool)
-    chunks = _narrowed_blocks if is_sparse(X) else _chunks
+    chunks = _narrowed_blocks if rows.is_sparse else _chunks
     with _one_blas_thread():
-        for slots, block in chunks(X, block_size, order):
+        for slots, block in chunks(rows, m, order):
             values[slots], votes[slots] = kernel(block)
     return values, votes
 
 
-def _within_partition(block_size: int, kernel: Any, shape: Any, part: Any, seed: int | None) -> tuple[Array, Votes]:
-    order = None if seed is None else public_order(len(part), np.random.default_rng(seed))
-    return _of_blocks(part, block_size, order, kernel, shape)
-
-
-def _chunks(X: NDArray[np.generic] | RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
+def _chunks(X: RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
     """Yield runs of blocks as float64 arrays (c, m, d) that fit in cache, with the slots they fill."""
     t, d = X.shape[0] // block_size, X.shape[1]
-    per_chunk = max(1, limits_of(X).blocks_bytes // (8 * block_size * d))
+    per_chunk = max(1, X.limits.blocks_bytes // (8 * block_size * d))
     for start in range(0, t, per_chunk):
         stop = min(t, start + per_chunk)
         rows = slice(start * block_size, stop * block_size)
-        chunk = np.ascontiguousarray(X[rows] if order is None else X[order[rows]], dtype=np.float64)  # (c * m, d)
+        chunk = np.ascontiguousarray(
+            X.lend(rows) if order is None else X[order[rows]], dtype=np.float64
+        )  # (c * m, d)
         rows_seen(len(chunk))
         yield slice(start, stop), chunk.reshape(stop - start, block_size, d)
 
 
-def _narrowed_blocks(X: Any, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
+def _narrowed_blocks(X: RowSource, block_size: int, order: RowOrder) -> Iterator[tuple[slice, Array]]:
     """Yield the blocks of a sparse table one by one, (1, m, c), without the columns in which they store nothing."""
     for j in range(X.shape[0] // block_size):
         numbers = slice(j * block_size, (j + 1) * block_size)

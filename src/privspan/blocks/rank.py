@@ -18,8 +18,8 @@ from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import block_spectra
 from privspan.blocks.kernels import RANK_TOLERANCE
 from privspan.privacy.run import Run
-from privspan.rows import PartitionedTable
-from privspan.rows.dealing import Order, Table, block_count
+from privspan.rows.dealing import Order
+from privspan.rows.table import Table
 
 
 def choose_dimension(
@@ -34,7 +34,7 @@ def choose_dimension(
     """Choose k in 1..max_components by a private vote of blocks.
 
     The largest dimension considered is below the number of columns and of records in a block; blocks are as long as
-    the planner says, or `block_size`, and follow the public `order` (:func:`privspan.rows.dealing.table_order`) of
+    the planner says, or `block_size`, and follow the public `order` (:func:`privspan.rows.table.Table.order`) of
     the rows of `X`. There is always an answer; with too few blocks for epsilon it is close to uniform.
 
     Guarantee
@@ -62,8 +62,8 @@ def check_choice(X: Table, max_components: int, block_size: int | None = None) -
             m=m,
             got=max_components,
         )
-    if block_count(X, m) < 1:
-        where = "a partition of " if isinstance(X, PartitionedTable) else ""
+    if X.blocks(m) < 1:
+        where = "" if X.local else "a partition of "
         template = "{X} must have {where}at least {m} rows to choose among {max_components} dimensions; got {got}."
         raise ParameterError(template, where=where, m=m, max_components=max_components, got=X.shape[0])
     return m

@@ -18,8 +18,7 @@ from privspan.cli._options import listed, nearest, option, split_names
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
-    from privspan.rows import RowSource
-    from privspan.rows.persons import PersonTable
+    from privspan.rows.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Declared:
     flag: str
     values: dict[str, Any]
 
-    def placed(self, source: RowSource | PersonTable) -> dict[int, Any]:
+    def placed(self, source: Table) -> dict[int, Any]:
         """Return the same by the positions of columns, or complain about one that the table does not have."""
         d, names = int(source.shape[1]), source.names
         if "" in self.values:

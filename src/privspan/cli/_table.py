@@ -17,7 +17,7 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.rows import RowSource
-    from privspan.rows.persons import PersonTable
+    from privspan.rows.table import Table
 
 
 @contextmanager
@@ -99,9 +99,7 @@ def table_name(file: Path) -> str:
     return "standard input" if file == STDIN else file.name
 
 
-def table_in_words(file: Path, source: RowSource | PersonTable) -> str:
+def table_in_words(file: Path, source: Table) -> str:
     """Return the name and the size, which is public."""
-    from privspan.rows.persons import PersonTable
-
-    who = "persons" if isinstance(source, PersonTable) else "rows"
+    who = "rows" if source.drawable else "persons"
     return f"{table_name(file)}, {source.shape[0]:,} {who}, {source.shape[1]:,} columns"

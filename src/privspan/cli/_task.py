@@ -26,10 +26,7 @@ from privspan.privacy.call import Call, weakness
 from privspan.privacy.persons import by_person, for_persons
 from privspan.private import ALGORITHMS
 from privspan.rows import RowSource
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse
-
-Table = RowSource | PersonTable
+from privspan.rows.table import Table
 
 _MOST_DECIMALS = 300  # that `exact_subspace` takes
 
@@ -89,10 +86,10 @@ class Task(Learning):
             _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
         if self.k != "auto" and self.k > min(usable, d):
-            what = "persons" if isinstance(source, PersonTable) else "rows"
+            what = "rows" if source.drawable else "persons"
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} {what}"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
-        if is_sparse(source) and (self.exact or not takes_sparse(self.method)):
+        if source.is_sparse and (self.exact or not takes_sparse(self.method)):
             known = ", ".join(filter(takes_sparse, PCA_METHODS))
             raise Complaint(f"a sparse table takes --method {known}; no --exact.")
         if self.exact:
@@ -129,7 +126,7 @@ class Task(Learning):
         named = ALGORITHMS["adaptive" if self.method == "auto" else self.method]
         settings = self._settings(source)
         passes = (EVERYDAY if settings.everyday or settings.standardised else named).passes
-        width = source.width if isinstance(source, PersonTable) else 1
+        width = source.width
         return None if passes is None else passes * source.shape[0] * width
 
     def run(self, source: Table) -> tuple[Release, Plan | None]:
@@ -144,7 +141,7 @@ class Task(Learning):
         # What was run costs no more than the decimals that were typed; those are what people want to read.
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
         release = replace(release, cost=cost)
-        return for_persons(release, source) if isinstance(source, PersonTable) else release, plan
+        return (release if source.drawable else for_persons(release, source)), plan
 
     def _pca(self, source: Table) -> tuple[Release, Plan]:
         with self._call() as call:

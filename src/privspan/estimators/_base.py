@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError, PrivspanError, in_functions
+from privspan.rows.door import as_table, given_table, opened, whose
+from privspan.rows.table import Table
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -28,15 +30,14 @@ from privspan._lib.card import card
 from privspan._lib.markup import Html
 from privspan.privacy import AbstentionWarning, NotPrivateWarning, Release, TransformedRowsWarning
 from privspan.privacy.call import Call, LedgerLike, outside
-from privspan.privacy.persons import whose
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
 from privspan.privacy.rotated import Rotated
-from privspan.rows import PartitionedTable, RowSource, partitioned, without_ids
-from privspan.rows.categories import EncodedRows, encoded
+from privspan.rows import without_ids
+from privspan.rows.categories import encoded
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
-from privspan.rows.unit import as_table, piece_rows
+from privspan.rows.unit import piece_rows
 from privspan.subspace import Subspace
 from privspan.subspace.rotation import Criterion
 
@@ -113,22 +114,23 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     "{y} is not used, and must not be the name of a column; the one of ids is {person}."
                 )
             X = self._encoded(X, person)
-            self.levels_ = X.levels if isinstance(X, EncodedRows) else None
+            self.levels_ = None if getattr(self, "categories", None) is None else X.levels
             person = whose(X, person)
             persons = None if person is None else call.persons(X, person, self._rows_of_a_person())
             self.id_column_ = person if isinstance(person, str) else None
             declared = X if persons is None else persons.declared
-            X = partitioned(declared)
+            X = opened(declared)
             fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
-            if isinstance(X, RowSource | PartitionedTable):
-                as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
-                self._remember_columns(X)
-            else:
+            given = given_table(X)
+            if given is None:
                 X = self._validated(X, ensure_min_samples=fewest, dtype=None)
-            X = X if persons is None else persons
-            call.counted(int(X.shape[0]))
+            else:
+                self._remember_columns(given)
+            table = as_table(X, min_rows=fewest, accept_sparse=self._takes_sparse())
+            table = table if persons is None else persons
+            call.counted(table.shape[0])
             with parameters_named_as_here():
-                self._learn(call, X, self._names(), declared)
+                self._learn(call, table, self._names(), declared)
             self.release_: Any = call.finish(self.release_)
             self._warn(call)
         return self
@@ -136,7 +138,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any, person: object = None, *, fitted: bool = False) -> Any:
         """Return a table with categories as columns of 0 and 1, those of the fit if it is `fitted`; others as is."""
         categories = getattr(self, "levels_", None) if fitted else getattr(self, "categories", None)
-        if categories is None or (fitted and isinstance(X, RowSource)):
+        if categories is None or (fitted and given_table(X) is not None):
             return X
         person = getattr(self, "id_column_", None) if fitted else person
         named = isinstance(person, str) and (not fitted or person in (column_names(X) or ()))
@@ -151,7 +153,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def _remember_columns(self, source: RowSource | PartitionedTable) -> None:
+    def _remember_columns(self, source: Table) -> None:
         """Set what scikit-learn's validation sets, without reading a row."""
         self.n_features_in_ = source.shape[1]
         if source.names is not None:
@@ -289,9 +291,9 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         check_is_fitted(self)
         self._check_units()
         X = self._encoded(X, fitted=True)
-        if isinstance(X, RowSource):
-            step = piece_rows(X.shape[1], X.limits)
-            return np.concatenate([self._coordinates(X[i : i + step]) for i in range(0, len(X), step)])
+        if (table := given_table(X)) is not None:
+            rows, step = table.here(), piece_rows(table.shape[1], table.limits)
+            return np.concatenate([self._coordinates(rows[i : i + step]) for i in range(0, len(rows), step)])
         rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
         return self._coordinates(rows).astype(rows.dtype, copy=False)
 

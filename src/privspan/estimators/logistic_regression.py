@@ -21,7 +21,7 @@ from privspan.privacy.call import LedgerLike, outside
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.rows.columns import column_names
-from privspan.rows.gaps import Missing
+from privspan.rows.table import Missing
 from privspan.subspace import Subspace
 from privspan.sums.classifier import PrivateClassifier, private_classifier
 

@@ -19,7 +19,8 @@ from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
-from privspan.rows.gaps import Missing, filled
+from privspan.rows.gaps import filled
+from privspan.rows.table import Missing
 from privspan.standard.column_scales import NoSpreadWarning
 from privspan.standard.course import Standard
 

@@ -15,10 +15,11 @@ from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
-from privspan.rows import RowSource
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, public_columns
-from privspan.rows.gaps import Missing, check_missing, filled
+from privspan.rows.door import given_table
+from privspan.rows.gaps import filled
+from privspan.rows.table import Missing, check_missing
 from privspan.standard.column_scales import NoSpreadWarning, empty_share, scales_within
 
 
@@ -148,8 +149,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         """
         check_is_fitted(self)
         X = self._encoded(X, fitted=True)
-        if isinstance(X, RowSource):
-            rows: Any = X[:]
+        if (table := given_table(X)) is not None:
+            rows: Any = table.here()[:]
         else:
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
         if rows.shape[1] != self.n_features_in_:

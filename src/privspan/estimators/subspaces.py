@@ -14,7 +14,7 @@ from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.private import ALGORITHMS, BOOSTED, PRIVATE_METHODS, Account, PrivateMethod, learn_subspace
-from privspan.rows.gaps import Missing
+from privspan.rows.table import Missing
 
 
 @dataclass(eq=False, repr=False)

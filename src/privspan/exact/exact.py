@@ -29,6 +29,7 @@ from privspan.privacy.randomness import RandomLike, Streams
 from privspan.privacy.run import Learn, Run
 from privspan.privacy.selection import RELEASE_RULES, ReleaseRule
 from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.columns import column_names
 from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
@@ -177,9 +178,13 @@ def prepare_exact(
     decimals = None if decimals is None else _whole("decimals", decimals, 0, 300)
     block_size = None if block_size is None else _whole("block_size", block_size, 1)
     expert = _DEFAULTS | checks.options(_OPTIONS, options, settings)
-    source = call.open(X, accept_sparse=False)
+    source = call.open(X, accept_sparse=False).here()
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
-    names = _column_names(X, source) if names is None else _checked_names(names, source.shape[1])
+    if names is None:
+        known = column_names(X) if source.names is None else source.names
+        names = None if known is None else list(known)
+    else:
+        names = _checked_names(names, source.shape[1])
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
@@ -216,11 +221,6 @@ def _whole(name: str, value: int, least: int, most: float = math.inf) -> int:
             "{name} must be at most {most}; got {value!r}.", name=Parameter(name), most=most, value=value
         )
     return int(value)
-
-
-def _column_names(X: object, source: NDArray[np.generic] | RowSource) -> list[str] | None:
-    columns = source.names if isinstance(source, RowSource) else getattr(X, "columns", None)
-    return None if columns is None or len(columns) != source.shape[1] else [str(column) for column in columns]
 
 
 def _checked_names(names: Sequence[str], d: int) -> list[str]:

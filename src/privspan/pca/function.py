@@ -14,7 +14,7 @@ from privspan.privacy.randomness import RandomLike
 from privspan.private import ALGORITHMS, Method, PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
-from privspan.rows.gaps import Missing
+from privspan.rows.table import Missing
 from privspan.standard.course import Standard
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from privspan.privacy import Part, PrivacyCost, Release
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.run import Run
 from privspan.private import Method
-from privspan.rows import PartitionedTable
 from privspan.rows.columns import PublicColumns
+from privspan.rows.table import Table as Source
 from privspan.standard.course import StandardisedPCA
 from privspan.subspace import Subspace
 from privspan.sums.loadings import errors_after_turning, told_errors
@@ -45,7 +45,7 @@ def label(subspace: str) -> str:
 class Table:
     """A table as the steps take it, and what is public of its columns."""
 
-    source: Any
+    source: Source
     public: PublicColumns
     names: tuple[str, ...] | None
 
@@ -54,11 +54,9 @@ class Table:
         return tuple(self.names[i] if self.names else int(i) for i in np.flatnonzero(columns))
 
     @property
-    def halves(self) -> Any:
+    def halves(self) -> Source:
         """A stand-in for the differences of pairs, of which only the numbers of rows mean anything."""
-        if isinstance(self.source, PartitionedTable):
-            return replace(self.source, lengths=tuple(length // 2 for length in self.source.lengths))
-        return np.broadcast_to(0.0, (self.source.shape[0] // 2, self.source.shape[1]))
+        return self.source.halved()
 
 
 @dataclass(frozen=True)

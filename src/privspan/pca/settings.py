@@ -32,20 +32,18 @@ from privspan.privacy.randomness import Child
 from privspan.privacy.run import Run
 from privspan.private import ALGORITHMS, PRIVATE_METHODS, methods_for
 from privspan.rows.columns import PublicBounds, PublicNumbers, column_names, public_columns
-from privspan.rows.dealing import block_count
-from privspan.rows.gaps import Missing, check_missing, with_gaps
-from privspan.rows.unit import is_sparse
+from privspan.rows.shifting import less
+from privspan.rows.table import Missing, check_missing
+from privspan.rows.table import Table as Source
 from privspan.stable import near
 from privspan.stable.course import delta_share
 from privspan.standard.course import WIDEST_WHOLE, Standard, chosen_course, standardised_pca
 from privspan.standard.course import empty_share as standardised_empty_share
 from privspan.subspace import Subspace
-from privspan.sums.about import in_units
 from privspan.sums.everyday import empty_share, everyday_pca, searches
 from privspan.sums.gaps import Gaps, released_gaps
 from privspan.sums.mean import empty_share as mean_empty_share
-from privspan.sums.mean import less_mean, mean_within
-from privspan.sums.pairs import pair_differences
+from privspan.sums.mean import mean_within
 from privspan.sums.pca_result import Noisy
 from privspan.sums.share import cut_to_share
 from privspan.sums.variance import empty_share as variance_empty_share
@@ -161,7 +159,7 @@ class PCASettings:
         run = call.begin(account, gaussian=gaussian, vote=epsilon)
         gaps = self._gaps(table, run.on(Child.GAPS))
         units = self._units(table)
-        rows = table.source if units is None else in_units(table.source, units)
+        rows = table.source if units is None else table.source.in_units(units)
         voting: tuple[Part, ...] = ()
         if self.k == "auto":
             k = choose_dimension(self._pairs(rows, run), most, epsilon=epsilon, run=run.on(Child.DIMENSION))
@@ -176,7 +174,7 @@ class PCASettings:
 
     def _standardised(self, call: Call, table: Table) -> tuple[Release, Plan]:
         """Learn the components of the columns, all of which weigh the same."""
-        n, d = (int(size) for size in table.source.shape)
+        n, d = table.source.shape
         course = self._standard_course(table)
         most = self._considered(table)[-1]
         plan = plan_standardised(n, d, most, call.budget, course)
@@ -198,8 +196,8 @@ class PCASettings:
 
     def _standard_course(self, table: Table) -> Standard:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
-        sparse = is_sparse(table.source)
-        n, d = (int(size) for size in table.source.shape)
+        sparse = table.source.is_sparse
+        n, d = table.source.shape
         if self._named_course == "deviations" and (sparse or d > WIDEST_WHOLE):
             what = "a sparse table, which is never filled" if sparse else f"more than {WIDEST_WHOLE:,} columns"
             raise ParameterError('{scale} must be True or "ranks" for {what}.', what=what)
@@ -225,7 +223,7 @@ class PCASettings:
 
     def _declared(self, table: Table) -> dict[str, dict[str, Any]]:
         """Return what was given as public about columns, by argument of `private_pca`; none where it is very much."""
-        public, names = table.public, table.names or range(int(table.source.shape[1]))
+        public, names = table.public, table.names or range(table.source.shape[1])
         given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
         for i, name in enumerate(names):
             if self.bounds is not None and public.bounded[i] and not public.boolean[i]:
@@ -265,12 +263,11 @@ class PCASettings:
 
     def _checked(self, call: Call, X: object, names: Sequence[str] | None, declared: object) -> Table:
         """Return the table as the steps take it, or refuse what cannot be done with it."""
-        accepted = {"accept_sparse": takes_sparse(self.method), "accept_partitions": True, "accept_persons": True}
-        source = with_gaps(call.open(X, min_rows=2, **accepted), self.missing)
+        source = call.open(X, min_rows=2, accept_sparse=takes_sparse(self.method)).with_gaps(self.missing)
         names = names or column_names(source if column_names(X) is None else X)
         checks.distinct_names(names)
         given: Any = {"bounds": self.bounds, "units": self.units, "around": self.around}
-        public = public_columns(declared, int(source.shape[1]), names=names, **given)
+        public = public_columns(declared, source.shape[1], names=names, **given)
         table = Table(source, public, tuple(names) if names else None)
         budget = Budget(self.epsilon, self.delta)
         considered = self._considered(table)
@@ -282,7 +279,7 @@ class PCASettings:
         if self.standardised:
             self._standard_course(table)
             return table
-        if is_sparse(source) and not self.everyday and self._centring(table) == "public centre":
+        if source.is_sparse and not self.everyday and self._centring(table) == "public centre":
             raise ParameterTypeError("{around} must not be given for a sparse table by a named or robust method.")
         self._check_blocks(table, budget)
         return table
@@ -360,16 +357,16 @@ class PCASettings:
         if self.k != "auto":
             return considered, 0.0
         rows, most = table.halves if self.center else table.source, considered[-1]
-        blocks = block_count(rows, planner_blocks.rank_block_size(most))
+        blocks = rows.blocks(planner_blocks.rank_block_size(most))
         return considered, planner_blocks.rank_epsilon(blocks, most, budget.epsilon)
 
-    def _pairs(self, rows: Any, run: Run) -> Any:
-        return pair_differences(rows, run.on(Child.PAIRING).streams.public) if self.center else rows
+    def _pairs(self, rows: Source, run: Run) -> Source:
+        return rows.pairs(run.on(Child.PAIRING).streams.public, less).settled() if self.center else rows
 
     # ---- The everyday course ---------------------------------------------------------------------------------------
 
     def _by_looks(
-        self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
+        self, call: Call, table: Table, rows: Source, units: Array | None, k: int, run: Run
     ) -> tuple[Learnt, Plan]:
         """Find the centre and look, with all that is left in the account."""
         plan = self._everyday_plan(table, k, run.account)
@@ -389,7 +386,7 @@ class PCASettings:
         return self.everyday and self.k != "auto"
 
     def _everyday_plan(self, table: Table, k: int, account: MuLedger) -> Plan:
-        n, d = map(int, table.source.shape)
+        n, d = table.source.shape
         return plan_pca(n, d, k, account.budget, self.gamma, self._start(table, account)[0] is not None)
 
     def _start(self, table: Table, account: MuLedger) -> tuple[Array | None, bool]:
@@ -401,14 +398,14 @@ class PCASettings:
         public, given = table.public, np.isfinite(table.public.around)
         if given.all():
             return public.start, False
-        enough = searches(int(table.source.shape[0]), int(table.source.shape[1]), account.mu)
+        enough = searches(table.source.shape[0], table.source.shape[1], account.mu)
         known = given | (public.bounded & (self.bounds is not None))
         return (public.start if enough and known.any() else None), True
 
     # ---- A subspace by a method ------------------------------------------------------------------------------------
 
     def _by_method(
-        self, call: Call, table: Table, rows: Any, units: Array | None, k: int, run: Run
+        self, call: Call, table: Table, rows: Source, units: Array | None, k: int, run: Run
     ) -> tuple[Learnt, Plan]:
         """Learn the subspace of the centred rows, the variances along it, and the mean."""
         course = self._course(table, k, run.account)
@@ -419,7 +416,7 @@ class PCASettings:
             centre = centre / units
         mean, steps, accounts = None, {}, course.accounts
         if course.centring == "public centre":
-            rows, mean = less_mean(rows, centre), Noisy(centre, math.inf)
+            rows, mean = rows.less(centre), Noisy(centre, math.inf)
         elif course.centring == "pair differences":
             measured = mean_within(run.on(Child.MEAN).within(accounts["mean"]), rows, None, None)
             steps["mean"], mean = measured.cost, Noisy(measured.mean, measured.noise)
@@ -428,7 +425,7 @@ class PCASettings:
         gamma = {"gamma": self.gamma} if method.gamma else {}
         subspace = method.prepare(call, rows, k, inner.budget, **gamma)(run.on(Child.SUBSPACE).within(inner))
         # After an abstention the variances are those along the first axes: nothing depends on having abstained.
-        along = subspace.subspace or Subspace(np.eye(int(rows.shape[1]), k))
+        along = subspace.subspace or Subspace(np.eye(rows.shape[1], k))
         variances = variance_within(run.on(Child.VARIANCES).within(accounts["variances"]), rows, along, None)
         steps = {"subspace": subspace.cost, "variances": variances.cost, **steps}
         if method.in_mu:
@@ -498,7 +495,7 @@ class PCASettings:
         # Where nothing is set aside, one algorithm is the adaptive one.
         method = "adaptive" if self.method == "auto" and not account.set_aside else self.method
         mu = share_mu(account.mu, *_SHARES[centring].values())[0]
-        return ALGORITHMS[method].empty(int(rows.shape[0]), mu, {})
+        return ALGORITHMS[method].empty(rows.shape[0], mu, {})
 
 
 def _warn_if_useless(call: Call, plan: Plan) -> None:

@@ -16,6 +16,7 @@ from scipy.special import chdtri
 
 from privspan.blocks.plan import stable_block_size
 from privspan.planner.setting import TEST_SHARE, Setting
+from privspan.rows.source import as_source
 from privspan.stable import choice, near
 from privspan.stable import plan as stable_plan
 from privspan.stable.tuning import STABLE
@@ -120,7 +121,7 @@ def may_be_near(setting: Setting, course: str) -> bool:
     """
     n, d, k, mu = setting.n, setting.d, setting.k, setting.mu
     off = 0.5 * setting.tail**2 / (k + setting.tail**2)
-    asked = course in ("one look", "two looks") and near.can_be_near(np.broadcast_to(0.0, (n, d)), k, mu)
+    asked = course in ("one look", "two looks") and near.can_be_near(as_source(np.broadcast_to(0.0, (n, d))), k, mu)
     return asked and off <= near.most_off(n, d, k, mu)
 
 

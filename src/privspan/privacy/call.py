@@ -1,7 +1,7 @@
 """The door of every public private function: what has to hold for all of them stands here, once.
 
     with Call("private_mean", epsilon, delta, rng, ledger, X, person) as call:
-        source = call.open(call.persons(X, person, max_rows), accept_partitions=True, accept_persons=True)
+        source = call.open(call.persons(X, person, max_rows))
         …                                   # whatever can be refused, from public facts alone
         run = call.begin()                  # charged: from here on it counts
         return call.finish(mean_within(run, source, …))
@@ -42,12 +42,13 @@ from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
 from privspan.privacy.cost import Budget, WeakPrivacyWarning
 from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.persons import by_person, for_persons, whose
+from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
 from privspan.rows.categories import Categories, encoded
+from privspan.rows.door import open_table, whose
 from privspan.rows.persons import PersonTable
-from privspan.rows.unit import as_rows_input
+from privspan.rows.table import Table
 
 _Result = TypeVar("_Result")
 
@@ -142,14 +143,10 @@ class Call:
         self._persons = by_person(X, person, max_rows, self._rng)
         return self._persons
 
-    def column(self, y: Any) -> Any:
-        """Return a further column of the table, in the order of its persons if there are any."""
-        return y if self._persons is None or y is None else self._persons.column(y)
-
-    def open(self, X: object, **accepted: Any) -> Any:
-        """Return a table as `privspan.rows.unit.as_rows_input` does, and tell of a weak budget for so many rows."""
-        source = as_rows_input(X, **accepted)
-        self.counted(int(source.shape[0]))
+    def open(self, X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
+        """Return a table as `privspan.rows.door.open_table` does, and tell of a weak budget for so many rows."""
+        source = open_table(X, min_rows=min_rows, accept_sparse=accept_sparse)
+        self.counted(source.shape[0])
         return source
 
     def counted(self, n: int) -> None:

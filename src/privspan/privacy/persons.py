@@ -19,10 +19,12 @@ from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.privacy.cost import Release
 from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
 from privspan.privacy.reading import PERSONS
-from privspan.rows import PartitionedTable, RowSource, id_codes, partitioned, split_ids
+from privspan.rows import id_codes, split_ids
 from privspan.rows.columns import column_names
+from privspan.rows.door import as_table, given_table, opened
 from privspan.rows.persons import PersonTable, belongings, slotted
-from privspan.rows.unit import as_table
+from privspan.rows.source import as_source
+from privspan.rows.table import Table
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -31,11 +33,6 @@ MOST_ROWS = 8
 """Rows of one person that are looked at, unless another number is given."""
 
 _WIDEST = 1024
-
-
-def whose(X: Any, person: Any) -> Any:
-    """Return the ids that were given, or else the column of persons that a file was opened with."""
-    return X.person if person is None and isinstance(X, RowSource) else person
 
 
 def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTable:
@@ -63,23 +60,22 @@ def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     checks.integer_at_least(1, max_rows=max_rows)
     if max_rows > _WIDEST:
         raise ParameterError("{max_rows} must be at most {widest}; got {got}.", widest=_WIDEST, got=int(max_rows))
-    X = partitioned(X)
-    if isinstance(X, PartitionedTable):
+    X = opened(X)
+    if (table := given_table(X)) is not None and not table.local:
         raise ParameterTypeError(
             "{person} cannot be taken with a table in partitions: rows of one person may lie in several. Bring "
             "the table here (`X.compute()`), or make one row per person of it."
         )
     declared, codes = split_ids(X, person) if isinstance(person, str) else (X, None)
-    table = _checked(declared)
-    owned = belongings(id_codes(person, int(table.shape[0])) if codes is None else codes)
+    table = as_source(_checked(declared).here())
+    table.names = None if (names := column_names(declared)) is None else tuple(names)
+    owned = belongings(id_codes(person, table.shape[0]) if codes is None else codes)
     bits = open_streams(rng).child(Child.ORDER).noise  # nothing is charged yet: an order releases nothing
     places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
-    made = slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
-    made.rows.names = None if (names := column_names(declared)) is None else tuple(names)
-    return made
+    return slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
 
 
-def _checked(X: Any) -> Any:
+def _checked(X: Any) -> Table:
     """Return a table as its rows are read; a refusal does not quote how many there are, as others may."""
     try:
         return as_table(X)
@@ -96,7 +92,7 @@ def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
             return order
 
 
-def for_persons(release: Any, persons: PersonTable) -> Any:
+def for_persons(release: Any, persons: Table) -> Any:
     """Return a release, or whatever has a cost, that promises for persons instead of rows."""
     changes: dict[str, Any] = {"cost": replace(release.cost, neighbours=PERSONS)}
     if isinstance(release, Release):

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan.rows.dealing import SPAWN_DOMAIN
 
 
 class RunMaker(Protocol):
@@ -42,7 +43,6 @@ class RunMaker(Protocol):
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | RunMaker
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
-_SPAWN_DOMAIN = 0x70726976  # "priv"
 
 # Each round of `BitSource.below` succeeds with probability at least 1/2.
 _MAX_ROUNDS = 1000
@@ -137,8 +137,8 @@ class Child(Enum):
     SCALES = (5,)
     NEAR = (6,)
     GAPS = (7,)
-    LOOK = (_SPAWN_DOMAIN, 3)  # of the one algorithm: its steps on the rows that it looks at
-    ORDER = (_SPAWN_DOMAIN, 4)  # of a table of persons: their secret order
+    LOOK = (SPAWN_DOMAIN, 3)  # of the one algorithm: its steps on the rows that it looks at
+    ORDER = (SPAWN_DOMAIN, 4)  # of a table of persons: their secret order
 
 
 class Streams:
@@ -174,19 +174,19 @@ class Streams:
         if self._seed.spawn_key in self._opened:  # equal noise twice would give the data away
             raise RuntimeError("The noise of a child of a seed was opened twice.")
         self._opened.add(self._seed.spawn_key)
-        return BitSource(np.random.Philox(_child(self._seed, (_SPAWN_DOMAIN, 0))))
+        return BitSource(np.random.Philox(_child(self._seed, (SPAWN_DOMAIN, 0))))
 
     @cached_property
     def public(self) -> np.random.Generator:
         """Reference points and shuffles."""
         if self._seed is None:
             return np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
-        return np.random.Generator(np.random.PCG64DXSM(_child(self._seed, (_SPAWN_DOMAIN, 1))))
+        return np.random.Generator(np.random.PCG64DXSM(_child(self._seed, (SPAWN_DOMAIN, 1))))
 
     @cached_property
     def charged(self) -> BitSource:
         """Primes, hash keys and search permutations."""
-        return BitSource(None if self._seed is None else np.random.Philox(_child(self._seed, (_SPAWN_DOMAIN, 2))))
+        return BitSource(None if self._seed is None else np.random.Philox(_child(self._seed, (SPAWN_DOMAIN, 2))))
 
     def child(self, child: Child) -> Streams:
         """Return the streams of a child, from their beginning."""

@@ -16,14 +16,22 @@ and pairs: docs/explanation/partitioning.md.
 from __future__ import annotations
 
 from privspan.rows.arrays import MappedRows, mapped_rows
-from privspan.rows.derived import DealtRows, RowPairs, SelectedColumns
+from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.draft import draft_schema
 from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
-from privspan.rows.gathered import GatheredRows
 from privspan.rows.ids import id_codes, split_ids, without_ids
-from privspan.rows.partitions import PartitionedTable, in_partitions, partition_rows, partitioned, partitioned_column
-from privspan.rows.source import LeftOut, RowSource, UnreadableFileError, WindowedSource
+from privspan.rows.partitions import (
+    GatheredRows,
+    PartitionedTable,
+    in_partitions,
+    partition_rows,
+    partitioned,
+    partitioned_column,
+)
+from privspan.rows.source import RowPairs, RowSource
+from privspan.rows.table import LeftOut, Table
+from privspan.rows.windows import DealtRows, SelectedColumns, WindowedSource
 
 __all__ = [
     "SUFFIXES",
@@ -37,6 +45,7 @@ __all__ = [
     "RowSource",
     "Schema",
     "SelectedColumns",
+    "Table",
     "UnreadableFileError",
     "WindowedSource",
     "draft_schema",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import mmap
 import zipfile
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from scipy import sparse
 from privspan._lib.archive import declared
 from privspan._lib.archive import read as read_member
 from privspan.rows.compressed import compressed_rows, sorted_rows
-from privspan.rows.derived import DealtRows
+from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.source import RowSource, UnreadableFileError, damage_told
+from privspan.rows.source import HeldRows, RowSource
+from privspan.rows.windows import DealtRows
 
 _SPARSE_KEYS = {"format", "shape", "data"}  # of every matrix that SciPy saves
 
@@ -110,37 +110,6 @@ def mapped_rows(array: NDArray[Any], limits: Limits = LIMITS) -> NDArray[Any] | 
         owner = owner.base
     shared = isinstance(owner, np.memmap) and owner.mode in ("r", "r+", "w+")
     return MappedRows(array, owner.base, limits) if shared and isinstance(owner.base, mmap.mmap) else array
-
-
-class HeldRows(RowSource):
-    """A table that `read` brings into memory as a whole, an array or a CSR array, when rows are first asked for."""
-
-    def __init__(
-        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
-    ) -> None:
-        self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
-        self.cheap = not is_sparse
-
-    @cached_property
-    def _whole(self) -> Any:
-        return self._read()
-
-    def _run(self, start: int, stop: int) -> Any:
-        return self._whole[start:stop].copy()
-
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
-        return self._whole[numbers]
-
-    def lend(self, rows: slice) -> Any:
-        """Return the rows in memory themselves."""
-        return self._whole[rows]
-
-
-def as_source(table: RowSource | NDArray[Any]) -> RowSource:
-    """Return a source of rows as it is, and one that lends the rows of an array in memory."""
-    if isinstance(table, RowSource):
-        return table
-    return HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
 
 
 def open_npy(path: Path, limits: Limits) -> RowSource:

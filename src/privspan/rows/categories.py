@@ -17,10 +17,9 @@ from privspan._lib.distinct import arrow_column, pandas_column, polars_column
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.frames import FrameColumn, as_frame, frame_columns, frame_package, other_columns
 from privspan._lib.words import words_in
-from privspan.rows.arrays import HeldRows
 from privspan.rows.ids import split_ids
 from privspan.rows.levels import checked_levels, indicator_names, indicators
-from privspan.rows.source import RowSource
+from privspan.rows.source import HeldRows, RowSource
 
 Levels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The words that each column of a category may hold."""

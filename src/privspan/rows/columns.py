@@ -6,7 +6,7 @@ read off the data are not public, and nothing here could tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import Parameter, ParameterError
-from privspan.rows.persons import PersonTable
-from privspan.rows.source import RowSource
+from privspan.rows.table import Table
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -124,7 +123,10 @@ def public_columns(
     (array([60.,  0.,  0.]), array([60., nan, nan]), array([nan,  5., nan]))
     """
     columns = _Columns(d, column_names(X) if names is None else list(names))
-    boolean = _declared_booleans(X, d)
+    X = getattr(X, "declared", X) if isinstance(X, Table) else X  # of persons, the table that was handed in
+    source = X if isinstance(X, Table) else None
+    boolean, complete, whole = _by_type(X, d)
+    boolean = boolean if source is None or source.boolean is None else source.boolean
     given = columns.pairs(bounds)
     low, high = np.where(np.isnan(given), np.where(boolean, [[0.0], [1.0]], np.nan), given)  # (d,) each
     return PublicColumns(
@@ -133,9 +135,9 @@ def public_columns(
         boolean & (low == 0.0) & (high == 1.0),
         columns.numbers("units", units, least=1.0 / _LARGEST),
         columns.numbers("around", around, least=-_LARGEST),
-        _declared_complete(X, d),
-        _by_kind(X, d, lambda kind: str(kind).lower().startswith(("int", "uint"))),
-        getattr(_declaring(X), "levels", {}),
+        complete if source is None or source.complete is None else source.complete,
+        whole,
+        {} if source is None else source.levels,
     )
 
 
@@ -148,36 +150,22 @@ def column_names(X: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def _declared_booleans(X: Any, d: int) -> Bools:
-    """Tell which columns a table declares as booleans; (d,)."""
-    known = getattr(_declaring(X), "boolean", None)
-    return _by_kind(X, d, lambda kind: str(kind).lower().startswith("bool")) if known is None else known
+def _by_type(X: Any, d: int) -> Bools:
+    """Tell which columns are booleans, can have no gaps, and hold whole numbers, by their declared types; (3, d).
 
-
-def _declared_complete(X: Any, d: int) -> Bools:
-    """Tell which columns can have no gaps: whole numbers and booleans of NumPy, which have no sign for one; (d,)."""
-    known = getattr(_declaring(X), "complete", None)
-    return _by_kind(X, d, lambda kind: isinstance(kind, np.dtype) and kind.kind in "biu") if known is None else known
-
-
-def _declaring(X: Any) -> RowSource | None:
-    """Return the source of rows that may say more of its columns than its dtype, None if there is none."""
-    source = X.declared if isinstance(X, PersonTable) else X
-    return source if isinstance(source, RowSource) else None
-
-
-def _by_kind(X: Any, d: int, holds: Callable[[Any], bool]) -> Bools:
-    """Tell of which columns something holds, by their declared types; of none if a table declares no d of them."""
-    if isinstance(X, PersonTable):
-        return _by_kind(X.declared, d, holds)
-    if hasattr(type(X), "dtypes"):
-        kinds = list(X.dtypes)
-    elif hasattr(type(X), "schema"):
-        kinds = list(X.schema.types)
-    else:
-        return np.full(d, holds(getattr(X, "dtype", None)))  # one type for all columns
-    found = np.array([holds(kind) for kind in kinds], dtype=bool)
-    return found if len(found) == d else np.zeros(d, dtype=bool)
+    None are, of a table that declares no d of them.
+    """
+    each = X.dtypes if hasattr(type(X), "dtypes") else X.schema.types if hasattr(type(X), "schema") else None
+    kinds = [getattr(X, "dtype", None)] if each is None else list(each)  # an array has one for all columns
+    told = np.zeros((3, len(kinds)), dtype=bool)
+    for i, kind in enumerate(kinds):
+        word = str(kind).lower()
+        # Whole numbers and booleans of NumPy have no sign for a gap.
+        gapless = isinstance(kind, np.dtype) and kind.kind in "biu"
+        told[:, i] = word.startswith("bool"), gapless, word.startswith(("int", "uint"))
+    return (
+        np.repeat(told, d, axis=1) if len(kinds) == 1 else told if len(kinds) == d else np.zeros((3, d), dtype=bool)
+    )
 
 
 @dataclass(frozen=True)

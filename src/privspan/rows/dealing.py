@@ -12,10 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.persons import PersonTable
-
-Table: TypeAlias = NDArray[np.generic] | RowSource | PartitionedTable | PersonTable
+SPAWN_DOMAIN = 0x70726976
+"""First number, "priv", in the keys of the children of a seed."""
 
 
 @dataclass(frozen=True)
@@ -43,32 +41,6 @@ def public_order(
     return np.concatenate(list(windows)).astype(np.intp, copy=False)
 
 
-def table_edges(X: Table) -> NDArray[np.intp] | None:
-    """Return where the windows of a file begin, and None for a table whose rows cost the same in any order."""
-    return X.edges if isinstance(X, RowSource) else None
-
-
-def dealt(X: Table, generator: np.random.Generator) -> tuple[Table, Order]:
-    """Return a table whose blocks are cheap to read in the order that is returned with it.
-
-    Of a large file the rows come back in another, public order (see `privspan.rows.DealtRows`).
-    """
-    table = X.dealt(generator) if isinstance(X, RowSource) else X
-    return table, table_order(table, generator)
-
-
-def table_order(X: Table, generator: np.random.Generator) -> Order:
-    """Draw the order in which the rows of a table are dealt into blocks: within windows or partitions if it has any.
-
-    Only its shape, and where its windows or partitions begin, are looked at.
-    """
-    if isinstance(X, PartitionedTable):
-        return PartitionOrders(tuple(generator.integers(2**63, size=len(X.parts)).tolist()))
-    return public_order(X.shape[0], generator, edges=table_edges(X))
-
-
-def block_count(X: Table, block_size: int) -> int:
-    """Return the number of blocks: whole ones only, and none across two partitions."""
-    if isinstance(X, PartitionedTable):
-        return sum(length // block_size for length in X.lengths)
-    return int(X.shape[0]) // block_size
+def public_stream(seed: int) -> np.random.Generator:
+    """Return the public stream of an integer seed, as `privspan.privacy.randomness.open_streams` opens it."""
+    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(SPAWN_DOMAIN, 1))))

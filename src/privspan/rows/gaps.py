@@ -9,47 +9,15 @@ record and of released numbers (docs/explanation/gaps.md).
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib import checks
-from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows, summed_rows
-from privspan.rows.derived import MadeRows
-from privspan.rows.partitions import PartitionedTable
-from privspan.rows.persons import PersonTable
-from privspan.rows.source import RowSource
 
 Array: TypeAlias = NDArray[np.float64]
-
-Missing: TypeAlias = Literal["fill", "zero-row"]
-"""What a gap does: it is filled, or it makes its whole record a row of zeros."""
-
-
-def check_missing(missing: object) -> None:
-    """Refuse another word."""
-    checks.one_of(("fill", "zero-row"), missing=missing)
-
-
-def with_gaps(source: Any, missing: Missing) -> Any:
-    """Return a table that `as_rows_input` has let in with its gaps as they are, or each spread over its record.
-
-    In a sparse table a record is spoiled by making its stored entries zeros.
-    """
-    check_missing(missing)
-    if missing == "fill" or not may_have_gaps(source):
-        return source
-    if isinstance(source, PersonTable):
-        return source.then(partial(with_gaps, missing=missing))
-    if isinstance(source, PartitionedTable):
-        return source.then(spoiled)
-    if sparse.issparse(source):
-        return spoiled(source)
-    return MadeRows(as_source(source), spoiled)
 
 
 def spoiled(rows: Any) -> Any:
@@ -81,6 +49,15 @@ def filled(rows: Any, centre: Array) -> Any:
     return whole
 
 
+def coordinates_of(rows: Any, basis: Array, offset: Array | None, step: int) -> Array:
+    """Return the coordinates in a basis (d, k) of rows that are read so many at a time, gaps filled; (n, k)."""
+    with np.errstate(all="ignore"):
+        centre = np.zeros(len(basis)) if offset is None else offset
+        starts = range(0, rows.shape[0], step)
+        pieces = [np.asarray(filled(rows[at : at + step], centre) @ basis) for at in starts]
+        return np.concatenate(pieces) - centre @ basis
+
+
 def without_gaps(rows: NDArray[Any]) -> Array:
     """Return dense rows as fresh ones of float64 in which gaps are zeros."""
     with np.errstate(all="ignore"):
@@ -105,8 +82,3 @@ def gap_counts(rows: Any) -> Array:
     whole = summed_rows(rows)
     gaps = whole.indices[~np.isfinite(whole.data)]
     return np.bincount(gaps, minlength=whole.shape[1]).astype(np.float64)
-
-
-def may_have_gaps(source: RowSource | PartitionedTable | Any) -> bool:
-    """Tell from the declared type whether a table can have gaps at all."""
-    return bool(np.dtype(source.dtype).kind == "f")

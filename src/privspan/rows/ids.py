@@ -18,8 +18,8 @@ from privspan._lib.distinct import Distinct, array_column, arrow_column, cell_by
 from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import as_frame, frame_package
 from privspan._lib.identity import UntellableError, codes_of
-from privspan.rows.derived import SelectedColumns
 from privspan.rows.source import RowSource
+from privspan.rows.windows import SelectedColumns
 
 Codes = NDArray[np.intp]
 

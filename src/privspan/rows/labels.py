@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import as_frame
 from privspan._lib.words import word_of, words_in
 from privspan.rows.ids import one_column
-from privspan.rows.partitioned_rows import PerRow, RowValues, per_row
-from privspan.rows.partitions import PartitionedTable, in_partitions, partitioned_column
+from privspan.rows.partitioned_rows import PerRow, per_row
+from privspan.rows.partitions import in_partitions
+from privspan.rows.table import Table
 
 Array = NDArray[np.float64]
-Table: TypeAlias = Any  # one that `as_rows_input` has let in, or a column beside it
 
 _MOST_CLASSES = 2**16
 
@@ -40,7 +40,7 @@ def class_words(classes: object, *, name: str = "classes") -> tuple[str, ...]:
     return tuple(word for word in words if word is not None)
 
 
-def label_codes(y: object, words: tuple[str, ...], *, name: str = "y") -> Table:
+def label_codes(y: object, words: tuple[str, ...], *, name: str = "y") -> Any:
     """Return the class of each row, -1 for none: by declared type, from each label alone; Dask's as it is."""
     if in_partitions(y):
         return y
@@ -57,18 +57,18 @@ def label_codes(y: object, words: tuple[str, ...], *, name: str = "y") -> Table:
     return found.among(words).astype(np.float64)
 
 
-def labels_of(source: Table, codes: Table, words: tuple[str, ...], *, name: str = "y") -> PerRow:
+def labels_of(source: Table, codes: Any, words: tuple[str, ...], *, name: str = "y") -> PerRow:
     """Return the numbers of the classes where the rows are."""
-    if not isinstance(source, PartitionedTable):
-        if len(codes) != int(source.shape[0]):
+    if source.local:
+        if source.drawable and len(codes) != source.shape[0]:
             raise ParameterError(
                 "{name} must have one entry per row, {n}; got {got}.",
                 name=Parameter(name),
-                n=int(source.shape[0]),
+                n=source.shape[0],
                 got=len(codes),
             )
-        return codes
-    column = RowValues.of_column(partitioned_column(codes, source))
+        return source.column(codes)
+    column = source.column(codes)
     return column if isinstance(codes, np.ndarray) else per_row(partial(_places, words=words), column)
 
 

@@ -6,7 +6,7 @@ lengths of the partitions, which is all that lemma 3 of docs/explanation/everyda
 of single rows stays there as `RowValues`; sums over chunks are rounded to their grid there, added exactly, and only
 the total travels.  `PersonRows` has the same methods too and averages over the rows of a person.
 
-An algorithm that opens its rows by `open_unit_rows` and looks at them through `map_rows`, `per_row`, `map_chunks`,
+An algorithm that opens its rows by `Table.rows` and looks at them through `map_rows`, `per_row`, `map_chunks`,
 `map_folded` and `known_chunks` alone runs wherever its rows are.
 """
 
@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.rounding import UNIT_ROUNDOFF
-from privspan.rows import PartitionedTable
-from privspan.rows.partitions import Part, Place
-from privspan.rows.persons import PersonTable, PersonValues
+from privspan.rows.place import Part, Place
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish, Rows, whole_persons
 
@@ -98,10 +96,22 @@ class RowValues:
     def __len__(self) -> int:
         return sum(self.lengths)
 
-    @classmethod
-    def of_column(cls, column: PartitionedTable) -> Self:
-        """Return the numbers of a table with one column."""
-        return cls(column.place, column.lengths, column.place.map(np.ravel, column.parts))
+
+@dataclass(frozen=True)
+class PersonValues:
+    """What is known of every row of a table of persons.
+
+    Attributes
+    ----------
+    slots : (n * width, …) array
+    width : int
+    """
+
+    slots: NDArray[Any]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.slots) // self.width
 
 
 PerRow: TypeAlias = Any
@@ -163,22 +173,40 @@ def count_error(values: PerRow) -> float:
 
 
 class PartitionedRows:
-    """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`."""
+    """The rows of a partitioned table, each scaled to unit length or clipped to a given length as by `Rows`.
+
+    Parameters
+    ----------
+    place : Place
+    parts : sequence of Part
+        Dense arrays.
+    lengths : sequence of int
+        Rows per partition.
+    columns : int
+        d.
+    centre, clip, keep
+        As for `privspan.rows.unit.Rows`.
+    """
+
+    single, rounding, is_sparse, width = False, 1.0, False, 1
 
     def __init__(
         self,
-        table: PartitionedTable,
+        place: Place,
+        parts: Sequence[Part],
+        lengths: Sequence[int],
+        columns: int,
         *,
         centre: Array | None = None,
         clip: float | None = None,
         keep: bool = True,
     ) -> None:
-        self.shape, self._table = table.shape, table
-        self._place, self._lengths, self._clip, self._centre = table.place, table.lengths, clip, centre
-        keep = keep and 8 * self.shape[0] * self.shape[1] <= table.place.kept_bytes
-        self._rows = table.place.map(partial(_opened, centre=centre, clip=clip, keep=keep), table.parts)
+        self.shape, self._parts = (sum(lengths), columns), parts
+        self._place, self._lengths, self._clip, self._centre = place, lengths, clip, centre
+        keep = keep and 8 * self.shape[0] * self.shape[1] <= place.kept_bytes
+        self._rows = place.map(partial(_opened, centre=centre, clip=clip, keep=keep), parts)
         if keep:
-            self._rows = table.place.hold(self._rows, table.lengths)
+            self._rows = place.hold(self._rows, lengths)
         self._squares: PerRow | None = None
 
     def map_chunks(
@@ -223,15 +251,19 @@ class PartitionedRows:
 
     def clipped(self, clip: float) -> PartitionedRows:
         """Return the same rows clipped to another length."""
-        return PartitionedRows(self._table, centre=self._centre, clip=clip, keep=False)
+        return self._again(clip, keep=False)
 
     def kept(self) -> PartitionedRows:
         """Return the same rows, kept between passes if there are few enough."""
-        return PartitionedRows(self._table, centre=self._centre, clip=self._clip)
+        return self._again(self._clip, keep=True)
+
+    def _again(self, clip: float | None, *, keep: bool) -> PartitionedRows:
+        table = self._place, self._parts, self._lengths, self.shape[1]
+        return PartitionedRows(*table, centre=self._centre, clip=clip, keep=keep)
 
     def lengths(self) -> RowValues:
         """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
-        parts = self._place.map(partial(_lengths, centre=self._centre), self._table.parts)
+        parts = self._place.map(partial(_lengths, centre=self._centre), self._parts)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
     def _held(self, function: Callable[[Rows], Any]) -> RowValues:
@@ -274,7 +306,8 @@ class PersonRows:
     """
 
     def __init__(self, rows: Rows, width: int) -> None:
-        self.slots, self.width, self.dense = rows, width, not rows.is_sparse
+        self.slots, self.width = rows, width
+        self.single, self.rounding, self.is_sparse = False, rows.rounding, rows.is_sparse
         self.shape = (rows.shape[0] // width, rows.shape[1])
 
     def map_chunks(
@@ -323,16 +356,3 @@ class PersonRows:
 
 
 AnyRows: TypeAlias = Rows | PartitionedRows | PersonRows
-
-
-def is_single(rows: AnyRows) -> bool:
-    """Tell whether sums of rows are in part those of float32, which `single_sum_error` bounds."""
-    return isinstance(rows, Rows) and rows.single
-
-
-def open_unit_rows(X: Any, *, centre: Array | None = None, clip: float | None = None, keep: bool = True) -> AnyRows:
-    """Return the rows of a table that `as_rows_input` has let in, dense ones less a centre, wherever they are."""
-    if isinstance(X, PersonTable):
-        return PersonRows(Rows(X.rows, centre=centre, clip=clip, keep=keep, grain=X.width), X.width)
-    kind = PartitionedRows if isinstance(X, PartitionedTable) else Rows
-    return kind(X, centre=centre, clip=clip, keep=keep)

@@ -8,13 +8,12 @@ after a machine has died, and nobody can tell.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,15 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
-from privspan.rows.limits import LIMITS
-from privspan.rows.source import LeftOut, RowSource
-
-Part: TypeAlias = Any
-"""What a place knows a value by that belongs to one partition and lives next to it."""
+from privspan._lib.watch import unwatched
+from privspan.rows.dealing import Order, PartitionOrders, public_order, public_stream
+from privspan.rows.gaps import coordinates_of
+from privspan.rows.partitioned_rows import ChunkSums, PartitionedRows, PartitionedSums, RowValues
+from privspan.rows.place import LocalPlace, Part, Place
+from privspan.rows.source import RowPairs, RowSource, as_source, public_pairs
+from privspan.rows.table import DOUBLE, Array, LeftOut, Numbers, Table
+from privspan.rows.unit import chunk_sums, piece_rows
+from privspan.rows.windows import WindowedSource
 
 _OPENERS = {"dask": "dask", "dask_expr": "dask"}  # by the package of a class: who opens it, and the extra that needs
 
@@ -34,80 +37,8 @@ _OPENERS = {"dask": "dask", "dask_expr": "dask"}  # by the package of a class: w
 _MOST_PIECES = 16  # time: of a partition, where rows of several are to meet; more would be many small tasks
 
 
-class Place(ABC):
-    """Where partitions live, and how functions are sent there."""
-
-    @property
-    @abstractmethod
-    def kept_bytes(self) -> int:
-        """How much may be kept between passes, over all partitions."""
-
-    @abstractmethod
-    def send(self, values: Sequence[Any]) -> list[Part]:
-        """Return one part per value: small public arguments, one per partition."""
-
-    @abstractmethod
-    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
-        """Return the parts ``function(first, second, …)``, one per partition; nothing need be computed yet."""
-
-    @abstractmethod
-    def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
-        """Compute the parts and keep them where they are.
-
-        `lengths`, here and below, are the rows behind each part, for whoever watches the progress.
-        """
-
-    @abstractmethod
-    def fetch(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
-        """Compute the parts and bring them here, in order."""
-
-    @abstractmethod
-    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
-        """Compute the parts, merge some at a time into fresh values until one is left, and bring that here."""
-
-
-class LocalPlace(Place):
-    """Partitions in this process, worked on one after the other; a part is a function that returns its value."""
-
-    @property
-    def kept_bytes(self) -> int:
-        """A gibibyte."""
-        return LIMITS.kept_bytes
-
-    def send(self, values: Sequence[Any]) -> list[Part]:
-        """Return functions that return the values."""
-        return [partial(_itself, value) for value in values]
-
-    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
-        """Return functions that compute when they are called."""
-        return [partial(_computed, function, row) for row in zip(*parts, strict=True)]
-
-    def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
-        """Compute now."""
-        return self.send([part() for part in parts])
-
-    def fetch(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
-        """Compute now."""
-        return [part() for part in parts]
-
-    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
-        """Merge two at a time, so that two values are in memory at most."""
-        merged = merge([parts[0]()])
-        for part in parts[1:]:
-            merged = merge([merged, part()])
-        return merged
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _computed(function: Callable[..., Any], parts: Sequence[Callable[[], Any]]) -> Any:
-    return function(*(part() for part in parts))
-
-
-@dataclass(frozen=True)
-class PartitionedTable:
+@dataclass(frozen=True, eq=False)
+class PartitionedTable(Table):
     """An (n, d) table of real numbers in partitions of consecutive rows.
 
     How many rows each partition has is public and must not depend on values; see docs/explanation/partitioning.md.
@@ -137,8 +68,9 @@ class PartitionedTable:
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None = None
     left_out: tuple[LeftOut, ...] = ()
+    shape: tuple[int, int] = field(init=False)
 
-    ndim = 2
+    width, local = 1, False
 
     def __post_init__(self) -> None:
         """Leave empty partitions out."""
@@ -149,14 +81,7 @@ class PartitionedTable:
         filled = [(part, length) for part, length in zip(self.parts, self.lengths, strict=True) if length]
         object.__setattr__(self, "parts", [part for part, _ in filled])
         object.__setattr__(self, "lengths", tuple(int(length) for _, length in filled))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d)."""
-        return sum(self.lengths), self.columns
-
-    def __len__(self) -> int:
-        return self.shape[0]
+        object.__setattr__(self, "shape", (sum(self.lengths), self.columns))
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -184,6 +109,140 @@ class PartitionedTable:
         changes: dict[str, Any] = {"lengths": lengths, "columns": columns, "dtype": dtype}
         parts = self.place.map(function, self.parts, *(self.place.send(values) for values in per_partition))
         return replace(self, parts=parts, **{name: new for name, new in changes.items() if new is not None})
+
+    # ---- What algorithms ask of it: see `Table` --------------------------------------------------------------------
+
+    def rows(
+        self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
+    ) -> PartitionedRows:
+        """Return the rows, each of length at most 1, where they are."""
+        return PartitionedRows(
+            self.place, self.parts, self.lengths, self.columns, centre=centre, clip=clip, keep=keep
+        )
+
+    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> ChunkSums:
+        """Return one sum per chunk of rows, where they are."""
+        return PartitionedSums(self.place, self.lengths, partial(chunk_sums, function, exact=exact), (self.parts,))
+
+    def values(self) -> RowValues:
+        """Return the rows, where they are."""
+        return RowValues(self.place, self.lengths, self.parts)
+
+    def held(self) -> PartitionedTable:
+        """Return the same rows, computed and kept where they are."""
+        return replace(self, parts=self.place.hold(self.parts, self.lengths))
+
+    def column(self, y: Any) -> RowValues:
+        """Return one number per row, next to the rows."""
+        column = partitioned_column(y, self)
+        return RowValues(self.place, self.lengths, self.place.map(np.ravel, column.parts))
+
+    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> PartitionedTable:
+        """Return what is made of pairs within each partition, drawn there from one seed per partition."""
+        halves = [length // 2 for length in self.lengths]
+        seeds = public.integers(2**63, size=len(halves)).tolist()
+        return self.then(partial(_pairs_within, make), seeds, lengths=halves, dtype=DOUBLE)
+
+    def mixed(self, public: np.random.Generator) -> PartitionedTable:
+        """Return a table of the same rows in as many partitions, each made of pieces of several others.
+
+        However the table is sorted, rows that meet in a partition then come from all over it.  Which piece a row
+        belongs to and where the piece goes follow from row numbers and a public generator.
+        """
+        count = len(self.parts)
+        pieces = min(count, _MOST_PIECES)
+        if pieces == 1:
+            return self
+        seeds = self.place.send(public.integers(2**63, size=count).tolist())
+        # Piece i of the partition at place p goes to place p + i: no two pieces of one go to the same.
+        places = public.permutation(count)  # (partitions,)
+        sources = [places[(np.arange(count) - i) % count] for i in range(pieces)]  # (pieces, partitions)
+        made = [self.place.map(partial(_piece_of, i, pieces), self.parts, seeds) for i in range(pieces)]
+        parts = self.place.map(_joined, *([made[i][at] for at in sources[i]] for i in range(pieces)))
+        lengths = np.zeros(count, dtype=np.intp)
+        for i in range(pieces):
+            lengths += [_piece_length(self.lengths[at], i, pieces) for at in sources[i]]
+        return replace(self, parts=parts, lengths=tuple(lengths.tolist()))
+
+    def coordinates(self, basis: Array, offset: Array | None = None) -> PartitionedTable:
+        """Return the coordinates of every row, made when they are needed."""
+        made = partial(coordinates_of, basis=basis, offset=offset, step=piece_rows(self.columns))
+        return self.then(made, columns=basis.shape[1], dtype=DOUBLE)
+
+    def here(self) -> RowSource:
+        """Return the rows, brought here one partition at a time."""
+        return GatheredRows(self)
+
+    def draw(self, numbers: Numbers, *, dense: bool = False) -> RowSource:
+        """Return some rows, brought here."""
+        return self.here().draw(numbers)
+
+    def dealt(self, generator: np.random.Generator) -> PartitionedTable:
+        """Return itself: partitions are brought into an order where they are."""
+        return self
+
+    def order(self, generator: np.random.Generator) -> PartitionOrders:
+        """Draw one seed per partition."""
+        return PartitionOrders(tuple(generator.integers(2**63, size=len(self.parts)).tolist()))
+
+    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+        """Return what a function makes of each partition, brought here."""
+        seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(self.parts)
+        made = self.place.map(partial(_in_order, function), self.parts, self.place.send(seeds))
+        return self.place.fetch(made, self.lengths)
+
+    def halved(self) -> PartitionedTable:
+        """Return partitions of as many rows as they have pairs."""
+        return replace(self, lengths=tuple(length // 2 for length in self.lengths))
+
+
+def _pairs_within(make: Callable[[Any, Any], Any], part: NDArray[Any], seed: int) -> Array:
+    """Return what is made of pairs within one partition, drawn by a public seed.
+
+    Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
+    draw the same pairs.
+    """
+    source = as_source(part)
+    return np.asarray(RowPairs(source, public_pairs(source, public_stream(seed)), make)[:])
+
+
+def _in_order(function: Callable[..., Any], part: NDArray[Any], seed: int | None) -> Any:
+    order = None if seed is None else public_order(len(part), np.random.default_rng(seed))
+    return function(as_source(part), order, 1)
+
+
+class GatheredRows(WindowedSource):
+    """A table in partitions as a source of rows: its windows are the partitions.
+
+    Sums are better made where the rows are; this is for methods that compare rows with
+    one another, or that need every one of them.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    """
+
+    def __init__(self, table: PartitionedTable) -> None:
+        super().__init__()
+        self._table = table
+        self.shape, self.dtype, self.names, self.left_out = table.shape, table.dtype, table.names, table.left_out
+        self.edges = np.cumsum([0, *table.lengths], dtype=np.intp)
+
+    def _fetched(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
+        with unwatched():  # whoever asks for rows counts them
+            return self._table.place.fetch(parts, lengths)
+
+    def _load(self, window: int) -> Any:
+        return self._fetched([self._table.parts[window]], [self._table.lengths[window]])[0]
+
+    def take_columns(self, part: slice) -> NDArray[Any]:
+        """Return consecutive columns of all rows, (n, columns); the others stay where they are."""
+        parts = self._table.place.map(partial(_some_columns, part), self._table.parts)
+        return np.concatenate(self._fetched(parts, self._table.lengths))
+
+
+def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(rows[:, part])
 
 
 def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> PartitionedTable:
@@ -218,33 +277,6 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
 
 def _rows_between(table: Any, dtype: np.dtype[Any], start: int, stop: int) -> Any:
     return table[start:stop].astype(dtype, copy=False)
-
-
-def mixed_partitions(table: PartitionedTable, public: np.random.Generator) -> PartitionedTable:
-    """Return a table of the same rows in as many partitions, each made of pieces of several others.
-
-    However the table is sorted, rows that meet in a partition then come from all over it.  Which piece a row belongs
-    to and where the piece goes follow from row numbers and a public generator.
-
-    Parameters
-    ----------
-    table : PartitionedTable
-    public : numpy.random.Generator
-    """
-    count = len(table.parts)
-    pieces = min(count, _MOST_PIECES)
-    if pieces == 1:
-        return table
-    seeds = table.place.send(public.integers(2**63, size=count).tolist())
-    # Piece i of the partition at place p goes to place p + i: no two pieces of one go to the same.
-    places = public.permutation(count)  # (partitions,)
-    sources = [places[(np.arange(count) - i) % count] for i in range(pieces)]  # (pieces, partitions)
-    made = [table.place.map(partial(_piece_of, i, pieces), table.parts, seeds) for i in range(pieces)]
-    parts = table.place.map(_joined, *([made[i][at] for at in sources[i]] for i in range(pieces)))
-    lengths = np.zeros(count, dtype=np.intp)
-    for i in range(pieces):
-        lengths += [_piece_length(table.lengths[at], i, pieces) for at in sources[i]]
-    return replace(table, parts=parts, lengths=tuple(lengths.tolist()))
 
 
 def _piece_of(index: int, pieces: int, part: NDArray[Any], seed: int) -> NDArray[Any]:

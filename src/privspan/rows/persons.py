@@ -11,8 +11,8 @@ Proofs: docs/explanation/several-rows.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,21 +20,25 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
-from privspan.rows.arrays import as_source
-from privspan.rows.source import LeftOut, RowSource
+from privspan._lib.rounding import UNIT_ROUNDOFF
+from privspan.rows.about import local_rows
+from privspan.rows.dealing import Order, PartitionOrders, public_order
+from privspan.rows.partitioned_rows import PersonRows, PersonValues
+from privspan.rows.source import RowPairs, RowSource, TakenRows
+from privspan.rows.table import Table
+from privspan.rows.unit import CHUNK_ROWS, chunk_sums
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class PersonTable:
+class PersonTable(Table):
     """An (n, d) table of n persons, each with `width` rows.
 
-    Attributes
+    Parameters
     ----------
-    rows : (n * width, d) array, CSR array or RowSource
-        Those of person i are the ones from ``i * width`` on.
+    slots : RowSource
+        (n * width, d): the rows of person i are the ones from ``i * width`` on.
     width : int
         Public.
     numbers : (n * width,) int array
@@ -45,35 +49,35 @@ class PersonTable:
         How many rows that table has, which is private.
     """
 
-    rows: Any
-    width: int
-    numbers: Numbers
-    declared: Any
-    read: int
-
-    ndim = 2
     person = "person"  # what a ledger calls the unit of a promise about this table
+    count_error = CHUNK_ROWS * UNIT_ROUNDOFF
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d): persons and columns."""
-        return int(self.rows.shape[0]) // self.width, int(self.rows.shape[1])
+    def __init__(self, slots: RowSource, width: int, numbers: Numbers, declared: Any, read: int) -> None:
+        self.slots, self.width, self.numbers, self.declared, self.read = slots, width, numbers, declared, read
+        self.shape = (slots.shape[0] // width, slots.shape[1])
+        self.lengths, self.dtype, self.is_sparse = (self.shape[0],), slots.dtype, slots.is_sparse
+        self.names, self.left_out, self.limits = slots.names, slots.left_out, slots.limits
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of the rows."""
-        found: np.dtype[Any] = self.rows.dtype
-        return found
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"<PersonTable: {n} persons, {d} columns, {self.dtype.name}>"
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Column names, where there are any."""
-        return getattr(self.rows, "names", None)
+    def _with(self, slots: RowSource) -> PersonTable:
+        return PersonTable(slots, self.width, self.numbers, self.declared, self.read)
 
-    @property
-    def left_out(self) -> tuple[LeftOut, ...]:
-        """Columns that are not among the d."""
-        return getattr(self.rows, "left_out", ())
+    def rows(
+        self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
+    ) -> PersonRows:
+        """Return the rows, each of length at most 1; what is summed over them is averaged over those of a person."""
+        return PersonRows(local_rows(self.slots, centre, clip=clip, keep=keep, grain=self.width), self.width)
+
+    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> Iterator[Array]:
+        """Yield one sum per chunk of persons."""
+        return (part / self.width for part in chunk_sums(function, self.slots, self.width))
+
+    def values(self) -> PersonValues:
+        """Return the rows in memory."""
+        return PersonValues(self.slots.values(), self.width)
 
     def column(self, y: Any) -> PersonValues:
         """Return one number per row of the table that this was made of, at the slots of these rows."""
@@ -85,42 +89,57 @@ class PersonTable:
             ) from None
         return PersonValues(values[self.numbers], self.width)
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        n, d = self.shape
-        return f"<PersonTable: {n} persons, {d} columns, {self.dtype.name}>"
-
-    def then(self, function: Callable[[Any], Any]) -> PersonTable:
+    def then(
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+    ) -> PersonTable:
         """Return the persons with other rows, made one by one of those they have."""
-        return replace(self, rows=function(self.rows))
+        return self._with(self.slots.then(function, columns=columns, dtype=dtype))
 
-    def slots(self, persons: Numbers) -> Numbers:
+    def with_constant(self, centre: Array, constant: float) -> PersonTable:
+        """Return the rows less a centre, each with the same last entry."""
+        return self._with(self.slots.with_constant(centre, constant))
+
+    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> PersonTable:
+        """Return pairs of persons, slot by slot."""
+        n = self.shape[0] // 2 * 2
+        persons = public.permutation(self.shape[0])[:n].reshape(-1, 2)
+        slots = np.column_stack([self.numbers_of(persons[:, side]) for side in (0, 1)])
+        return self._with(RowPairs(self.slots, slots, make))
+
+    def coordinates(self, basis: Array, offset: Array | None = None) -> PersonTable:
+        """Return the coordinates of every row, in memory."""
+        return self._with(self.slots.coordinates(basis, offset))
+
+    def numbers_of(self, persons: Numbers) -> Numbers:
         """Return the numbers of all rows of these persons, one person after the other; (len(persons) * width,)."""
         return np.asarray((persons[:, None] * self.width + np.arange(self.width)).ravel(), dtype=np.intp)
 
     def one_each(self) -> RowSource:
         """Return the first row of every person; (n, d)."""
-        return TakenRows(as_source(self.rows), np.arange(0, self.rows.shape[0], self.width))
+        return TakenRows(self.slots, np.arange(0, self.slots.shape[0], self.width))
 
+    here = one_each
 
-class TakenRows(RowSource):
-    """Some rows of a source, in an order of one's own; a row may stand in it several times.
+    def draw(self, numbers: Numbers, *, dense: bool = False) -> RowSource:
+        """Return the first row of each of these persons, in memory."""
+        return self.one_each().draw(numbers, dense=dense)
 
-    Parameters
-    ----------
-    source : RowSource
-    numbers : (m,) int array
-    """
+    def dealt(self, generator: np.random.Generator) -> PersonTable:
+        """Return itself: persons stand in a secret order."""
+        return self
 
-    def __init__(self, source: RowSource, numbers: Numbers) -> None:
-        self._source, self._numbers = source, numbers
-        self.shape, self.dtype, self.is_sparse = (len(numbers), source.shape[1]), source.dtype, source.is_sparse
-        self.names, self.left_out = source.names, source.left_out
+    def order(self, generator: np.random.Generator) -> Numbers:
+        """Draw an order of the persons."""
+        return public_order(self.shape[0], generator)
 
-    def _take(self, numbers: Numbers) -> Any:
-        return self._source[self._numbers[numbers]]
+    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+        """Return what a function makes of all rows: those of a person go together."""
+        assert not isinstance(order, PartitionOrders)
+        return [function(self.slots, self.numbers_of(np.arange(len(self)) if order is None else order), self.width)]
+
+    def halved(self) -> RowSource:
+        """Return as many rows as there are pairs of persons."""
+        return self.one_each().halved()
 
 
 @dataclass(frozen=True)
@@ -155,12 +174,14 @@ def belongings(codes: Numbers) -> Belongings:
     return Belongings(order, starts, np.diff(starts, append=len(codes)))
 
 
-def slotted(table: Any, declared: Any, owned: Belongings, places: Numbers, draws: Array, width: int) -> PersonTable:
+def slotted(
+    table: RowSource, declared: Any, owned: Belongings, places: Numbers, draws: Array, width: int
+) -> PersonTable:
     """Give every person `width` slots and a place among the others.
 
     Parameters
     ----------
-    table : (rows, d) array, CSR array or RowSource
+    table : RowSource
     declared : table
         As it was handed in, less its ids.
     owned : Belongings
@@ -177,21 +198,4 @@ def slotted(table: Any, declared: Any, owned: Belongings, places: Numbers, draws
     turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
     chosen = np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
     numbers = owned.order[(owned.starts[places][:, None] + chosen).ravel()]
-    return PersonTable(TakenRows(as_source(table), numbers), width, numbers, declared, len(owned.order))
-
-
-@dataclass(frozen=True)
-class PersonValues:
-    """What is known of every row of a table of persons.
-
-    Attributes
-    ----------
-    slots : (n * width, …) array
-    width : int
-    """
-
-    slots: NDArray[Any]
-    width: int
-
-    def __len__(self) -> int:
-        return len(self.slots) // self.width
+    return PersonTable(TakenRows(table, numbers), width, numbers, declared, len(owned.order))

@@ -102,3 +102,39 @@ class SingleShift:
             if self._second is not None:
                 made -= self._second
         return np.asarray(made)
+
+
+def less_with_constant(rows: Numbers, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
+    """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
+    return with_constant(rows, Shift(subtrahend), constant, np.empty((rows.shape[0], rows.shape[1] + 1)))
+
+
+def with_constant(rows: Numbers, shift: Shift | SingleShift, constant: float, made: Numbers) -> Numbers:
+    """Return rows less a vector with a constant as their last entry, in the room that is given."""
+    shift(rows, made[:, :-1])
+    made[:, -1] = constant
+    doubtful = np.flatnonzero(~np.isfinite(made[:, 0]))  # all others have a number
+    made[doubtful[~np.isfinite(made[doubtful, :-1]).any(axis=1)], -1] = np.nan
+    return made
+
+
+def cut(rows: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return dense rows with their cells cut off at two ends of each column, in float64; infinite cells are gaps."""
+    numbers = rows.astype(np.float64)
+    return np.where(np.isfinite(numbers), np.clip(numbers, low, high), np.nan)
+
+
+def times(rows: Any, factors: NDArray[np.float64]) -> Any:
+    """Return rows with every column multiplied by its number, in float64: entry by entry, nothing raised.
+
+    Parameters
+    ----------
+    rows : (m, d) array or CSR array
+    factors : (d,) array
+    """
+    with np.errstate(all="ignore"):
+        if isinstance(rows, np.ndarray):
+            return np.asarray(np.multiply(rows, factors, dtype=np.float64, casting="unsafe"))
+        scaled = sparse.csr_array(rows.astype(np.float64, copy=True))
+        scaled.data *= factors[scaled.indices]
+        return scaled

@@ -1,59 +1,29 @@
-"""The interface of row sources, and the one kind that reads whole windows of rows."""
+"""Sources of rows: tables in this process whose rows are read on demand, and what is made of them row by row."""
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import MappingProxyType
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.errors import ParameterError, ParameterTypeError, PrivspanError
-from privspan.rows.limits import LIMITS, Limits
+from privspan._lib import checks
+from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan.rows.about import in_single, is_near, local_rows
+from privspan.rows.dealing import Order, public_order
+from privspan.rows.gaps import coordinates_of
+from privspan.rows.partitioned_rows import AnyRows, PerRow
+from privspan.rows.shifting import Scratch, Shift, SingleShift, with_constant
+from privspan.rows.table import Array, LocalTable
+from privspan.rows.unit import Rows, chunk_sums, piece_rows
 
 
-class UnreadableFileError(PrivspanError, ValueError):
-    """A file that cannot be used as a table of numbers; the message is one sentence and quotes no cell."""
-
-
-@contextmanager
-def damage_told(file: str, what: str) -> Iterator[None]:
-    """Turn whatever a reader fails with, as the damage leads it to, into one sentence: `what` the file is.
-
-    The reader's own message may quote a cell: it is dropped.  Arrow asks for as much memory as a damaged file says.
-    """
-    try:
-        yield
-    except (UnreadableFileError, ImportError):
-        raise
-    except Exception as failure:
-        if isinstance(failure, MemoryError) and not type(failure).__module__.startswith("pyarrow"):
-            raise
-        raise UnreadableFileError("{file!r} {what}", file=file, what=what) from None
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A column that is not used, decided by the schema alone.
-
-    Attributes
-    ----------
-    name : str
-    reason : str
-        A few words: "text", "dates or times", "named like an identifier", …
-    """
-
-    name: str
-    reason: str
-
-
-class RowSource(ABC):
+class RowSource(LocalTable):
     """An (n, d) table of real numbers whose rows are read on demand.
 
     ``source[slice]`` and ``source[row_numbers]`` return fresh rows: a dense array, or a CSR array if `is_sparse`.
@@ -61,45 +31,20 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    shape : (n, d)
-    dtype : numpy.dtype
-        Of the rows that are handed out.
-    names : tuple of str, or None
-        Column names, where there are any.
-    left_out : tuple of LeftOut
-        Columns of the file that are not among the d.
-    is_sparse : bool
-    edges : (windows + 1,) int array, or None
-        Where rows are cheap to read only together with their neighbours: the row numbers at which such windows
-        begin, and n.  From metadata, so public.  None if any row is as cheap as any other.
     cheap : bool
         Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
-    boolean : (d,) array of bool, or None
-        Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
-    complete : (d,) array of bool, or None
-        Columns that have no gaps by declaration; None if the dtype says it all.
-    levels : mapping
-        The words of each category, by its name; every word is one of the d columns.
     person : str or None
         The column of the file that says whose each row is, where one was named; it is not among the d.
-    limits : Limits
-        How much of it is read, cleaned and kept at a time.
     """
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    ndim = 2
-    names: tuple[str, ...] | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    is_sparse: bool = False
-    edges: NDArray[np.intp] | None = None
     cheap: bool = False
-    boolean: NDArray[np.bool_] | None = None
-    complete: NDArray[np.bool_] | None = None
-    levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     person: str | None = None
-    limits: Limits = LIMITS
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
+
+    @property
+    def lengths(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Its rows: they are one partition."""
+        return (self.shape[0],)
 
     def ids(self) -> NDArray[np.intp]:
         """Return a code per row, equal where rows are of one `person`, and -1 for a row without an id; (n,)."""
@@ -131,19 +76,10 @@ class RowSource(ABC):
         return self[rows]
 
     def dealt(self, generator: np.random.Generator) -> RowSource:
-        """Return these rows in an order from which blocks and pairs are cheap to draw; most have it already.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-            Public; drawn from only if the order is another one.
-        """
+        """Return these rows in an order from which blocks and pairs are cheap to draw; most have it already."""
         return self
 
     __iter__ = None  # rows come in pieces: iterating one by one would read the file n times
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Read everything, as ``numpy.asarray(source)`` asks for."""
@@ -169,61 +105,302 @@ class RowSource(ABC):
             wanted[first : first + step] = rows.toarray() if self.is_sparse else rows
         return wanted
 
+    # ---- What algorithms ask of it: see `Table` --------------------------------------------------------------------
 
-class WindowedSource(RowSource):
-    """A source that reads one window of consecutive rows at a time and keeps the last one.
+    def rows(
+        self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
+    ) -> Rows:
+        """Return the rows, each of length at most 1."""
+        return local_rows(self, centre, clip=clip, keep=keep, single=single)
 
-    Rows in ascending order, or in any order within a window, cost one read of the file.
-    """
+    def as_held(self, centre: Array) -> Array:
+        """Return a centre, rounded to float32 where rows about it may be of that type."""
+        return centre.astype(np.float32).astype(np.float64) if in_single(self, centre) else centre
 
-    edges: NDArray[np.intp]
+    def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
+        """Return the rows in float32 if that may be, or else those that are open."""
+        return self.rows(clip=clip, keep=False, single=True) if in_single(self) else rows
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self.limits = limits
-        self._held: tuple[int, Any] | None = None
-        self._reading = threading.Lock()  # threads may share a source, and a window of another one is other people
+    def with_constant(self, centre: Array, constant: float) -> RowSource:
+        """Return the rows less a centre, each with the same last entry."""
+        return WithConstant(self, centre, constant)
 
-    @abstractmethod
-    def _load(self, window: int) -> Any:
-        """Read the rows of one window."""
+    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> Iterator[Array]:
+        """Yield one sum per chunk of rows."""
+        return chunk_sums(function, self, exact=exact)
 
-    def _window(self, index: int) -> Any:
-        with self._reading:
-            if self._held is None or self._held[0] != index:
-                self._held = None  # let go of the old window first: two at a time would double the memory
-                self._held = (index, self._load(index))
-            return self._held[1]
+    def values(self) -> PerRow:
+        """Return the rows in memory."""
+        return self[:]
+
+    def column(self, y: Any) -> PerRow:
+        """Return one number per row."""
+        return checks.column(y, self.shape[0])
+
+    def then(
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+    ) -> RowSource:
+        """Return rows that are made when they are read."""
+        return MadeRows(self, function, columns, dtype)
+
+    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> RowSource:
+        """Return what is made of pairs, drawn in windows of a file where it has any."""
+        source = self.dealt(public)
+        return RowPairs(source, public_pairs(source, public), make)
+
+    def coordinates(self, basis: Array, offset: Array | None = None) -> RowSource:
+        """Return the coordinates of every row, in memory."""
+        return as_source(coordinates_of(self, basis, offset, piece_rows(self.shape[1], self.limits)))
+
+    def here(self) -> RowSource:
+        """Return itself."""
+        return self
+
+    def draw(self, numbers: NDArray[np.intp], *, dense: bool = False) -> RowSource:
+        """Return some rows, in memory."""
+        rows = self[numbers]
+        return as_source(rows.toarray() if dense and self.is_sparse else rows)
+
+    def order(self, generator: np.random.Generator) -> NDArray[np.intp]:
+        """Draw an order of the rows, within windows if there are any."""
+        return public_order(self.shape[0], generator, edges=self.edges)
+
+    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+        """Return what a function makes of all rows."""
+        return [function(self, order, 1)]
+
+    def halved(self) -> RowSource:
+        """Return as many rows as there are pairs."""
+        return as_source(np.broadcast_to(0.0, (self.shape[0] // 2, self.shape[1])))
+
+
+class HeldRows(RowSource):
+    """A table that `read` brings into memory as a whole, an array or a CSR array, when rows are first asked for."""
+
+    nnz = 0  # stored entries, where they are known before
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
+    ) -> None:
+        self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
+        self.cheap = not is_sparse
+
+    @cached_property
+    def _whole(self) -> Any:
+        return self._read()
 
     def _run(self, start: int, stop: int) -> Any:
-        if self.is_sparse:
-            return super()._run(start, stop)
-        out = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
-        window, at = int(np.searchsorted(self.edges, start, side="right")) - 1, start
-        while at < stop:
-            low, high = self.edges[window : window + 2].tolist()
-            high = min(high, stop)
-            out[at - start : high - start] = self._window(window)[at - low : high - low]
-            window, at = window + 1, high
-        return out
+        return self._whole[start:stop].copy()
 
     def _take(self, numbers: NDArray[np.intp]) -> Any:
-        """Take rows window by window, in ascending order, and put them in the order asked for."""
-        order = np.argsort(numbers, kind="stable")
-        ascending = numbers[order]
-        cuts = np.searchsorted(ascending, self.edges)  # the rows of a window are those between two of these
-        windows = np.flatnonzero(np.diff(cuts)).tolist()
-        mine = [slice(*cuts[window : window + 2].tolist()) for window in windows]
-        parts = (self._window(at)[ascending[rows] - self.edges[at]] for at, rows in zip(windows, mine, strict=True))
-        if self.is_sparse:
-            none = sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
-            return sparse.csr_array(sparse.vstack([none, *parts], format="csr"))[np.argsort(order, kind="stable")]
-        out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
-        for rows, part in zip(mine, parts, strict=True):
-            out[order[rows]] = part
-        return out
+        return self._whole[numbers]
+
+    def lend(self, rows: slice) -> Any:
+        """Return the rows in memory themselves."""
+        return self._whole[rows]
+
+    def take_columns(self, part: slice) -> NDArray[Any]:
+        """Return columns in memory."""
+        columns = self._whole[:, part]
+        return np.asarray(columns.toarray() if self.is_sparse else columns)
+
+    def values(self) -> Any:
+        """Return all rows, as they lie in memory."""
+        return self._whole
+
+    unwrapped = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return super().__array__(dtype, copy) if copy or self.is_sparse else np.asarray(self._whole, dtype=dtype)
+
+    def then(
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+    ) -> RowSource:
+        """Return rows that are made when they are read; sparse ones at once."""
+        if not self.is_sparse:
+            return MadeRows(self, function, columns, dtype)
+        return as_source(function(self._whole))
 
 
-def window_edges(n: int, most: int, grain: int = 1) -> NDArray[np.intp]:
-    """Cut n rows into windows of at most `most` rows, at multiples of `grain` rows where one fits."""
-    step = max(most // grain * grain, min(grain, most))
-    return np.append(np.arange(0, n, step, dtype=np.intp), n)
+def as_source(table: Any) -> RowSource:
+    """Return a source of rows as it is, and one that lends the rows of an array, or a CSR array, in memory."""
+    if isinstance(table, RowSource):
+        return table
+    held = HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
+    held.nnz = table.nnz if held.is_sparse else 0
+    return held
+
+
+class Derived(RowSource):
+    """A source whose row i is made of rows of another source."""
+
+    def __init__(self, source: RowSource) -> None:
+        self._source = source
+        self.shape, self.dtype, self.is_sparse = source.shape, source.dtype, source.is_sparse
+        self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
+        self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
+        self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
+        self.levels = source.levels
+
+    @abstractmethod
+    def _made(self, rows: Any) -> Any:
+        """Turn rows of the other source into rows of this one."""
+
+    def _run(self, start: int, stop: int) -> Any:
+        return self._made(self._source[start:stop])
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        return self._made(self._source[numbers])
+
+    def lend(self, rows: slice) -> Any:
+        """Return rows made of those of the other source where they lie."""
+        return self._made(self._source.lend(rows))
+
+
+class MadeRows(Derived):
+    """What a function makes of every row of a source by itself.
+
+    Parameters
+    ----------
+    source : RowSource
+    function : callable
+        Pure; turns rows (m, d), dense or CSR, into as many others.
+    columns : int, optional
+        How many columns these have, where it is another number.
+    dtype : numpy.dtype, optional
+        Of these, where it is another one.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        function: Callable[[Any], Any],
+        columns: int | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> None:
+        super().__init__(source)
+        self._function, self.dtype = function, source.dtype if dtype is None else dtype
+        if columns is not None:
+            self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
+            self.cheap = False  # another row length means a copy in every pass
+
+    def _made(self, rows: Any) -> Any:
+        return self._function(rows)
+
+
+class WithConstant(Derived):
+    """The rows of a dense source less a vector, with the same last entry each; see `less_with_constant`.
+
+    Parameters
+    ----------
+    source : RowSource
+    subtrahend : (d,) array
+    constant : float
+    single : bool, default=False
+        Whether in float32, for rows of that type and numbers within its range; or else in float64.
+    """
+
+    def __init__(
+        self, source: RowSource, subtrahend: NDArray[np.float64], constant: float, *, single: bool = False
+    ) -> None:
+        super().__init__(source)
+        self._constant, self._scratch = constant, Scratch()
+        self.subtrahend, self._shift = subtrahend, (SingleShift if single else Shift)(subtrahend)
+        self.shape, self.dtype = (
+            (source.shape[0], source.shape[1] + 1),
+            np.dtype(np.float32 if single else np.float64),
+        )
+        self.names = self.boolean = self.complete = None
+
+    def in_single(self) -> WithConstant:
+        """Return the same rows in float32."""
+        return WithConstant(self._source, self.subtrahend, self._constant, single=True)
+
+    @property
+    def declared(self) -> np.dtype[Any]:
+        """The type of the rows that these are made of."""
+        return self._source.dtype
+
+    def _made(self, rows: Any) -> Any:
+        return with_constant(rows, self._shift, self._constant, np.empty((len(rows), self.shape[1]), self.dtype))
+
+    def lend(self, rows: slice) -> Any:
+        """Return the rows in a buffer of the thread, where they lie until others are lent."""
+        lent = self._source.lend(rows)
+        return with_constant(
+            lent, self._shift, self._constant, self._scratch.of((len(lent), self.shape[1]), self.dtype.type)
+        )
+
+    def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
+        """Return the rows in float32 where those that they are made of are, and the vector is within its range."""
+        single = self.declared == np.float32 and is_near(self.subtrahend)
+        return RowSource.looked_at(self.in_single() if single else self, rows, clip)
+
+
+class TakenRows(RowSource):
+    """Some rows of a source, in an order of one's own; a row may stand in it several times.
+
+    Parameters
+    ----------
+    source : RowSource
+    numbers : (m,) int array
+    """
+
+    def __init__(self, source: RowSource, numbers: NDArray[np.intp]) -> None:
+        self._source, self._numbers = source, numbers
+        self.shape, self.dtype, self.is_sparse = (len(numbers), source.shape[1]), source.dtype, source.is_sparse
+        self.names, self.left_out = source.names, source.left_out
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        return self._source[self._numbers[numbers]]
+
+
+class RowPairs(RowSource):
+    """What is made of pairs of rows, in float64: their differences, say.
+
+    Parameters
+    ----------
+    source : RowSource
+    pairs : (m, 2) int array
+        Row numbers; no row in two pairs.
+    make : callable
+        Turns the first rows of some pairs and the second ones, (m, d) each, dense or CSR, into rows of float64.
+    """
+
+    def __init__(self, source: RowSource, pairs: NDArray[np.intp], make: Callable[[Any, Any], Any]) -> None:
+        self._source, self._pairs, self._make, self.limits = source, pairs, make, source.limits
+        self.shape = (len(pairs), source.shape[1])
+        self.dtype, self.is_sparse, self.names = np.dtype(np.float64), source.is_sparse, source.names
+        if source.edges is not None:  # a pair is read when its later row is
+            window = np.searchsorted(source.edges, pairs.max(axis=1), side="right")
+            self.edges = np.concatenate([[0], np.flatnonzero(np.diff(window)) + 1, [len(pairs)]])
+
+    def _take(self, numbers: NDArray[np.intp]) -> Any:
+        m = len(numbers)
+        # One request for both ends, so that the file is read once, forwards.
+        both = self._source[self._pairs[numbers].T.ravel()]
+        return self._make(both[:m], both[m:])
+
+    def settled(self) -> RowSource:
+        """Return the same, made now if the rows are in memory."""
+        if not isinstance(self._source, HeldRows):
+            return self
+        m = self.shape[0]
+        step = m if self.is_sparse else piece_rows(self.shape[1], self.limits)  # dense ones a few at a time
+        made = [self[start : start + step] for start in range(0, m, step)]
+        return as_source(made[0] if len(made) == 1 else np.concatenate(made))
+
+
+def public_pairs(source: RowSource, public: np.random.Generator) -> NDArray[np.intp]:
+    """Draw disjoint pairs of row numbers, in windows of a file where it has any; (n // 2, 2).
+
+    Within a window the first half of a random order is paired with the second.  A row left over by an odd window
+    is paired with the first of the next.
+    """
+    n = source.shape[0]
+    edges = np.array([0, n]) if source.edges is None else source.edges
+    in_turn = []
+    for start, stop in pairwise(edges.tolist()):
+        half, order = (stop - start) // 2, start + public.permutation(stop - start)
+        in_turn += [order[: 2 * half].reshape(2, half).T.ravel(), order[2 * half :]]
+    return np.concatenate(in_turn)[: n // 2 * 2].reshape(-1, 2)

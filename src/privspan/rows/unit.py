@@ -28,13 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib import checks
-from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.watch import rows_seen
-from privspan.rows import GatheredRows, PartitionedTable, RowSource, mapped_rows, partitioned
-from privspan.rows.compressed import compressed_rows
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import (
     Factors,
     Piece,
@@ -58,63 +53,12 @@ CHUNK_ROWS = 4096
 
 _ROUNDED_UNIT = 1.0 - 2.0**-23  # of the rows that are scaled with care, and then rounded to float32
 _LONGEST_SPARSE = 2.0**64  # rounding: a square of what is longer may leave the range of float64
+_FEW_CALLS = 2**19  # entries at a time, where nothing is computed but a count: calls would take longer than that
 
 
-def as_rows_input(
-    X: object,
-    *,
-    min_rows: int = 1,
-    accept_sparse: bool = True,
-    accept_partitions: bool = False,
-    accept_persons: bool = False,
-) -> Any:
-    """Return `X` as an array, CSR array, RowSource, PartitionedTable or PersonTable (n, d), by type and shape alone.
-
-    It takes anything NumPy can view as numbers, memory maps (which become sources that are read in pieces), SciPy's
-    sparse tables, sources, and Dask tables.  The dtype follows from the declared types of `X`: arrays, sparse tables
-    and sources keep theirs, all else is float32 or float64.  Without `accept_partitions`, a table in partitions
-    becomes a source that brings its rows here, one partition at a time; without `accept_persons`, persons with
-    several rows become one row each.
-    """
-    table: Any = partitioned(X)
-    if isinstance(table, RowSource) and table.person is not None:  # whose rows would count as persons each
-        raise ParameterTypeError(
-            "{X} was opened with persons of several rows, in column {column!r}, which this does not take. Make "
-            "one row per person of the file, or open it without {person}.",
-            column=table.person,
-        )
-    if isinstance(table, PartitionedTable) and not accept_partitions:
-        table = GatheredRows(table)
-    if isinstance(table, PersonTable) and not accept_persons:
-        table = table.one_each()
-    return as_table(table, min_rows=min_rows, accept_sparse=accept_sparse)
-
-
-def as_table(table: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Any:
-    """Do the same with a table that is no longer another package's; how many rows it has is told to nobody."""
-    if isinstance(table, RowSource | PartitionedTable | PersonTable) or (accept_sparse and sparse.issparse(table)):
-        return _checked_table(table, min_rows, accept_sparse)
-    return mapped_rows(checks.matrix(table, min_rows=min_rows))
-
-
-def _checked_table(table: Any, min_rows: int, accept_sparse: bool) -> Any:
-    """Return a sparse matrix as CSR, or a source of rows, after the checks."""
-    if is_sparse(table) and not accept_sparse:
-        raise ParameterTypeError("{X} must be dense for this method; got a sparse table.")
-    if table.dtype.kind not in "biuf" or table.dtype.itemsize > 8:
-        what = "a matrix of booleans, integers or floats of at most 64 bits"
-        raise ParameterTypeError("{X} must be {what}; got dtype {dtype}.", what=what, dtype=table.dtype.name)
-    if table.ndim != 2 or table.shape[0] < min_rows or table.shape[1] < 1:
-        template = "{X} must be of at least {min_rows} row(s) and 1 column; got shape {shape}."
-        raise ParameterError(template, min_rows=min_rows, shape=table.shape)
-    return table if isinstance(table, RowSource | PartitionedTable | PersonTable) else compressed_rows(table)
-
-
-def is_sparse(X: object) -> bool:
-    """Tell whether a table, or a source of rows, is sparse."""
-    if isinstance(X, PersonTable):
-        X = X.rows
-    return X.is_sparse if isinstance(X, RowSource) else bool(sparse.issparse(X))
+def is_sparse(X: Any) -> bool:
+    """Tell whether an array, a SciPy matrix or a source of rows is sparse."""
+    return bool(getattr(X, "is_sparse", sparse.issparse(X)))
 
 
 class Rows:
@@ -123,7 +67,6 @@ class Rows:
     Parameters
     ----------
     X : (n, d) array, CSR matrix or RowSource
-        As `as_rows_input` returns it.
     centre : (d,) array, optional
         Released or public: what is taken away from dense rows before they are made short.
     single : bool, default=False
@@ -142,6 +85,8 @@ class Rows:
     ----------
     single : bool
         Whether `map_folded` may hand out rows of float32, by declared types: `weighted_sums` adds them up with care.
+    rounding : float
+        How many times larger than those of ordinary rows the rounding errors of these may be.
 
     Examples
     --------
@@ -164,13 +109,13 @@ class Rows:
         grain: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._source, self._centre = X, centre
-        self.limits = limits or (X.limits if isinstance(X, RowSource) else LIMITS)
+        self._source, self._centre, self.width = X, centre, 1
+        self.limits: Limits = limits or limits_of(X)
         self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
         self.is_sparse = is_sparse(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self.single = single
+        self.single, self.rounding = single, 1.0
         self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
         most, times = piece_rows(self.shape[1], self.limits), self.limits.single_times if single else 1
         most = CHUNK_ROWS if self.is_sparse else most * times
@@ -213,7 +158,7 @@ class Rows:
     def _lent(self, numbers: slice) -> Any:
         """Return rows of the table, where they lie if that is possible, less the centre: only until the next are."""
         source = self._source
-        stored = source.lend(numbers) if isinstance(source, RowSource) else source[numbers]
+        stored = source.lend(numbers) if hasattr(source, "lend") else source[numbers]  # an array of a partition
         return stored if self._shift is None else self._shift(stored)
 
     def _store(self, index: int, piece: Piece) -> None:
@@ -427,9 +372,9 @@ class Rows:
         return self._squares
 
 
-def limits_of(table: Any) -> Limits:
+def limits_of(table: object) -> Limits:
     """Return how much of a table is read, cleaned and kept at a time."""
-    return table.limits if isinstance(table, RowSource) else LIMITS
+    return getattr(table, "limits", LIMITS)
 
 
 def piece_rows(d: int, limits: Limits = LIMITS) -> int:
@@ -441,3 +386,20 @@ def piece_rows(d: int, limits: Limits = LIMITS) -> int:
 def whole_persons(rows: int, grain: int) -> int:
     """Return the largest of grain, 2 grain, 4 grain, … that is at most so many rows, and at least one grain."""
     return grain << max(0, (rows // grain).bit_length() - 1)
+
+
+def chunk_sums(function: Callable[[Any], Array], X: Any, grain: int = 1, *, exact: bool = False) -> Iterator[Array]:
+    """Yield one sum per chunk of rows as they are, not made short; see `privspan.rows.table.Table.sums`."""
+    n, d = (int(size) for size in X.shape)
+    read = getattr(X, "lend", X.__getitem__)
+    step = CHUNK_ROWS if is_sparse(X) else piece_rows(d, limits_of(X))
+    chunk = whole_persons(CHUNK_ROWS, grain)
+    if exact and not is_sparse(X):
+        step = chunk = max(step, _FEW_CALLS // d)
+    for start in range(0, n, chunk):
+        stop = min(start + chunk, n)
+        pieces = (read(slice(first, min(first + step, stop))) for first in range(start, stop, step))
+        with np.errstate(all="ignore"):  # this may run where nobody else has asked for silence
+            total = np.asarray(sum(function(piece) for piece in pieces))
+        rows_seen(stop - start)
+        yield total

@@ -41,6 +41,14 @@ def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Arr
     return out
 
 
+def gram_of(piece: Piece) -> Array:
+    """Return the sum of the outer products of the rows of a piece, (d, d)."""
+    if hasattr(piece, "gram"):
+        return np.asarray(piece.gram())
+    gram = piece.T @ piece
+    return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
+
+
 def _added(parts: list[Array], out: Array | None) -> Array:
     """Return the sum of arrays of float32, added in float64; not in `out`, whose rows may lie apart: that is slow."""
     total = parts[0].astype(np.float64)

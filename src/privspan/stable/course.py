@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +28,7 @@ from privspan.privacy.joint import JointLedger
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import Child
 from privspan.privacy.run import Learn, Run
-from privspan.rows import GatheredRows, PartitionedTable
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse, limits_of
+from privspan.rows.table import LocalTable, Table
 from privspan.stable import choice
 from privspan.stable.plan import allowance_for, certified_plan
 from privspan.stable.records import StableRecords, public_groups, unit_tail_squares
@@ -52,7 +48,7 @@ LABELS = ("auto (adaptive)", "auto (stable look)", "auto (stable look, rounds)")
 """What `Release.method` says of the three ways that the course can go."""
 
 
-def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, constant: bool = False) -> Release:
+def course_within(run: Run, source: Table, k: int, gamma: float | None = None, *, constant: bool = False) -> Release:
     """Learn the leading k-dimensional subspace by the course above, for the mu of a run.
 
     Parameters
@@ -94,12 +90,12 @@ def course_within(run: Run, source: Any, k: int, gamma: float | None = None, *, 
 
 def prepare_auto(call: Call, X: object, k: int, budget: Budget, gamma: float | None = None) -> Learn:
     """Refuse what the course refuses, from public facts alone; its run has the `test_share` of `delta_share`."""
-    source = call.open(X, accept_partitions=True, accept_persons=True)
-    checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
+    source = call.open(X)
+    checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
     return partial(course_within, source=source, k=k, gamma=gamma)
 
 
-def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamma: float | None = None) -> float:
+def delta_share(source: Table, k: int, budget: Budget, mu_share: float = 1.0, gamma: float | None = None) -> float:
     """Return the fraction of delta to set aside for a course that gets a share of mu²: public numbers only.
 
     Zero where stable leverage could not pay off, so that nothing is paid for what cannot come.
@@ -110,7 +106,7 @@ def delta_share(source: Any, k: int, budget: Budget, mu_share: float = 1.0, gamm
 
 
 def single_account(
-    source: Any, k: int, budget: Budget, gamma: float | None = None, *, joint: bool = True
+    source: Table, k: int, budget: Budget, gamma: float | None = None, *, joint: bool = True
 ) -> MuLedger:
     """Return the account of a call that is the course and nothing else: public numbers only.
 
@@ -129,14 +125,14 @@ def single_account(
     return account
 
 
-def _public(source: Any, k: int, mu: float, set_aside: float) -> choice.Public:
-    n, d = int(source.shape[0]), int(source.shape[1])
-    copied, limits = _is_copied(source), limits_of(source)
+def _public(source: Table, k: int, mu: float, set_aside: float) -> choice.Public:
+    n, d = source.shape
+    copied, limits = _is_copied(source), source.limits
     return choice.public_numbers(n, d, k, mu, _deltas(set_aside)[0], copied=copied, limits=limits)
 
 
-def _is_copied(source: Any) -> bool:
-    return is_sparse(source) or isinstance(source, PartitionedTable)
+def _is_copied(source: Table) -> bool:
+    return source.is_sparse or not source.local
 
 
 def _deltas(set_aside: float) -> tuple[float, float]:
@@ -158,7 +154,7 @@ class _Found:
 class StableSteps:
     """The steps that stable leverage takes on the rows that were drawn, and what they released."""
 
-    def __init__(self, source: Any, public: choice.Public, run: Run, constant: bool) -> None:
+    def __init__(self, source: Table, public: choice.Public, run: Run, constant: bool) -> None:
         self.public, self.run, self.constant = public, run, constant
         self._rows = _drawn_rows(source, public, run.streams.public)
         self.released: dict[str, object] = {"rows_looked_at": public.rows}
@@ -219,18 +215,16 @@ class StableSteps:
         return _Found(noisy.basis, noisy.std, tail, look.rounds)
 
 
-def _drawn_rows(source: Any, public: choice.Public, generator: np.random.Generator) -> Any:
+def _drawn_rows(source: Table, public: choice.Public, generator: np.random.Generator) -> LocalTable:
     """Return the rows that the public stream draws, dense, one of each person: others are not even read."""
-    if isinstance(source, PersonTable):
-        source = source.one_each()
+    source = source.one_each()
     if public.rows == public.n and not _is_copied(source):
-        return source
+        return source.here()
     numbers = np.sort(generator.permutation(public.n)[: public.rows])
-    rows = (GatheredRows(source) if isinstance(source, PartitionedTable) else source)[numbers]
-    return rows.toarray() if is_sparse(rows) else rows
+    return source.draw(numbers, dense=True).here()
 
 
-def _localised(look: StableSteps, found: _Found, source: Any, run: Run) -> Release:
+def _localised(look: StableSteps, found: _Found, source: Table, run: Run) -> Release:
     """Steps 5 and 6: rounds on all rows from the released basis, if they are to follow."""
     public = look.public
     span = Subspace.from_spanning(found.basis)
@@ -238,7 +232,7 @@ def _localised(look: StableSteps, found: _Found, source: Any, run: Run) -> Relea
         error = found.std * (math.sqrt(public.d) + math.sqrt(public.k))
         return _release(look, span, LABELS[1], "stable leverage on the rows looked at", error, run.private)
     mu = run.account.spend("spread along the basis", choice.moment_share(public.n, public.k, run.account.mu))
-    inside, _, _ = second_moments(open_unit_rows(source), span.basis, mu, run)
+    inside, _, _ = second_moments(source.rows(), span.basis, mu, run)
     start = _start(span.basis, inside / public.n, found.std)
     estimate = localised_rounds(source, start, look.public.tuning.longer * found.tail, run, constant=look.constant)
     error = estimate.error_but_last if look.constant else estimate.error
@@ -254,7 +248,7 @@ def _start(basis: Array, moment: Array, std: float) -> Estimate:
     return Estimate(basis @ turn[:, ::-1], np.eye(k) / std**2, values / max(float(values.sum()), 1.0))
 
 
-def _adaptively(look: StableSteps, source: Any, run: Run, why: str) -> Release:
+def _adaptively(look: StableSteps, source: Table, run: Run, why: str) -> Release:
     """Run the adaptive algorithm with everything that has not been spent."""
     release = adaptive_within(run, source, look.public.k, tuning=LEAN, constant=look.constant)
     course = f"{release.parameters['course']}; {why}"

@@ -22,16 +22,13 @@ from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
-from privspan.rows import GatheredRows, PartitionedTable
 from privspan.rows.limits import LIMITS
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import scaled_rows
-from privspan.rows.unit import is_sparse
+from privspan.rows.source import as_source
+from privspan.rows.table import LocalTable, Table
 from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import public_groups
 from privspan.stable.scales import each_alone
-from privspan.sums.about import rows_looked_at, with_constant
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
 from privspan.sums.everyday_tuning import EVERYDAY
@@ -76,10 +73,10 @@ class NearTuning:
 NEAR = NearTuning()
 
 
-def can_be_near(source: Any, k: int, mu: float, tuning: NearTuning = NEAR) -> bool:
+def can_be_near(source: Table, k: int, mu: float, tuning: NearTuning = NEAR) -> bool:
     """Tell from public numbers whether it is worth asking if most rows lie near a subspace."""
-    n, d = map(int, source.shape)
-    enough = d >= tuning.least_columns * (k + 1) and searches(n, d, mu) and not is_sparse(source)
+    n, d = source.shape
+    enough = d >= tuning.least_columns * (k + 1) and searches(n, d, mu) and not source.is_sparse
     return enough and _groups(n, d, k, mu, tuning) * mu * math.sqrt(tuning.most_probe) >= tuning.least_probe
 
 
@@ -111,19 +108,19 @@ def most_off(n: int, d: int, k: int, mu: float, error: float = 0.0, tuning: Near
     return max(tuning.near, tail * (1.0 - min(error, 1.0) ** 2))
 
 
-def test_share(source: Any, k: int, budget: Budget) -> float:
+def test_share(source: Table, k: int, budget: Budget) -> float:
     """Return the fraction of delta to set aside for the test of stable leverage, from public numbers."""
     if not can_be_near(source, k, budget.mu):
         return 0.0
-    n, d = map(int, source.shape)
-    return delta_share(np.broadcast_to(0.0, (n, d + 1)), k + 1, budget, 0.8)
+    n, d = source.shape
+    return delta_share(as_source(np.broadcast_to(0.0, (n, d + 1))), k + 1, budget, 0.8)
 
 
 @dataclass(frozen=True)
 class NearCourse:
     """What `everyday_pca` asks once it has a centre: a look near a subspace, or None to go on as usual."""
 
-    source: Any
+    source: Table
     k: int
     run: Run
     apart: Run  # with other streams, for the course
@@ -139,12 +136,12 @@ class NearCourse:
         """
         # Lengths are not measured beyond a cap; there the constant would be nothing beside the rows.
         measured = centre.measured and centre.length < LONGEST / 2.0
-        (n, d), tuning = map(int, self.source.shape), self.tuning
+        (n, d), tuning = self.source.shape, self.tuning
         little = noise_ratio(n, d, self.run.account.mu) > tuning.little
         sure = not little or centre.length >= tuning.surely_found * centre.error
         if not (measured and sure and can_be_near(self.source, self.k, self.run.account.mu, tuning)):
             return None
-        made = partial(with_constant, centre=centre.vector(d), constant=tuning.constant * centre.length)
+        made = partial(Table.with_constant, centre=centre.vector(d), constant=tuning.constant * centre.length)
         mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu, tuning))
         bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length, tuning)
         groups = _groups(n, d, self.k, self.run.account.mu, tuning)
@@ -152,7 +149,7 @@ class NearCourse:
         if not most_are_near(self.source, self.k, groups, bar, mu, self.run, **of_group):
             return None
         centre = self._polished(centre)
-        rows = with_constant(self.source, centre.vector(d), self._constant(centre))
+        rows = self.source.with_constant(centre.vector(d), self._constant(centre))
         most, needed = tuning.moments
         moments = self.run.account.left * min(most, (needed / (n * self.run.account.mu)) ** 2 + 0.01)
         inner = self.run.account.nested("subspace near most rows", self.run.account.left - moments)
@@ -164,7 +161,7 @@ class NearCourse:
 
     def _polished(self, centre: Centre) -> Centre:
         """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
-        n, d = map(int, self.source.shape)
+        n, d = self.source.shape
         if noise_ratio(n, d, self.run.account.mu) > self.tuning.little:
             return centre
         weight = self.tuning.adds * self.k
@@ -208,7 +205,7 @@ class NearCourse:
 
 
 def most_are_near(
-    rows: Any,
+    rows: Table,
     k: int,
     groups: int,
     bar: float,
@@ -216,7 +213,7 @@ def most_are_near(
     run: Run,
     *,
     but_first: bool = False,
-    made: Callable[[Any], Any] = lambda rows: rows,
+    made: Callable[[Table], Table] = lambda rows: rows,
     tuning: NearTuning = NEAR,
 ) -> bool:
     """Tell whether half of so many groups of 2 (k + 2) rows have no more than `bar` energy off k + 1 directions.
@@ -230,23 +227,18 @@ def most_are_near(
     records, so a record moves the count by at most one.  Proof: docs/explanation/near-a-subspace.md, lemma 1.
     """
     size = tuning.rows * (k + 2)
-    numbers = np.sort(run.streams.public.choice(int(rows.shape[0]), groups * size, replace=False, shuffle=False))
-    rows = rows.one_each() if isinstance(rows, PersonTable) else rows
+    numbers = np.sort(run.streams.public.choice(rows.shape[0], groups * size, replace=False, shuffle=False))
     dealt = public_groups(len(numbers), size - 1, run.streams.public)  # (groups, size)
-    if isinstance(rows, np.ndarray):  # any row is as quickly had as any other
-        drawn, dealt = rows, numbers[dealt]
-    else:
-        drawn = (GatheredRows(rows) if isinstance(rows, PartitionedTable) else rows)[numbers]
     off = partial(_off, rank=k + 1, but_first=but_first)
-    near = np.concatenate([each_alone(off, grams) for grams in _grams(made(drawn), dealt)])
+    near = np.concatenate([each_alone(off, grams) for grams in _grams(made(rows.draw(numbers)).here(), dealt)])
     counted = np.array([np.count_nonzero(near <= bar)], dtype=np.float64)
     count, _ = gaussian_sum([counted], (1,), SumBounds(1.0, 0.0, 1, 1.1 * groups), mu, run)
     return bool(count[0] >= groups / 2)
 
 
-def _grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
+def _grams(table: LocalTable, groups: NDArray[np.intp]) -> Iterator[Array]:
     """Yield Gram matrices (some, m, m) of groups (t, m) of rows at unit length, each from the rows of its group."""
-    d = int(table.shape[1])
+    d = table.shape[1]
     at_a_time = max(1, _GROUP_ENTRIES // (d * groups.shape[1]))
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
@@ -275,11 +267,9 @@ class _Measured:
     noise: float
 
 
-def _measured(rows: Any, basis: Array, clip: float, mu: float, run: Run) -> _Measured:
-    n = int(rows.shape[0])
-    inside, outside, noise = second_moments(
-        rows_looked_at(rows, open_unit_rows(rows, clip=clip, keep=False), clip), basis, mu, run
-    )
+def _measured(rows: Table, basis: Array, clip: float, mu: float, run: Run) -> _Measured:
+    n = rows.shape[0]
+    inside, outside, noise = second_moments(rows.looked_at(rows.rows(clip=clip, keep=False), clip), basis, mu, run)
     scale = clip * clip / n
     return _Measured(basis, inside * scale, max(outside, 0.0) * scale, noise * scale)
 

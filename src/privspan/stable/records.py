@@ -27,7 +27,7 @@ from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
 from privspan.rows.gaps import without_gaps
-from privspan.rows.unit import is_sparse, limits_of
+from privspan.rows.table import LocalTable, Table
 from privspan.stable import plan as stable_plan
 from privspan.stable.certificate import EIGENVALUE_TOLERANCE, LeveragePlan, kth_eigenvalue
 from privspan.stable.leverage import GRID, combination, exact_gram
@@ -138,7 +138,7 @@ def prepare_stable(
     """Refuse what `stable_subspace` refuses, from public facts alone, and return what does the rest with a run."""
     checks.one_of(stable_plan.STABLE_PRESETS, preset=preset)
     expert = checks.options(stable_plan.STABLE_OPTIONS, options, settings)
-    table = call.open(X, accept_sparse=False)
+    table = call.open(X, accept_sparse=False).here()
     n, d = table.shape
     checks.dimension(k=k, d=d, n=n)
     split = expert.get("split", {})
@@ -147,7 +147,7 @@ def prepare_stable(
 
 
 def _learn(
-    table: NDArray[np.generic] | RowSource,
+    table: LocalTable,
     k: int,
     budget: Budget,
     shares: stable_plan.StableBudget,
@@ -191,7 +191,7 @@ class StableRecords:
     as the page tells, which `stable_subspace` does. Proof: ``docs/explanation/stable-leverage.md``.
     """
 
-    def __init__(self, table: NDArray[np.generic] | RowSource, k: int, run: Run) -> None:
+    def __init__(self, table: LocalTable, k: int, run: Run) -> None:
         self._rows, self._k, self._run = _ScaledRows(table), k, run
         self._groups = public_groups(table.shape[0], k, run.streams.public)
         self._gram: Array | None = None
@@ -267,20 +267,19 @@ def public_groups(n: int, k: int, generator: np.random.Generator) -> NDArray[np.
 def unit_tail_squares(table: Any, groups: NDArray[np.intp]) -> Array:
     """Squared smallest singular value of each group of records at unit length, from the rows of the groups alone.
 
-    `table` is a dense or sparse table or source, `groups` (t, k + 1) are disjoint row numbers. Each value is a
+    `groups` (t, k + 1) are disjoint row numbers. Each value is a
     function of the records of its group, to the last bit, so that `released_tail` may follow.
     """
     return np.concatenate([smallest_squares(grams) for grams in group_grams(table, groups)])
 
 
-def group_grams(table: Any, groups: NDArray[np.intp]) -> Iterator[Array]:
+def group_grams(table: Table, groups: NDArray[np.intp]) -> Iterator[Array]:
     """Yield Gram matrices (some, m, m) of groups (t, m) of records at unit length: exact, as sums on a grid."""
-    d = int(table.shape[1])
-    at_a_time = max(1, limits_of(table).groups_bytes // (8 * d * groups.shape[1]))
+    d = table.shape[1]
+    at_a_time = max(1, table.limits.groups_bytes // (8 * d * groups.shape[1]))
     for start in range(0, len(groups), at_a_time):
         some = groups[start : start + at_a_time]
-        read = table[some.ravel()]
-        slices = list(_ScaledRows(read.toarray() if is_sparse(read) else read).column_slices())
+        slices = list(_ScaledRows(table.draw(some.ravel(), dense=True)).column_slices())
         rows = (slices[0] if len(slices) == 1 else np.hstack(slices)).reshape(*some.shape, d)
         yield rows @ rows.transpose(0, 2, 1)
 
@@ -292,13 +291,13 @@ class _ScaledRows:
     bounded from above by a sum of integers, which has no rounding and hence no order.
     """
 
-    def __init__(self, table: NDArray[np.generic] | RowSource) -> None:
+    def __init__(self, table: LocalTable) -> None:
         n, d = table.shape
         self._table = table
         self._run = (53 - int(d - 1).bit_length()) // 2  # squares of that many bits add up exactly in float64
         self.exponent = np.zeros(n, dtype=np.int64)  # the largest entry is in [1/2, 1) after division by 2^exponent
         self.length = np.zeros(n)  # norm after that division, rounded up; 0 for a row of zeros
-        step = max(1, limits_of(table).slab_bytes // (8 * d))
+        step = max(1, table.limits.slab_bytes // (8 * d))
         for start in range(0, n, step):
             self._measure(slice(start, start + step))
         self.scale_to(-np.inf)
@@ -337,7 +336,7 @@ class _ScaledRows:
         """Slices (n, at most 2048) of the scaled records, in the order of the columns."""
         for stored in self._stored_slices():
             part = without_gaps(stored)
-            step = max(1, limits_of(self._table).slab_bytes // (8 * part.shape[1]))
+            step = max(1, self._table.limits.slab_bytes // (8 * part.shape[1]))
             for start in range(0, len(part), step):
                 slab = slice(start, start + step)
                 rows = _shifted(part[slab], -self.exponent[slab], self._factor[slab] / GRID)
@@ -349,10 +348,10 @@ class _ScaledRows:
         """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
         n, d = self._table.shape
         of_all = n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME
-        wide = max(1, limits_of(self._table).columns_bytes // of_all) * _COLUMNS_AT_A_TIME
+        wide = max(1, self._table.limits.columns_bytes // of_all) * _COLUMNS_AT_A_TIME
         for first in range(0, d, wide):
             columns, table = slice(first, min(first + wide, d)), self._table
-            read = table.take_columns(columns) if isinstance(table, RowSource) else table[:, columns]
+            read = table.take_columns(columns)
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
         rows_seen(n)

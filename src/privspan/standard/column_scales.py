@@ -24,7 +24,7 @@ from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, column_names, public_columns
-from privspan.rows.gaps import Missing, check_missing, with_gaps
+from privspan.rows.table import Missing, Table, check_missing
 from privspan.standard.ranges import cell_moments, find_ranges, looks_for_ranges, reaches
 from privspan.sums.gaps import gap_share, released_gaps
 
@@ -163,9 +163,9 @@ def private_scales(
     """
     with Call("private_scales", epsilon, delta, rng, ledger, X, person) as call:
         table = call.persons(X, person, max_rows, categories)
-        source = call.open(table, min_rows=2, accept_sparse=False, accept_partitions=True, accept_persons=True)
+        source = call.open(table, min_rows=2, accept_sparse=False)
         names = column_names(source if column_names(table) is None else table)
-        public = public_columns(table, int(source.shape[1]), names=names, bounds=bounds)
+        public = public_columns(table, source.shape[1], names=names, bounds=bounds)
         check_missing(missing)
         return call.finish(
             scales_within(
@@ -177,17 +177,17 @@ def private_scales(
         )
 
 
-def empty_share(mu: float, source: Any, public: PublicColumns, missing: Missing) -> float:
+def empty_share(mu: float, source: Table, public: PublicColumns, missing: Missing) -> float:
     """Return the share of mu² that an empty place can tell: ranges have a gain, and squares of cells next to none."""
-    n, gaps = int(source.shape[0]), int((~public.complete).sum()) if missing == "fill" else 0
+    n, gaps = source.shape[0], int((~public.complete).sum()) if missing == "fill" else 0
     counted = gap_share(n, gaps, mu)
     ranges = _RANGES * (1.0 - counted) if looks_for_ranges(public) else 0.0
     return most_share(1.0 - ranges, MOMENTS)
 
 
-def scales_within(run: Run, source: Any, public: PublicColumns, missing: Missing) -> PrivateScales:
+def scales_within(run: Run, source: Table, public: PublicColumns, missing: Missing) -> PrivateScales:
     """Do what `private_scales` does for a table that has been let in: docs/explanation/standardised.md."""
-    source = with_gaps(source, missing)
+    source = source.with_gaps(missing)
     gaps = released_gaps(source, ~public.complete, run) if missing == "fill" else None
     ranges = find_ranges(source, public, run, _RANGES * run.account.left)
     reach = reaches(ranges, public, _SPREADS)

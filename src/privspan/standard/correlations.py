@@ -35,7 +35,6 @@ class ReadingTuning:
     level: float = 0.95  # quantile of the largest eigenvalue of noise
     least_left: float = 0.25  # of a column's variance after taming: more than fourfold is not given back
     second_order: float = 1.2  # × the variance of what is told of a component that stands out: second-order noise
-    together: float = 2.0  # × what noise of weights adds in all columns at once: calibration.py, half A
     unseen: float = 0.25  # of the variance of tamed columns, that the best components may have besides
 
 
@@ -183,9 +182,7 @@ def read_components(
     sums = np.maximum(added.sum(axis=0), 1e-300)
     added *= np.clip(told - 1.0, 0.0, sums) / sums  # no more than was judged
     # Noise of weights that gives back too much in one column gives back too much on average, in all together.
-    by_weights = (
-        weights.own @ added**2 + (tuning.together * weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
-    )
+    by_weights = weights.own @ added**2 + (weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
     clear, weak = tuning.second_order * (variance + by_weights), _cut_at_zero(told, variance)
     variance = np.where(np.arange(k) < found, clear, weak)

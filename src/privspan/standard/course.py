@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, look_gain, most_share
 from privspan.rows.columns import PublicColumns
-from privspan.rows.partitioned_rows import open_unit_rows
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import is_sparse
+from privspan.rows.table import DOUBLE, Table
 from privspan.standard.correlations import Components, NoisyMoment, read_components
 from privspan.standard.ranges import (
     CellMoments,
@@ -128,16 +126,16 @@ def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuni
     return tuning.ranges + tuning.units if enough else 0.0
 
 
-def empty_share(source: Any, mu: float, course: Standard, gaps: int, tuning: StandardTuning | None = None) -> float:
+def empty_share(source: Table, mu: float, course: Standard, gaps: int, tuning: StandardTuning | None = None) -> float:
     """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md."""
-    tuning, (n, d) = tuning or StandardTuning(), map(int, source.shape)
-    plain = gap_share(n, gaps, mu) + (tuning.weight if isinstance(source, PersonTable) else 0.0)
-    plain += tuning.units if unit_share(n, d, mu, course, tuning) and not is_sparse(source) else 0.0
+    tuning, (n, d) = tuning or StandardTuning(), source.shape
+    plain = gap_share(n, gaps, mu) + (tuning.weight if source.width > 1 else 0.0)
+    plain += tuning.units if unit_share(n, d, mu, course, tuning) and not source.is_sparse else 0.0
     return most_share(plain, look_gain(CONSTANT if course == "deviations" else 0.0, most_lift(source)))
 
 
 def standardised_pca(
-    source: Any,
+    source: Table,
     k: int,
     run: Run,
     public: PublicColumns,
@@ -150,7 +148,7 @@ def standardised_pca(
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
+    source : Table
         At least two rows.  A gap makes no difference in a pair, and is the centre of its column by deviations.
     k : int
         From 1 to d.
@@ -177,16 +175,16 @@ def standardised_pca(
 
 
 def _by_ranks(
-    source: Any,
+    source: Table,
     k: int,
     run: Run,
     public: PublicColumns,
     gaps: Gaps | None,
     tuning: StandardTuning,
 ) -> StandardisedPCA:
-    n, d = (int(size) for size in source.shape)
+    n, d = source.shape
     units, passes = None, pairings(n)
-    if unit_share(n, d, run.account.mu, "ranks", tuning) and not is_sparse(source):
+    if unit_share(n, d, run.account.mu, "ranks", tuning) and not source.is_sparse:
         units = _measured_units(source, run, public, gaps, tuning, tuning.spreads)
         passes += len(RangeTuning().stages) + 1
     if d > WIDEST_WHOLE:
@@ -197,12 +195,12 @@ def _by_ranks(
     return StandardisedPCA(components, "ranks", units, passes, gaps, released)
 
 
-def _of_wide_ranks(source: Any, k: int, run: Run) -> Components:
+def _of_wide_ranks(source: Table, k: int, run: Run) -> Components:
     """Look at the signs of one pairing in a few directions, as a whole moment would take too long to read.
 
     Columns are not divided by their diagonal: those with many ties weigh a little less.
     """
-    rows = open_unit_rows(pair_signs(source, run.streams.public))
+    rows = pair_signs(source, run.streams.public).rows()
     lift, count, d = person_lift(rows, 0.0), float(rows.shape[0]), rows.shape[1]
     if lift is not None:
         mu = run.account.spend("weight of persons", StandardTuning().weight)
@@ -216,14 +214,14 @@ def _of_wide_ranks(source: Any, k: int, run: Run) -> Components:
 
 
 def _by_deviations(
-    source: Any,
+    source: Table,
     k: int,
     run: Run,
     public: PublicColumns,
     gaps: Gaps | None,
     tuning: StandardTuning,
 ) -> StandardisedPCA:
-    n, d = (int(size) for size in source.shape)
+    n, d = source.shape
     data = data_per_column(n, d, run.account.mu)
     more = max(data / tuning.deviations_from, 1.0) ** 0.25
     spreads = tuning.spreads * more  # ever fewer cells are cut off, and the noise of what is cut grows slower than n
@@ -232,7 +230,7 @@ def _by_deviations(
     reach = reaches(ranges, public, spreads)
     # The look is at cells in spreads, so that columns weigh about the same before their diagonal is known.
     clip = tuning.row * spreads * math.sqrt(d)
-    rows = open_unit_rows(winsor(ranges, reach, ranges.spread).of(source), clip=clip, keep=False)
+    rows = source.then(winsor(ranges, reach, ranges.spread), dtype=DOUBLE).rows(clip=clip, keep=False)
     lift = person_lift(rows, CONSTANT)
     count = float(n)
     if lift is not None:
@@ -251,7 +249,7 @@ def _by_deviations(
 
 
 def _measured_units(
-    source: Any,
+    source: Table,
     run: Run,
     public: PublicColumns,
     gaps: Gaps | None,

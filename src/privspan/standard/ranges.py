@@ -17,19 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import UNIT_ROUNDOFF, relative_error, sqrt_up
+from privspan._lib.rounding import relative_error, sqrt_up
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
-from privspan.rows import PartitionedTable
-from privspan.rows.arrays import as_source
 from privspan.rows.columns import PublicColumns
-from privspan.rows.derived import MadeRows
 from privspan.rows.gaps import surely_whole
-from privspan.rows.persons import PersonTable
+from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.table_sums import table_sums
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -102,7 +98,7 @@ def looks_for_ranges(public: PublicColumns) -> bool:
 
 
 def find_ranges(
-    source: Any,
+    source: Table,
     public: PublicColumns,
     run: Run,
     share: float,
@@ -112,7 +108,8 @@ def find_ranges(
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it, dense
+    source : Table
+        Dense.
     public : PublicColumns
         Bounds replace the first histogram, Boolean columns need none, scales with a centre neither.
     run : Run
@@ -126,7 +123,7 @@ def find_ranges(
     Proof: docs/explanation/standardised.md, lemma 2.
     """
     tuning = tuning or RangeTuning()
-    d = int(source.shape[1])
+    d = source.shape[1]
     known = np.isfinite(public.around) & public.scaled
     centre = np.where(known, public.around, np.where(public.boolean, 0.5, np.nan))
     spread = np.where(known, public.units, np.where(public.boolean, 0.5, np.nan))
@@ -193,17 +190,17 @@ def _filled_bins(h: Array, sigma: float, sure: float, likely: float) -> tuple[in
     return first, last
 
 
-def _drawn(source: Any, mu: float, public: np.random.Generator, tuning: RangeTuning) -> Any:
+def _drawn(source: Table, mu: float, public: np.random.Generator, tuning: RangeTuning) -> Table:
     """Return a public draw of rows for the histograms, where there are far more than these need."""
-    n, d = (int(size) for size in source.shape)
+    n, d = source.shape
     rows = max(tuning.fewest, math.ceil(tuning.draw * math.sqrt(d) / mu))
-    if isinstance(source, PersonTable | PartitionedTable) or n < 2 * rows:
+    if not source.drawable or n < 2 * rows:
         return source
-    return source[np.sort(public.choice(n, rows, replace=False, shuffle=False))]
+    return source.draw(np.sort(public.choice(n, rows, replace=False, shuffle=False)))
 
 
 def _histograms(
-    table: Any, columns: NDArray[np.intp], low: Array, high: Array, mu: float, run: Run
+    table: Table, columns: NDArray[np.intp], low: Array, high: Array, mu: float, run: Run
 ) -> tuple[Array, float]:
     """Release the histograms of some columns, (columns, bins), and the deviation of a count.
 
@@ -212,11 +209,11 @@ def _histograms(
     bins = max(len(_FIRST_EDGES) - 1, BINS)
     entries = len(columns) * bins
     # Counts of a chunk are exact, but for averages over the rows of a person.
-    error = math.sqrt(entries) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(table, PersonTable) else 0.0
+    error = math.sqrt(entries) * table.count_error
     one = sqrt_up(Fraction(len(columns)))  # of an empty place, which leaves a bin and enters none
     bounds = SumBounds(histogram_sensitivity(len(columns)), error, entries, 1.1 * table.shape[0], one)
     counting = partial(bin_counts, columns=columns, low=low, high=high, bins=bins)
-    return gaussian_sum(table_sums(counting, table, exact=True), (len(columns), bins), bounds, mu, run)
+    return gaussian_sum(table.sums(counting, exact=True), (len(columns), bins), bounds, mu, run)
 
 
 def histogram_sensitivity(columns: int) -> float:
@@ -282,14 +279,6 @@ class Winsor:
             cells[~np.isfinite(numbers)] = 0.0
         return cells
 
-    def of(self, source: Any) -> Any:
-        """Return a table whose rows are made when they are read."""
-        if isinstance(source, PersonTable):
-            return source.then(self.of)
-        if isinstance(source, PartitionedTable):
-            return source.then(self, dtype=np.dtype(np.float64))
-        return MadeRows(as_source(source), self, dtype=np.dtype(np.float64))
-
 
 def reaches(ranges: Ranges, public: PublicColumns, spreads: float) -> Array:
     """Return how far from its centre each column is cut off: so many spreads, no further than its bounds; (d,)."""
@@ -319,13 +308,14 @@ def winsor(ranges: Ranges, reach: Array, unit: Array | None = None) -> Winsor:
 
 
 def cell_moments(
-    source: Any, ranges: Ranges, reach: Array, mu: float, run: Run, gaps: Gaps | None = None
+    source: Table, ranges: Ranges, reach: Array, mu: float, run: Run, gaps: Gaps | None = None
 ) -> CellMoments:
     """Release means and standard deviations of the columns, cut off at their reach.
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it, dense
+    source : Table
+        Dense.
     ranges : Ranges
     reach : (d,) array
         As `reaches` returns it.
@@ -339,14 +329,14 @@ def cell_moments(
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/standardised.md, lemma 3.
     """
-    (n, d), found = (int(size) for size in source.shape), np.isfinite(reach)
+    (n, d), found = source.shape, np.isfinite(reach)
     columns, weight = int(found.sum()), float(SQUARES)
     nothing = np.full(d, np.nan)
     if not columns:
         return CellMoments(*(nothing,) * 6)
     bounds = cell_bounds(n, columns)
     summing = partial(cell_sums, winsor=winsor(ranges, reach), columns=np.flatnonzero(found))
-    noisy, sigma = gaussian_sum(table_sums(summing, source), (2, columns), bounds, mu, run)
+    noisy, sigma = gaussian_sum(source.sums(summing), (2, columns), bounds, mu, run)
     present = np.ones(columns) if gaps is None else gaps.present[found]
     mean, square = noisy[0] / (n * present), noisy[1] / (weight * n * present)  # in reaches
     mean_std, square_std = sigma / (n * present), sigma / (weight * n * present)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.table import Table
 from privspan.standard.correlations import NoisyMoment
 from privspan.sums.grid import GridSum, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.lifts import person_lift
@@ -48,12 +47,12 @@ def pairing_variance(n: int) -> float:
     return 14.0 / 9.0 / pairings(n) / n
 
 
-def sign_moment(source: Any, mu: float, run: Run, present: Array) -> NoisyMoment:
+def sign_moment(source: Table, mu: float, run: Run, present: Array) -> NoisyMoment:
     """Release the second moment of the sign vectors of pairs, averaged over pairings.
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
+    source : Table
         At least two rows.  A gap makes no difference in its column.
     mu : float
     run : Run
@@ -66,7 +65,7 @@ def sign_moment(source: Any, mu: float, run: Run, present: Array) -> NoisyMoment
     mu-GDP for replace-one neighbours and every data set; n, d and lengths of partitions are public.
     Proof: docs/explanation/standardised.md, lemma 1.
     """
-    n, d = (int(size) for size in source.shape)
+    n, d = source.shape
     m = pairings(n)
     grams = [_sign_gram(source, run.streams.public) for _ in range(m)]
     bounds = sign_bounds(grams[0], n // 2, m)
@@ -91,6 +90,6 @@ def sign_bounds(gram: AugmentedGram, pairs: int, m: int) -> SumBounds:
     return SumBounds(gram.size, gram.chunk_error(0), m * m * entries, 1.02 * pairs * gram.largest, gram.empty)
 
 
-def _sign_gram(source: Any, public: np.random.Generator) -> AugmentedGram:
-    rows = open_unit_rows(pair_signs(source, public), keep=False)
+def _sign_gram(source: Table, public: np.random.Generator) -> AugmentedGram:
+    rows = pair_signs(source, public).rows(keep=False)
     return AugmentedGram(rows, constant=0.0, lift=person_lift(rows, 0.0))

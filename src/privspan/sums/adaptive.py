@@ -25,15 +25,15 @@ from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.privacy.zero_out import MOMENTS, most_share
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.about import WIDEST_DENSE
+from privspan.rows.table import Table
 from privspan.subspace import Subspace
 from privspan.sums import plan as planner
-from privspan.sums.about import rows_looked_at
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
 from privspan.sums.first_look import FirstLook, count_found, first_look
 from privspan.sums.krylov import separation_errors, spiked_eigenvalues
-from privspan.sums.lazy_gauss import WIDEST_DENSE, LazyGauss, UnitGram, within_memory
+from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
 from privspan.sums.off_constant import beside
 from privspan.sums.preconditioned import ShrunkLook, leading_directions, preconditioned_look
 from privspan.sums.rounds import Rounds
@@ -128,14 +128,14 @@ def prepare_adaptive(
     if not isinstance(robust, bool):
         raise ParameterTypeError("{robust} must be True or False.")
     expert = checks.options(_OPTIONS, options, settings)
-    source = call.open(X, accept_partitions=True, accept_persons=True)
+    source = call.open(X)
     checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
     return partial(adaptive_within, source=source, k=k, robust=robust, expert=expert)
 
 
 def adaptive_within(
     run: Run,
-    source: Any,
+    source: Table,
     k: int,
     *,
     robust: bool = True,
@@ -190,7 +190,7 @@ class _Course:
 
     def __init__(
         self,
-        source: Any,
+        source: Table,
         k: int,
         run: Run,
         most_rounds: int,
@@ -199,8 +199,8 @@ class _Course:
         constant: bool = False,
     ) -> None:
         self._k, self._run, self._constant, self._tuning = k, run, constant, tuning
-        self._rows = rows = open_unit_rows(source)
-        self._looked_at = rows_looked_at(source, rows)
+        self._rows = rows = source.rows()
+        self._looked_at = source.looked_at(rows)
         self._wanted = k - 1 if constant else k  # directions that are looked for
         self._n, self._d = rows.shape
         self._block = min(_block_size(k, self._d, tuning), self._d)

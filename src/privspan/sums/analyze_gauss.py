@@ -10,7 +10,6 @@ older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from privspan._lib import checks
 from privspan.privacy import Budget, Release
@@ -18,7 +17,7 @@ from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.privacy.zero_out import MOMENTS, most_share
-from privspan.rows.partitioned_rows import open_unit_rows
+from privspan.rows.table import Table
 from privspan.subspace import Subspace
 from privspan.sums.krylov import leading_pairs, separation_errors
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
@@ -71,18 +70,18 @@ def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: Rando
 
 def prepare_analyze_gauss(call: Call, X: object, k: int, budget: Budget) -> Learn:
     """Refuse what `analyze_gauss` refuses, from public facts alone, and return what does the rest with a run."""
-    source = call.open(X, accept_partitions=True, accept_persons=True)
+    source = call.open(X)
     checks.dimension(k=k, d=int(source.shape[1]), n=int(source.shape[0]))
     return partial(analyze_gauss_within, source=source, k=k)
 
 
-def analyze_gauss_within(run: Run, source: Any, k: int) -> Release:
+def analyze_gauss_within(run: Run, source: Table, k: int) -> Release:
     """Do what `analyze_gauss` does for the mu of a run: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
     n, d = int(source.shape[0]), int(source.shape[1])
     mu = run.account.spend("noisy second moment", 1.0, MOMENTS)
     block = min(int(k) + _OVERSAMPLING, d)
     columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
-    rows = open_unit_rows(source)
+    rows = source.rows()
     gram = UnitGram(rows, person_lift(rows, 0.0))
     lazy = LazyGauss(gram, mu, run, most_columns=columns, most_passes=_PASSES + 1)
     if d <= _WIDEST_MATRIX:

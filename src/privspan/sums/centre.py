@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import SUMS
-from privspan.rows.partitioned_rows import AnyRows, PerRow, is_single
+from privspan.rows.partitioned_rows import AnyRows, PerRow
+from privspan.rows.table import Table
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import single_sum_error
-from privspan.sums.about import as_held, rows_about, spread_of
 from privspan.sums.early_gram import EarlyGram
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -123,12 +123,12 @@ def most_of_lengths(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY
     return _length_share(n * mu, *tuning.first_length), MOST_ROUNDS * later
 
 
-def first_length(source: Any, centre: Array | None, run: Run, tuning: EverydayTuning = EVERYDAY) -> Centre:
+def first_length(source: Table, centre: Array | None, run: Run, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Release the typical length of the rows about zero, or about a public centre.
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
+    source : Table
     centre : (d,) array or None
         Public.
     run : Run
@@ -138,21 +138,21 @@ def first_length(source: Any, centre: Array | None, run: Run, tuning: EverydayTu
     ---------
     Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
     """
-    n = int(source.shape[0])
+    n = source.shape[0]
     mu = run.account.spend("first length", _length_share(n * run.account.mu, *tuning.first_length))
-    rows = rows_about(source, centre, keep=False)
+    rows = source.rows(centre, keep=False, single=True)
     lengths = lengths_of(rows)
     wanted, far = tuning.longer * n, tuning.longer_far * n
     answer = bisected_radius(lengths, wanted, _SHORTEST, tuning.first_steps, mu, run, far=far)
     return Centre(centre, 0.0, answer.radius, answer.radius, lengths, centre is not None, rows, passes=1)
 
 
-def found_centre(source: Any, run: Run, start: Array | None = None, tuning: EverydayTuning = EVERYDAY) -> Centre:
+def found_centre(source: Table, run: Run, start: Array | None = None, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Search for the centre of the rows; `polished_centre` makes it better where that pays.
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
+    source : Table
     run : Run
         Enough must be left for the search: n mu at least 80 and z at most 1/5.
         Private noise.
@@ -180,7 +180,7 @@ def found_centre(source: Any, run: Run, start: Array | None = None, tuning: Ever
 
 
 def polished_centre(
-    source: Any, now: Centre, run: Run, adds: float | None = None, tuning: EverydayTuning = EVERYDAY
+    source: Table, now: Centre, run: Run, adds: float | None = None, tuning: EverydayTuning = EVERYDAY
 ) -> Centre:
     """Take up to three further rounds from a centre that was found, as far as they lower the noise of looks about it.
 
@@ -193,7 +193,7 @@ def polished_centre(
     Gaussian steps, those of `found_centre` included at most 61, whose shares the account counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
-    n, d = int(source.shape[0]), int(source.shape[1])
+    n, d = source.shape
     most_left = max(run.account.left - tuning.most_locating / 2.0, tuning.least_left)
     z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run, tuning), 0
     adds = tuning.adds if adds is None else adds
@@ -210,34 +210,35 @@ def polished_centre(
     return now
 
 
-def seen_from(centre: Centre, source: Any, *, early: bool, tuning: EverydayTuning = EVERYDAY) -> Centre:
+def seen_from(centre: Centre, source: Table, *, early: bool, tuning: EverydayTuning = EVERYDAY) -> Centre:
     """Return a centre that was found among some rows with the lengths of all rows about it, in one pass.
 
     With `early`, which is for dense tables of few columns, that pass begins a look at clipped rows too.
     """
     assert centre.rows is not None
-    rows, some = rows_about(source, centre.centre, keep=False), centre.rows.shape[0] / int(source.shape[0])
+    rows, some = source.rows(centre.centre, keep=False, single=True), centre.rows.shape[0] / source.shape[0]
     passes = centre.passes * some + 1.0
     if not early:
         return replace(centre, rows=rows, lengths=lengths_of(rows), passes=passes)
-    assert isinstance(rows, Rows)
-    begun = EarlyGram(rows, centre.length, tuning.reach)
+    begun = EarlyGram(
+        cast(Rows, rows), centre.length, tuning.reach
+    )  # some rows were drawn, so all are in this process
     return replace(centre, rows=rows, lengths=begun.lengths, early=begun, passes=passes)
 
 
-def _locating_share(source: Any, run: Run, tuning: EverydayTuning) -> float:
+def _locating_share(source: Table, run: Run, tuning: EverydayTuning) -> float:
     """Return the share of a round whose noise is a part of its radius that makes the search fall by half."""
-    n, d = int(source.shape[0]), int(source.shape[1])
+    n, d = source.shape
     return max((noise_ratio(n, d, run.account.mu) / tuning.contraction) ** 2, tuning.least_share)
 
 
-def _share_of_length(source: Any, run: Run, tuning: EverydayTuning) -> float:
+def _share_of_length(source: Table, run: Run, tuning: EverydayTuning) -> float:
     """Return the share of the typical length after a round."""
-    n, d = int(source.shape[0]), int(source.shape[1])
+    n, d = source.shape
     return _length_share(n * run.account.mu, *tuning.later_length) * _steps(d, tuning) / tuning.steps
 
 
-def _round(source: Any, now: Centre, share: float, per_length: float, run: Run, tuning: EverydayTuning) -> Centre:
+def _round(source: Table, now: Centre, share: float, per_length: float, run: Run, tuning: EverydayTuning) -> Centre:
     """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
     step, std = mean_step(source, now, run.account.spend("centre", share, SUMS), run)
@@ -245,8 +246,8 @@ def _round(source: Any, now: Centre, share: float, per_length: float, run: Run, 
     doubt = tuning.slack * math.sqrt(max(0.0, float(step @ step) - noise * noise))
     error = math.hypot(noise, doubt)
     weight = now.error**2 / (now.error**2 + error**2)  # precision weighting with the former centre
-    centre = as_held(source, weight * step if now.centre is None else now.centre + weight * step)
-    rows = rows_about(source, centre, keep=False)
+    centre = source.as_held(weight * step if now.centre is None else now.centre + weight * step)
+    rows = source.rows(centre, keep=False, single=True)
     lengths = lengths_of(rows)
     mu = run.account.spend("length", per_length)
     steps = _steps(d, tuning)
@@ -265,14 +266,14 @@ def _steps(d: int, tuning: EverydayTuning) -> int:
     return tuning.steps + 1 if d >= tuning.fine_columns else tuning.steps
 
 
-def mean_step(source: Any, now: Centre, mu: float, run: Run) -> tuple[Array, float]:
+def mean_step(source: Table, now: Centre, mu: float, run: Run) -> tuple[Array, float]:
     """Release the mean, about a centre, of the rows shortened to about their typical length, and its noise.
 
     Guarantee
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-tables.md, lemma 2.
     """
-    rows = (rows_about(source, now.centre, keep=False) if now.rows is None else now.rows).clipped(now.clip)
+    rows = (source.rows(now.centre, keep=False, single=True) if now.rows is None else now.rows).clipped(now.clip)
     n, d = rows.shape
     total, sigma = gaussian_sum(row_sums(rows), (d,), step_bounds(rows), mu, run)
     return total * (now.clip / n), sigma * now.clip / n
@@ -281,7 +282,7 @@ def mean_step(source: Any, now: Centre, mu: float, run: Run) -> tuple[Array, flo
 def step_bounds(rows: AnyRows) -> SumBounds:
     """Return what one record can do to the sum of rows about a centre, of length at most 1, added by `row_sums`."""
     bounds = mean_bounds(*rows.shape)
-    error = bounds.chunk_error * spread_of(rows) + (1.01 * single_sum_error() if is_single(rows) else 0.0)
+    error = bounds.chunk_error * rows.rounding + (1.01 * single_sum_error() if rows.single else 0.0)
     return replace(bounds, chunk_error=error)
 
 

@@ -26,15 +26,16 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import cost_fact, warnings_of
 from privspan.privacy.run import Run
-from privspan.rows.gaps import Missing, with_gaps
-from privspan.rows.labels import Table, class_words, label_codes, labels_of
-from privspan.rows.partitioned_rows import PerRow, open_unit_rows
+from privspan.rows.door import open_table
+from privspan.rows.labels import class_words, label_codes, labels_of
+from privspan.rows.partitioned_rows import PerRow
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input
+from privspan.rows.table import Missing, Table
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.looks import CONSTANT
-from privspan.sums.mean import check_columns, coordinates_in, mean_within
+from privspan.sums.mean import check_columns, mean_within
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
@@ -86,14 +87,16 @@ class PrivateClassifier:
 
     def probabilities(self, X: object) -> Array:
         """Return how likely each class is for each row, (n, classes). Not private where the rows are."""
-        source = as_rows_input(X, accept_sparse=False)
+        source: Table = open_table(X, accept_sparse=False).here()
         check_columns(source, self.subspace)
         d = self.centre.shape[0] if self.subspace is None else self.subspace.ambient_dimension
         if source.shape[1] != d:
             raise ParameterError("{X} must have {d} columns; got {got}.", d=d, got=int(source.shape[1]))
         with np.errstate(all="ignore"):
-            source = source if self.subspace is None else coordinates_in(source, self.subspace)
-            rows = open_unit_rows(source, centre=self.centre, keep=False)
+            source = (
+                source if self.subspace is None else source.coordinates(self.subspace.basis, self.subspace.offset)
+            )
+            rows = source.rows(self.centre, keep=False)
             return np.asarray(rows.map_rows(partial(_probabilities, weights=self.weights)))
 
     def predict(self, X: object) -> NDArray[np.generic]:
@@ -186,11 +189,9 @@ def private_classifier(
     with Call("private_classifier", epsilon, delta, rng, ledger, X, person) as call:
         words = class_words(classes)
         codes, table = label_codes(y, words), call.persons(X, person, max_rows)
-        source = with_gaps(
-            call.open(table, accept_sparse=False, accept_partitions=True, accept_persons=True), missing
-        )
+        source = call.open(table, accept_sparse=False).with_gaps(missing)
         check_columns(source, subspace)
-        labels = labels_of(source, call.column(codes), words)
+        labels = labels_of(source, codes, words)
         n, k = int(source.shape[0]), int(source.shape[1]) if subspace is None else subspace.dimension
         rows_per_noise = _rows_per_noise(n, k, len(words), call.budget.mu)
         if rows_per_noise < _USELESS:
@@ -204,13 +205,13 @@ def classifier_within(
 ) -> PrivateClassifier:
     """Do what `private_classifier` does for the mu of a run: docs/explanation/private-classifier.md."""
     if subspace is not None:
-        source = coordinates_in(source, subspace)  # (n, k)
+        source = source.coordinates(subspace.basis, subspace.offset)  # (n, k)
     n, k = (int(size) for size in source.shape)
     outlook = _said(_rows_per_noise(n, k, len(classes), run.account.mu))
     centre = np.zeros(k)
     if subspace is None or subspace.offset is None:
         centre = _mean_of(source, run.nested("mean", _MEAN_SHARE))
-    rows = open_unit_rows(source, centre=centre)
+    rows = source.rows(centre)
     step = partial(_eased, noise=0.0, values=np.full(k + 1, _CURVATURE * n), axes=np.eye(k + 1))
     if k <= _WIDEST:
         level = noise_level(moment_bounds(n, k), run.account.spend("second moment", _MOMENT_SHARE))

@@ -27,11 +27,11 @@ from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import SUMS, look_gain, most_share
-from privspan.rows import PartitionedTable
-from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, open_unit_rows, per_row
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS, is_sparse, limits_of
-from privspan.sums.about import rows_about
+from privspan.rows.about import WIDEST_DENSE
+from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, per_row
+from privspan.rows.shifting import less
+from privspan.rows.table import Table
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.centre import (
     Centre,
     first_length,
@@ -48,12 +48,10 @@ from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.judge import Verdict, enough_alone, judged_mixture
-from privspan.sums.lazy_gauss import WIDEST_DENSE
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
-from privspan.sums.pairs import pair_differences
 from privspan.sums.pca_result import Noisy, PCAResult, share_errors
 from privspan.sums.variance import size_noise, typical_length
 
@@ -65,7 +63,7 @@ Instead = Callable[[Centre], PCAResult | None]
 
 
 def everyday_pca(
-    source: Any,
+    source: Table,
     k: int,
     run: Run,
     *,
@@ -78,7 +76,7 @@ def everyday_pca(
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it, partitions accepted
+    source : Table
         At least two rows.  A gap counts as the centre, and as no difference in a pair.
     k : int
         Number of directions, at most d.
@@ -86,7 +84,7 @@ def everyday_pca(
         All that is left is spent; at least half of it must be.
     around : (d,) array, optional
         Public: no search is paid for, and small tables need no pairs.  With public bounds of the columns, the middle
-        of each; `privspan.sums.about.in_units` makes half of its range the unit.
+        of each; `privspan.rows.table.Table.in_units` makes half of its range the unit.
     search : bool, optional
         Whether to look for the centre, starting at `around`, where there is data enough.  By default only without a
         public centre: right if that is about the mean.  The middle of a range often is not.
@@ -133,15 +131,15 @@ def expected_share(
     return "two looks", 1.0 - min(search, 0.3) - min(tuning.most_clip, 45.0 / (tuning.kappa**2 * d))
 
 
-def empty_share(source: Any, mu: float, gaps: int, tuning: EverydayTuning = EVERYDAY) -> float:
+def empty_share(source: Table, mu: float, gaps: int, tuning: EverydayTuning = EVERYDAY) -> float:
     """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
 
     Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
     take another course `instead`.
     """
-    n, d = map(int, source.shape)
+    n, d = source.shape
     data, plain = n * mu, gap_share(n, gaps, mu)
-    if isinstance(source, PersonTable):
+    if source.width > 1:
         plain += tuning.weight
     if data >= tuning.least_data:
         first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu, tuning)), d, mu, tuning)
@@ -199,11 +197,11 @@ class _Course:
     """One run: the table, the budget, and the steps in their order."""
 
     def __init__(
-        self, source: Any, k: int, run: Run, instead: Instead | None = None, tuning: EverydayTuning = EVERYDAY
+        self, source: Table, k: int, run: Run, instead: Instead | None = None, tuning: EverydayTuning = EVERYDAY
     ) -> None:
         self._source, self._k, self._run = source, k, run
         self._instead, self._tuning = instead, tuning
-        self._n, self._d = int(source.shape[0]), int(source.shape[1])
+        self._n, self._d = source.shape
         self._data = self._n * run.account.mu
         self._z = noise_ratio(self._n, self._d, run.account.mu)
         self._wide = self._d > WIDEST_DENSE
@@ -222,25 +220,25 @@ class _Course:
                 centre = polished_centre(few, centre, run, tuning=self._tuning)
             if few is not self._source:
                 early = centre.located and self._z <= self._tuning.two_looks and not self._wide
-                early = early and fits_early(self._n, self._d, limits_of(self._source))
+                early = early and fits_early(self._n, self._d, self._source.limits)
                 centre = seen_from(centre, self._source, early=early, tuning=self._tuning)
             return self._about(centre) if centre.located else self._by_pairs(centre)
         if around is None:
             return self._by_pairs(None)
         return self._about(first_length(self._source, around, run, self._tuning) if enough else unmeasured(around))
 
-    def _drawn(self) -> Any:
+    def _drawn(self) -> Table:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
 
         So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
         left of that after two of them is little to the looks.
         """
         rows = _rows_of_draw(self._d, self._run.account.mu, self._tuning)
-        alone = isinstance(self._source, PersonTable | PartitionedTable) or is_sparse(self._source)
-        if alone or self._n < 2 * rows or rows * self._d > limits_of(self._source).held_entries:
+        alone = self._source.is_sparse or not self._source.drawable
+        if alone or self._n < 2 * rows or rows * self._d > self._source.limits.held_entries:
             return self._source
         numbers = self._run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
-        return self._source[np.sort(numbers)]
+        return self._source.draw(np.sort(numbers))
 
     # ---- About a centre -------------------------------------------------------------------------------------
 
@@ -315,7 +313,7 @@ class _Course:
         return max(float(noisy[0]), sigma), sigma
 
     def _rows_about(self, centre: Centre) -> AnyRows:
-        rows = rows_about(self._source, centre.centre, keep=False) if centre.rows is None else centre.rows
+        rows = self._source.rows(centre.centre, keep=False, single=True) if centre.rows is None else centre.rows
         return rows.kept() if self._wide else rows
 
     def _looked(
@@ -357,9 +355,9 @@ class _Course:
     def _by_pairs(self, failed: Centre | None) -> PCAResult:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
-        pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
+        pairs = self._source.pairs(open_streams(self._run.streams.public).public, less).settled()
         total, error = self._scale(pairs) if failed is None else (math.nan, 0.0)
-        rows = self._lifted(open_unit_rows(pairs, keep=self._wide), 0.0)
+        rows = self._lifted(pairs.rows(keep=self._wide), 0.0)
         mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", _Scale(total / seen.verdict.total, error)
@@ -375,12 +373,12 @@ class _Course:
         mean, std = mean_step(self._source, about_zero, mu, self._run)
         return replace(unmeasured(None), centre=mean, passes=2), std
 
-    def _scale(self, pairs: Any) -> tuple[float, float]:
+    def _scale(self, pairs: Table) -> tuple[float, float]:
         """Release the typical squared length of differences, halved, and its relative noise."""
         if self._data < self._tuning.least_scale:
             return math.nan, 0.0
         mu = self._run.account.spend("scale", (self._tuning.scale / self._data) ** 2)
-        return typical_length(pairs, mu, self._run) ** 2 / 2.0, 2.0 * size_noise(int(pairs.shape[0]), mu)
+        return typical_length(pairs, mu, self._run) ** 2 / 2.0, 2.0 * size_noise(pairs.shape[0], mu)
 
     # ---- All courses ----------------------------------------------------------------------------------------
 

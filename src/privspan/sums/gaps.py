@@ -16,13 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import UNIT_ROUNDOFF, sqrt_up
+from privspan._lib.rounding import sqrt_up
 from privspan.privacy.run import Run
 from privspan.rows.gaps import gap_counts
-from privspan.rows.persons import PersonTable
-from privspan.rows.unit import CHUNK_ROWS
+from privspan.rows.table import Table
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.table_sums import table_sums
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -182,12 +180,12 @@ def gap_share(n: int, columns: int, mu: float) -> float:
     return share if noise / math.sqrt(share) <= _WORST else 0.0
 
 
-def released_gaps(source: Any, counted: Bools, run: Run) -> Gaps | None:
+def released_gaps(source: Table, counted: Bools, run: Run) -> Gaps | None:
     """Release how many gaps each column has, where there is data enough.
 
     Parameters
     ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
+    source : Table
     counted : (d,) array of bool
         Columns that may have gaps, by their declared types.
     run : Run
@@ -208,10 +206,10 @@ def released_gaps(source: Any, counted: Bools, run: Run) -> Gaps | None:
     if not share:
         return None
     # Counts of a chunk are exact, but for averages over the rows of a person.
-    error = math.sqrt(columns) * CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(source, PersonTable) else 0.0
+    error = math.sqrt(columns) * source.count_error
     bounds = SumBounds(count_sensitivity(columns), error, columns, 1.1 * n)
     mu = run.account.spend("gaps", share)
-    noisy, sigma = gaussian_sum(table_sums(_Counted(counted), source, exact=True), (columns,), bounds, mu, run)
+    noisy, sigma = gaussian_sum(source.sums(_Counted(counted), exact=True), (columns,), bounds, mu, run)
     counts = np.zeros(d)
     counts[counted] = np.clip(noisy, 0.0, n)
     return Gaps(counts, sigma, n, counted)

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.sums.lazy_gauss import WIDEST_DENSE
+from privspan.rows.about import WIDEST_DENSE
 
 Array = NDArray[np.float64]
 

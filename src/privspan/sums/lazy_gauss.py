@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded, is_single
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.rows.weighted_sums import combined, single_sum_error
@@ -38,9 +38,6 @@ Array = NDArray[np.float64]
 
 ALLOWED_DEFECT = 2.0**-26
 """Largest ||BᵀB - I||_F to be measured before a release; the sensitivity adds what float64 may hide from that."""
-
-WIDEST_DENSE = 256
-"""Up to this d the whole matrix is as cheap as a few products."""
 
 _MOST_STORED = 2**27  # entries of all directions together
 _FEWEST_COLUMNS = 64  # however much memory that takes
@@ -84,7 +81,7 @@ class UnitGram:
     def __init__(self, rows: AnyRows, lift: Lift | None = None) -> None:
         self._rows, self._lifts = rows, () if lift is None else (lift.factors,)
         self.shape, self.largest = rows.shape, 1.0 if lift is None else lift.most
-        self._single = is_single(rows)
+        self._single = rows.single
 
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""

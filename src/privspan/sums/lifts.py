@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan.privacy.run import Run
-from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, known_chunks
-from privspan.rows.persons import PersonTable
+from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks
+from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 
@@ -52,7 +52,7 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
     constant : float
         The entry a that a second moment appends to every row.
     """
-    if not isinstance(rows, PersonRows) or rows.width == 1:
+    if rows.width == 1 or rows.is_sparse:
         return None
     width, (_, d), most = rows.width, rows.shape, math.sqrt(rows.width)
     size = 1.0 + constant * constant
@@ -67,12 +67,12 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
         squares = np.minimum(width * size / norms, most)  # (persons,)
         return np.repeat(np.sqrt(squares) * (1.0 - 4.0 * 2.0**-53), width)
 
-    return Lift(rows.map_rows(factors), most) if rows.dense else None
+    return Lift(rows.map_rows(factors), most)
 
 
-def most_lift(source: object) -> float:
+def most_lift(source: Table) -> float:
     """Return a bound on the square of a factor, for any look at a table: sqrt(width), 1 if persons are rows."""
-    return math.sqrt(source.width) if isinstance(source, PersonTable) else 1.0
+    return math.sqrt(source.width)
 
 
 def _largest(inner: Array, square: float) -> Array:

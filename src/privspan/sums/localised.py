@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, is_single, known_chunks, per_row
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
@@ -53,7 +53,7 @@ def local_view(rows: AnyRows, basis: Array) -> LocalView:
     ||x - V z||² = ||x||² - ||z||² + 2 eᵀz + zᵀ(VᵀV - I)z for a computed z = Vᵀx + e.  The last two terms and the
     rounding of the first two are bounded by `residual_slack`, which is added before the root is taken.
     """
-    slack = residual_slack(basis, single=is_single(rows))
+    slack = residual_slack(basis, single=rows.single)
 
     def off(squares: Array, coordinates: Array) -> Array:
         inside = np.einsum("ij,ij->i", coordinates, coordinates)

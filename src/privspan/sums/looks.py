@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import look_empty
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, is_single
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.rows.weighted_sums import combined, single_sum_error
-from privspan.sums.about import CentredPiece, spread_of
+from privspan.rows.weighted_sums import combined, gram_of, single_sum_error
 from privspan.sums.early_gram import ClippedGram
 from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
-from privspan.sums.lazy_gauss import as_dense
 from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
@@ -60,7 +58,7 @@ class AugmentedGram:
         lift: Lift | None = None,
     ) -> None:
         self._rows, self._constant = rows, constant
-        self._single = is_single(rows)
+        self._single = rows.single
         self._is_known = [lift is not None, *(known is not None for known in factors)]
         self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
@@ -102,7 +100,7 @@ class AugmentedGram:
 
         In float32 a replacement changes the inner products of its own row only, and sums over its own piece.
         """
-        spread = spread_of(self._rows)
+        spread = self._rows.rounding
         inner = np.sqrt(columns) * relative_error(self.shape[1] + 8)
         error = CHUNK_ROWS * spread * (inner + spread * relative_error(CHUNK_ROWS + 8))
         if self._single:
@@ -119,7 +117,7 @@ def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
         gram[:d, :d] = _narrow_gram(piece, factors * factors)
     else:
         rows = piece * factors[:, None]
-        gram[:d, :d] = rows.gram() if isinstance(rows, CentredPiece) else as_dense(rows.T @ rows)
+        gram[:d, :d] = gram_of(rows)
     sums = combined(piece, (factors if lift is None else factors * lift)[:, None])
     gram[:d, d] = gram[d, :d] = a * sums[:, 0]
     gram[d, d] = a * a * (m if lift is None else float(lift @ lift))

@@ -10,8 +10,6 @@ Proofs: docs/explanation/private-mean.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +25,9 @@ from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import SUMS, most_share
-from privspan.rows import PartitionedTable
-from privspan.rows.arrays import as_source
-from privspan.rows.derived import MadeRows
-from privspan.rows.gaps import Missing, filled, with_gaps
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, is_single, open_unit_rows
-from privspan.rows.persons import PersonTable
-from privspan.rows.shifting import less
-from privspan.rows.unit import CHUNK_ROWS, as_rows_input, limits_of, piece_rows
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums
+from privspan.rows.table import Missing, Table
+from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -142,7 +135,7 @@ def private_mean(
     """
     with Call("private_mean", epsilon, delta, rng, ledger, X, person) as call:
         table = call.persons(X, person, max_rows)
-        source = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+        source = call.open(table).with_gaps(missing)
         if norm_bound is not None:
             checks.positive(norm_bound=norm_bound)
         check_columns(source, subspace)
@@ -156,15 +149,15 @@ def empty_share(norm_bound: float | None) -> float:
     return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, SUMS)
 
 
-def mean_within(run: Run, source: Any, subspace: Subspace | None, norm_bound: float | None) -> PrivateMean:
+def mean_within(run: Run, source: Table, subspace: Subspace | None, norm_bound: float | None) -> PrivateMean:
     """Do what `private_mean` does for the mu of a run: docs/explanation/private-mean.md."""
     if subspace is not None:
-        source = coordinates_in(source, subspace)  # (n, k)
+        source = source.coordinates(subspace.basis, subspace.offset)  # (n, k)
     if norm_bound is None:
         mu_length = run.account.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, run)
-    bound, n = float(norm_bound), int(source.shape[0])
-    rows = open_unit_rows(source, clip=bound)
+    bound, n = float(norm_bound), source.shape[0]
+    rows = source.rows(clip=bound)
     mu = run.account.spend("mean", run.account.left, SUMS)
     total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, run)
     mean = total * (bound / n)
@@ -172,16 +165,6 @@ def mean_within(run: Run, source: Any, subspace: Subspace | None, norm_bound: fl
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
     mean.flags.writeable = False
     return PrivateMean(mean, sigma * bound / n, bound, run.account.cost(), run.private)
-
-
-def less_mean(X: object, mean: Array) -> Any:
-    """Return the rows of a dense table less a released vector, formed when they are read: nothing is copied."""
-    source = as_rows_input(X, accept_sparse=False, accept_partitions=True, accept_persons=True)
-    if isinstance(source, PersonTable):
-        return source.then(partial(less_mean, mean=mean))
-    if isinstance(source, PartitionedTable):
-        return source.then(partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
-    return MadeRows(as_source(source), partial(less, subtrahend=mean), dtype=np.dtype(np.float64))
 
 
 def mean_bounds(n: int, columns: int) -> SumBounds:
@@ -193,33 +176,13 @@ def mean_bounds(n: int, columns: int) -> SumBounds:
 
 def row_sums(rows: AnyRows) -> ChunkSums:
     """Return the sum of the rows of each chunk, (columns,); those of float32 are added up in runs of that type."""
-    dtype = np.float32 if is_single(rows) else np.float64
+    dtype = np.float32 if rows.single else np.float64
     return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None].astype(dtype)).ravel())
 
 
-def check_columns(source: Any, subspace: Subspace | None) -> None:
+def check_columns(source: Table, subspace: Subspace | None) -> None:
     """Refuse a table with another number of columns than the subspace, if there is one."""
-    d = int(source.shape[1])
+    d = source.shape[1]
     if subspace is not None and d != subspace.ambient_dimension:
         template = "{X} must have {dimension} columns, as the subspace has; got {d}."
         raise ParameterError(template, dimension=subspace.ambient_dimension, d=d)
-
-
-def coordinates_in(source: Any, subspace: Subspace) -> Any:
-    """Return the coordinates of every row in the subspace, each from its own row; (n, k).
-
-    Gaps are filled with the offset of the subspace, or with 0.
-    """
-    check_columns(source, subspace)
-    n, d = source.shape
-    if isinstance(source, PersonTable):
-        return source.then(partial(coordinates_in, subspace=subspace))
-    if isinstance(source, PartitionedTable):
-        among = partial(coordinates_in, subspace=subspace)
-        return source.then(among, columns=subspace.dimension, dtype=np.dtype(np.float64))
-    step = piece_rows(int(d), limits_of(source))
-    with np.errstate(all="ignore"):
-        centre = np.zeros(d) if subspace.offset is None else subspace.offset
-        starts = range(0, n, step)
-        pieces = [np.asarray(filled(source[at : at + step], centre) @ subspace.basis) for at in starts]
-        return np.concatenate(pieces) - centre @ subspace.basis

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.rows.about import WIDEST_DENSE
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate
 from privspan.sums.krylov import Revealed
-from privspan.sums.lazy_gauss import WIDEST_DENSE
 
 Array = NDArray[np.float64]
 

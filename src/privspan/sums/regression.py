@@ -24,15 +24,13 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import most_share
-from privspan.rows import PartitionedTable, partitioned_column
-from privspan.rows.gaps import Missing, with_gaps
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, RowValues, open_unit_rows, per_row
-from privspan.rows.persons import PersonValues
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
+from privspan.rows.table import Missing, Table
 from privspan.rows.unit import CHUNK_ROWS, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
-from privspan.sums.mean import check_columns, coordinates_in
+from privspan.sums.mean import check_columns
 
 Array = NDArray[np.float64]
 
@@ -128,25 +126,25 @@ def private_regression(
     [1.0, -2.0, 0.0]
     """
     with Call("private_regression", epsilon, delta, rng, ledger, X, person) as call:
-        table, y = call.persons(X, person, max_rows), call.column(y)
+        table = call.persons(X, person, max_rows)
         checks.moderate(norm_bound=norm_bound, target_bound=target_bound)
-        source = with_gaps(call.open(table, accept_partitions=True, accept_persons=True), missing)
+        source = call.open(table).with_gaps(missing)
         check_columns(source, subspace)
-        given = _targets_of(source, y)
+        given = source.column(y)
         bounds = float(norm_bound), float(target_bound)
         run = call.begin(gaussian=True, empty=most_share(0.0, moment_bounds(1, 1).gain))
         return call.finish(regression_within(run, source, given, subspace, *bounds))
 
 
 def regression_within(
-    run: Run, source: Any, given: PerRow, subspace: Subspace | None, norm_bound: float, target_bound: float
+    run: Run, source: Table, given: PerRow, subspace: Subspace | None, norm_bound: float, target_bound: float
 ) -> PrivateRegression:
     """Do what `private_regression` does for the mu of a run: docs/explanation/private-mean.md."""
-    n = int(source.shape[0])
+    n = source.shape[0]
     targets = per_row(partial(_scaled_targets, bound=target_bound), given)
     if subspace is not None:
-        source = coordinates_in(source, subspace)  # (n, k)
-    rows = open_unit_rows(source, clip=norm_bound)
+        source = source.coordinates(subspace.basis, subspace.offset)  # (n, k)
+    rows = source.rows(clip=norm_bound)
     k = rows.shape[1]
     bounds = moment_bounds(n, k)
     level = noise_level(bounds, run.account.spend("second moments", 1.0, bounds.gain))
@@ -165,15 +163,6 @@ def moment_bounds(n: int, k: int) -> SumBounds:
     # Sums of at most CHUNK_ROWS products of numbers whose squares sum to at most 1 per row, twice.
     chunk_error = 2.2 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
     return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n, empty=1.0)
-
-
-def _targets_of(source: Any, y: object) -> PerRow:
-    """Return the targets, where the rows are, after checks of type and shape."""
-    if isinstance(y, PersonValues):
-        return y
-    if isinstance(source, PartitionedTable):
-        return RowValues.of_column(partitioned_column(y, source))
-    return checks.column(y, int(source.shape[0]))
 
 
 def _scaled_targets(targets: NDArray[Any], bound: float) -> Array:

@@ -8,16 +8,15 @@ Proofs: docs/explanation/everyday-pca.md.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, SUMS
-from privspan.rows.partitioned_rows import AnyRows, open_unit_rows, per_row
+from privspan.rows.partitioned_rows import AnyRows, per_row
+from privspan.rows.table import Table
 from privspan.sums import plan as planner
-from privspan.sums.about import rows_looked_at
 from privspan.sums.adaptive_tuning import ADAPTIVE, LEAN, AdaptiveTuning
 from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
 from privspan.sums.localised import (
@@ -33,7 +32,7 @@ from privspan.sums.localised import (
 Array = NDArray[np.float64]
 
 
-def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, constant: bool = False) -> Estimate:
+def localised_rounds(source: Table, start: Estimate, off: float, run: Run, *, constant: bool = False) -> Estimate:
     """Spend all that is left of an account on localised rounds over the unit rows of a table, from a released start.
 
     `off` is how long residuals are typically due to the data, as far as that has been released: a bound for planning.
@@ -44,9 +43,8 @@ def localised_rounds(source: Any, start: Estimate, off: float, run: Run, *, cons
     public or released.  Proof: docs/explanation/everyday-pca.md, lemmas 2, 6, 7 and 8.
     """
     tuning = AdaptiveTuning(probe=LEAN.probe, most_off=off)
-    rows = open_unit_rows(source)
-    looked_at = rows_looked_at(source, rows)
-    return Rounds(rows, looked_at, run, tuning.most_rounds, tuning, constant=constant).until_spent(start)
+    rows = source.rows()
+    return Rounds(rows, source.looked_at(rows), run, tuning.most_rounds, tuning, constant=constant).until_spent(start)
 
 
 class Rounds:

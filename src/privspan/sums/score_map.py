@@ -26,13 +26,12 @@ from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, most_share
-from privspan.rows import PartitionedTable
 from privspan.rows.labels import class_words, label_codes, labels_of
-from privspan.rows.partitioned_rows import PerRow, RowValues, known_chunks, per_row
+from privspan.rows.partitioned_rows import PerRow, known_chunks, per_row
+from privspan.rows.table import Table
 from privspan.subspace import Subspace
-from privspan.sums.about import cut_off, in_units
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.mean import check_columns, coordinates_in
+from privspan.sums.mean import check_columns
 from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
@@ -261,10 +260,11 @@ def private_score_map(
             raise ParameterError("{classes} and {labels} go together: whose class is which, and which there are.")
         words = () if labels is None else class_words(labels, name="labels")
         codes = None if classes is None else label_codes(classes, words, name="classes")
-        source = call.open(call.persons(X, person, 1), accept_partitions=True)
+        table = call.open(call.persons(X, person, 1))
+        source = table.one_each()
         if codes is not None:
-            codes = call.column(codes)
-            codes = labels_of(source, getattr(codes, "slots", codes), words, name="classes")
+            codes = labels_of(table, codes, words, name="classes")
+            codes = getattr(codes, "slots", codes)  # of persons, one row each
         view = _view(subspace, components)
         check_columns(source, view.subspace)
         sides = None if bins is None else _sides(bins)
@@ -276,7 +276,7 @@ def private_score_map(
 
 def score_map_within(
     run: Run,
-    source: Any,
+    source: Table,
     view: _View,
     sides: tuple[int, int] | None,
     ends: Sequence[tuple[float, float]] | None,
@@ -288,10 +288,10 @@ def score_map_within(
     if ends is None:
         ends = [(-half, half) for half in _half_widths(scores, view.spreads, run)]
     mu = run.account.spend("counts", run.account.left, MOMENTS)
-    count, n = max(len(labels), 1), int(source.shape[0])
+    count, n = max(len(labels), 1), source.shape[0]
     sides = _usual_sides(n, mu / count) if sides is None else sides
     edges = [np.linspace(*end, side + 1) for end, side in zip(ends, sides, strict=True)]
-    noisy, sigma = cell_counts(scores, edges, mu, run, classes, count)
+    noisy, sigma = cell_counts(scores.values(), edges, mu, run, classes, count)
     by_class = noisy[:-1].reshape(count, *sides)
     counts = by_class.sum(axis=0)
     for array in (counts, by_class, *edges):
@@ -440,30 +440,22 @@ def _ends(ranges: Any) -> list[tuple[float, float]]:
     return [(float(low), float(high)) for low, high in ends]
 
 
-def _scores(source: Any, view: _View) -> PerRow:
+def _scores(source: Table, view: _View) -> Table:
     """Return the scores of every record, in its units and from its centre, each from its own row; (n, 2)."""
-    rows = source if view.ends is None else cut_off(source, *view.ends)
-    rows = rows if view.units is None else in_units(rows, view.units)
-    scores = coordinates_in(rows, view.subspace)
-    if isinstance(scores, PartitionedTable):
-        return RowValues(scores.place, scores.lengths, scores.place.hold(scores.parts, scores.lengths))
-    return scores
+    rows = source if view.ends is None else source.cut_off(*view.ends)
+    rows = rows if view.units is None else rows.in_units(view.units)
+    return rows.coordinates(view.subspace.basis, view.subspace.offset).held()
 
 
-def _half_widths(scores: PerRow, spreads: Array | None, run: Run) -> list[float]:
+def _half_widths(scores: Table, spreads: Array | None, run: Run) -> list[float]:
     """Return how far the grid reaches along either component; spreads that are not known yet are measured."""
     if spreads is not None:
         return [_REACH * float(spread) for spread in spreads]
     mus = [run.account.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
-    return [_REACH / _NORMAL * typical_length(_column(scores, axis), mu, run) for axis, mu in enumerate(mus)]
-
-
-def _column(scores: PerRow, axis: int) -> Any:
-    """Return the scores along one component as a table of one column, where they are."""
-    one = per_row(partial(_one_of, axis=axis), scores)
-    if not isinstance(one, RowValues):
-        return one
-    return PartitionedTable(one.place, one.parts, tuple(one.lengths), 1, np.dtype(np.float64))
+    return [
+        _REACH / _NORMAL * typical_length(scores.then(partial(_one_of, axis=axis), columns=1), mu, run)
+        for axis, mu in enumerate(mus)
+    ]
 
 
 def _one_of(scores: Array, axis: int) -> Array:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +26,9 @@ from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, most_share
-from privspan.rows.partitioned_rows import (
-    AnyRows,
-    ChunkSums,
-    PerRow,
-    count_error,
-    is_single,
-    known_chunks,
-    open_unit_rows,
-    per_row,
-)
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, count_error, known_chunks, per_row
 from privspan.rows.scaling import Piece, squared_lengths_of
+from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
@@ -93,8 +84,8 @@ def explained_variance(
     with Call("explained_variance", epsilon, delta, rng) as call:
         if norm_bound is not None:
             checks.moderate(norm_bound=norm_bound)
-        source = call.open(X, accept_partitions=True, accept_persons=True)
-        d = int(source.shape[1])
+        source = call.open(X)
+        d = source.shape[1]
         if d != subspace.ambient_dimension:
             template = "{X} must have {ambient_dimension} columns, as the subspace has; got {d}."
             raise ParameterError(template, ambient_dimension=subspace.ambient_dimension, d=d)
@@ -108,14 +99,14 @@ def empty_share(norm_bound: float | None) -> float:
     return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, MOMENTS)
 
 
-def variance_within(run: Run, source: Any, subspace: Subspace, norm_bound: float | None) -> Release:
+def variance_within(run: Run, source: Table, subspace: Subspace, norm_bound: float | None) -> Release:
     """Do what `explained_variance` does for the mu of a run: docs/explanation/everyday-pca.md, lemma 10."""
-    n, d = int(source.shape[0]), int(source.shape[1])
+    n, d = source.shape
     if norm_bound is None:
         mu_length = run.account.spend("typical length", _LENGTH_SHARE)
         norm_bound = _CLIP * typical_length(source, mu_length, run)
     mu = run.account.spend("second moments", run.account.left, MOMENTS)
-    rows = open_unit_rows(source, clip=float(norm_bound))
+    rows = source.rows(clip=float(norm_bound))
     inside, outside, noise = second_moments(rows, subspace.basis, mu, run)
     variances, turn = np.linalg.eigh(inside * (norm_bound**2 / n))
     variances = np.maximum(variances[::-1], 0.0)  # (k,)
@@ -158,14 +149,14 @@ def moment_error(rows: AnyRows, basis: Array) -> float:
     defect = float(np.linalg.norm(basis.T @ basis - np.eye(k))) * 1.01 + 2.0 * k * relative_error(d + 2)
     row_error = math.sqrt(k) * relative_error(d + 1) + 2.0 * relative_error(d + k + 4) + defect
     error = 2.2 * CHUNK_ROWS * (row_error + relative_error(CHUNK_ROWS))
-    if is_single(rows):  # of the record's own row only: what is summed over rows is float64
+    if rows.single:  # of the record's own row only: what is summed over rows is float64
         error += 2.2 * (math.sqrt(k) + 2.0) * relative_error(d + k + 8, SINGLE_ROUNDOFF)
     return float(error)
 
 
 def moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
     """Return [sum z zᵀ, sum ||y||² - ||z||² in the corner of a further column] of each chunk; (k, k + 1)."""
-    directions = basis.astype(np.float32) if is_single(rows) else basis
+    directions = basis.astype(np.float32) if rows.single else basis
 
     def part(piece: Piece, factors: Array) -> Array:
         coordinates = np.asarray((piece @ directions) * factors[:, None])  # (rows, k)
@@ -177,7 +168,7 @@ def moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
     return rows.map_folded(part)
 
 
-def typical_length(source: object, mu: float, run: Run) -> float:
+def typical_length(source: Table, mu: float, run: Run) -> float:
     """Release the geometric mean of the lengths of the rows, first to within a few octaves, then closely.
 
     It lies between 2**-40 and 2**40 or so.
@@ -225,7 +216,7 @@ def _octave_counts(lengths: Array, octaves: tuple[int, int] = _OCTAVES) -> Array
     return counts[1:].astype(np.float64)
 
 
-def _row_lengths(source: object) -> PerRow:
+def _row_lengths(source: Table) -> PerRow:
     """Return the length of every row, clipped to the range that is searched; every entry from its own row; (n,)."""
     low, high = (2.0**octave for octave in _OCTAVES)
-    return per_row(lambda lengths: np.clip(lengths, low, high), open_unit_rows(source, keep=False).lengths())
+    return per_row(lambda lengths: np.clip(lengths, low, high), source.rows(keep=False).lengths())

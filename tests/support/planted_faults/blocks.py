@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from planted_faults.registry import DELTA, EPSILON, fault, refuted
-from privspan import approximate
 from privspan.approximate import approximate_subspace
 from privspan.blocks import histogram
+from privspan.rows.source import RowSource
 
 
 def line_blocks_pair() -> Any:
@@ -36,7 +36,7 @@ def cell_vote(table, rng):
 
 @fault("one record in two blocks", lambda: refuted(cell_vote, line_blocks_pair(), runs=400))
 def doubled_order(patch):
-    patch.setattr(approximate, "dealt", lambda X, generator: (X, np.repeat(np.arange(len(X) // 2), 2)))
+    patch.setattr(RowSource, "deal", lambda X, generator: (X, np.repeat(np.arange(len(X) // 2), 2)))
 
 
 def spread_pair() -> Any:

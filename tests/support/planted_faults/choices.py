@@ -27,6 +27,7 @@ from privspan.exact.arithmetic import rational_form
 from privspan.privacy import call as calls
 from privspan.privacy import selection
 from privspan.privacy.run import Run
+from privspan.rows.door import open_table
 from privspan.sums import adaptive
 
 
@@ -143,7 +144,7 @@ def rank_pair() -> Any:
 
 
 def chosen_dimension(table, rng):
-    return rank.choose_dimension(table, 2, epsilon=EPSILON, run=seeded(rng), block_size=3)
+    return rank.choose_dimension(open_table(table), 2, epsilon=EPSILON, run=seeded(rng), block_size=3)
 
 
 @fault("selection at four times its epsilon", lambda: refuted(chosen_dimension, rank_pair(), runs=MANY, delta=1e-9))

@@ -18,6 +18,7 @@ from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, compose_mu, delta_from_mu
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.rows.door import open_table
 from privspan.stable import course
 
 COURSE = {"epsilon": 4.0, "delta": 1e-4}
@@ -29,8 +30,8 @@ def course_table() -> Any:
 
 
 def by_course(table: Any, rng: Any = 4) -> Any:
-    run = seeded(rng, **COURSE, test_share=course.delta_share(table, 2, Budget(**COURSE)))
-    return course.course_within(run, table, 2)
+    run = seeded(rng, **COURSE, test_share=course.delta_share(open_table(table), 2, Budget(**COURSE)))
+    return course.course_within(run, open_table(table), 2)
 
 
 def overspent_after_no() -> bool:

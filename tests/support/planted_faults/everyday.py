@@ -19,9 +19,12 @@ from privspan.audit.tables import last_replaced
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
 from privspan.rows import weighted_sums
+from privspan.rows.door import open_table
+from privspan.rows.source import RowSource, as_source
+from privspan.rows.table import Table
 from privspan.rows.unit import Rows
 from privspan.stable import near
-from privspan.sums import about, centre, centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
+from privspan.sums import centre, centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
 from privspan.sums import grid as sums
 
 # ---- Everyday PCA ----------------------------------------------------------------------------------------------
@@ -110,8 +113,8 @@ def free_single_piece(patch):
 
 @fault("length counts about an unreleased centre", everyday_refuted)
 def lengths_about_the_mean(patch):
-    about = centre.rows_about
-    patch.setattr(centre, "rows_about", lambda table, middle, **how: about(table, table.mean(axis=0), **how))
+    about = RowSource.rows
+    patch.setattr(RowSource, "rows", lambda table, middle=None, **how: about(table, table[:].mean(axis=0), **how))
 
 
 @fault("radius chosen after looking", everyday_refuted)
@@ -136,12 +139,12 @@ def near_refuted() -> bool:
 
 @fault("constant taken from the longest row", near_refuted)
 def constant_from_the_rows(patch):
-    sound = near.with_constant
+    sound = Table.with_constant
 
     def longest(rows, centre, constant):
-        return sound(rows, centre, float(np.abs(rows).max()))
+        return sound(rows, centre, float(np.abs(rows[:]).max()))
 
-    patch.setattr(near, "with_constant", longest)
+    patch.setattr(Table, "with_constant", longest)
 
 
 @fault("course near a subspace about the true mean", near_refuted)
@@ -266,12 +269,13 @@ def gaps_refuted() -> bool:
 
 @fault("gaps filled with the column's own mean", gaps_refuted)
 def own_means(patch):
-    sound = about.open_unit_rows
+    sound = RowSource.rows
 
-    def filled(table, **about_what):
-        return sound(np.where(np.isnan(table), np.nanmean(table, axis=0), table), **about_what)
+    def filled(table, *centre, **options):
+        cells = table[:]
+        return sound(as_source(np.where(np.isnan(cells), np.nanmean(cells, axis=0), cells)), *centre, **options)
 
-    patch.setattr(about, "open_unit_rows", filled)
+    patch.setattr(RowSource, "rows", filled)
 
 
 def counts_refuted() -> bool:
@@ -281,7 +285,7 @@ def counts_refuted() -> bool:
     pair = last_replaced(np.zeros((6_000, 4)), np.zeros(4), np.full(4, np.nan))
 
     def counted(table, rng):
-        gaps.released_gaps(table, np.ones(4, dtype=bool), seeded(rng, 1.0, everyday_replay.DELTA))
+        gaps.released_gaps(open_table(table), np.ones(4, dtype=bool), seeded(rng, 1.0, everyday_replay.DELTA))
 
     return spent_by(counted, *pair) > share * mu**2 * (1 + 1e-9)
 

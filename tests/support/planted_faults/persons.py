@@ -23,8 +23,10 @@ from privspan.audit.replay import ReplayError
 from privspan.privacy import call, mu_from_budget, persons
 from privspan.rows import ids, open_rows
 from privspan.rows import unit as unit_rows
-from privspan.rows.partitioned_rows import PersonRows, open_unit_rows
-from privspan.rows.persons import Belongings, PersonTable, PersonValues
+from privspan.rows.door import open_table
+from privspan.rows.partitioned_rows import PersonRows, PersonValues
+from privspan.rows.persons import Belongings, PersonTable
+from privspan.rows.source import as_source
 from privspan.sums import lifts, looks
 
 
@@ -57,7 +59,7 @@ def places_refuted() -> bool:
     pair = np.array(["a", "b", "c"]), np.array(["z", "b", "c"])
 
     def place(ids, rng):
-        return {"place": float(np.argmax(persons.by_person(rows, ids, 1, rng).rows[:][:, 0] == 1.0))}
+        return {"place": float(np.argmax(persons.by_person(rows, ids, 1, rng).slots[:][:, 0] == 1.0))}
 
     return refuted(place, pair)
 
@@ -107,7 +109,7 @@ def order_of_ids(patch):
 
 def touched_chunks(rows: Any, others: Any) -> int:
     """Return how many chunks of persons differ between two tables."""
-    sums_of = [list(open_unit_rows(table).map_chunks(lambda piece: piece.sum(axis=0))) for table in (rows, others)]
+    sums_of = [list(open_table(table).rows().map_chunks(lambda piece: piece.sum(axis=0))) for table in (rows, others)]
     return sum(not np.array_equal(*pair) for pair in zip(*sums_of, strict=True))
 
 
@@ -118,7 +120,7 @@ def borders_refuted() -> bool:
     for person in (0, 1023, 1024, 1365, 2730, 2999):
         other = rows.copy()
         other[person * width : (person + 1) * width] = [1.0, -1.0]
-        tables = (PersonTable(table, width, np.arange(9000), table, 9000) for table in (rows, other))
+        tables = (PersonTable(as_source(table), width, np.arange(9000), table, 9000) for table in (rows, other))
         changed.append(touched_chunks(*tables))
     return max(changed) > 1
 
@@ -133,7 +135,7 @@ def others_refuted() -> bool:
     slots = []
     for people in neighbours(60, 2):
         with people.coupled():
-            slots.append(persons.by_person(people.rows, people.ids, 4, 0).rows[:].reshape(60, -1))
+            slots.append(persons.by_person(people.rows, people.ids, 4, 0).slots[:].reshape(60, -1))
     return bool(np.count_nonzero((slots[0] != slots[1]).any(axis=1)) > 1)
 
 
@@ -162,7 +164,7 @@ def lift_refuted() -> bool:
     width, square = 400, looks.CONSTANT**2
     rows = np.eye(width, width + 1) * math.sqrt(1.0 - square**2)
     rows[0], rows[:, -1] = 0.0, np.where(np.arange(width), -square, 1.0)
-    opened = open_unit_rows(PersonTable(rows, width, np.arange(width), rows, width))
+    opened = open_table(PersonTable(as_source(rows), width, np.arange(width), rows, width)).rows()
     factors = PersonValues((np.arange(width) > 0).astype(float), width)
     gram = looks.AugmentedGram(opened, [factors], lift=lifts.person_lift(opened, looks.CONSTANT))
     (total,) = gram.products(None)

@@ -15,9 +15,9 @@ from privspan import private_pca, private_scales
 from privspan.audit.replay import ReplayError, Transcript, spent_by
 from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
+from privspan.rows import source as source_rows
 from privspan.rows.persons import PersonTable
 from privspan.standard import course, ranges, signs
-from privspan.sums import pairs
 from privspan.sums.looks import AugmentedGram
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -66,32 +66,32 @@ def pairs_by_value(patch):
         order = np.lexsort(np.asarray(source[:]).T)
         return order[: len(order) // 2 * 2].reshape(-1, 2)[public.permutation(len(order) // 2)]
 
-    patch.setattr(pairs, "_public_pairs", sorted_pairs)
+    patch.setattr(source_rows, "public_pairs", sorted_pairs)
 
 
 @fault("the last record in every pair", ranks_refuted)
 def in_every_pair(patch):
-    drawn = pairs._public_pairs
+    drawn = source_rows.public_pairs
 
     def again(source, public):
         found = drawn(source, public)
         found[:3, 1] = source.shape[0] - 1
         return found
 
-    patch.setattr(pairs, "_public_pairs", again)
+    patch.setattr(source_rows, "public_pairs", again)
 
 
 @fault("a person in two pairs", ranks_refuted)
 def person_in_two_pairs(patch):
-    made = PersonTable.slots
+    made = PersonTable.numbers_of
 
     sides = count()
 
     def shared(self, persons):
-        second, longest = next(sides) % 2 == 1, int(np.abs(self.rows[:]).sum(axis=1).argmax()) // self.width
+        second, longest = next(sides) % 2 == 1, int(np.abs(self.slots[:]).sum(axis=1).argmax()) // self.width
         return made(self, np.where((np.arange(len(persons)) < 40) & second, longest, persons))
 
-    patch.setattr(PersonTable, "slots", shared)
+    patch.setattr(PersonTable, "numbers_of", shared)
 
 
 @fault("signs scaled by the wrong count", ranks_refuted)
@@ -161,7 +161,7 @@ def by_true_counts(patch):
 
     def true(table, columns, low, high, mu, run):
         counts, sigma = noisy(table, columns, low, high, mu, run)
-        return ranges.bin_counts(table, columns=columns, low=low, high=high, bins=counts.shape[1]), sigma
+        return ranges.bin_counts(table[:], columns=columns, low=low, high=high, bins=counts.shape[1]), sigma
 
     patch.setattr(ranges, "_histograms", true)
 
@@ -196,8 +196,8 @@ def bare_units(patch):
         return cells / (1e-300 + cells.std(axis=0))
 
     class Standardised(ranges.Winsor):
-        def of(self, source):
-            return exact(self(source[:]))
+        def __call__(self, rows):
+            return exact(super().__call__(rows))
 
     winsor = course.winsor
     patch.setattr(course, "winsor", lambda *of: Standardised(*vars(winsor(*of)).values()))

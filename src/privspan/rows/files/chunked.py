@@ -11,17 +11,12 @@ from numpy.typing import NDArray
 
 from privspan.rows.arrays import check_numbers
 from privspan.rows.compressed import rows_inside
-from privspan.rows.derived import SelectedColumns
+from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.columns import asked_for, choose_columns
 from privspan.rows.files.schema import Schema
 from privspan.rows.limits import Limits
-from privspan.rows.source import (
-    RowSource,
-    UnreadableFileError,
-    WindowedSource,
-    damage_told,
-    window_edges,
-)
+from privspan.rows.source import RowSource
+from privspan.rows.windows import SelectedColumns, WindowedSource, window_edges
 
 _SPARSE_WINDOW = 4096  # rows at a time; fixed, because how many entries they store is private
 

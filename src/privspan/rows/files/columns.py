@@ -14,9 +14,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicator_names
-from privspan.rows.source import LeftOut, UnreadableFileError
+from privspan.rows.table import LeftOut
 
 _Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not used
 

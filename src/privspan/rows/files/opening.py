@@ -10,9 +10,10 @@ from typing import TypeAlias, cast
 
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan.rows.arrays import open_npy, open_npz
+from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.source import RowSource, UnreadableFileError, damage_told
+from privspan.rows.source import RowSource
 
 _Opener: TypeAlias = Callable[[Path, Sequence[str] | None, Schema, Limits], RowSource]
 

@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from privspan.rows.damage import damage_told
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.tables import Layout, TableRows, layout_of
 from privspan.rows.limits import Limits
-from privspan.rows.source import RowSource, damage_told
+from privspan.rows.source import RowSource
 
 
 class ParquetRows(TableRows):

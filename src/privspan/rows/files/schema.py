@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from privspan._lib.errors import ParameterError
+from privspan.rows.damage import UnreadableFileError
 from privspan.rows.levels import checked_levels
-from privspan.rows.source import UnreadableFileError
 
 _TYPES = ("number", "boolean", "category", "text", "list", "skip")
 _NO_SEPARATORS = '"+-.\r\n'

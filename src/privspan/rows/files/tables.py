@@ -22,18 +22,14 @@ from privspan._lib.distinct import Distinct, arrow_column
 from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan._lib.identity import codes_of
 from privspan._lib.words import words_in
+from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import Limits
-from privspan.rows.source import (
-    LeftOut,
-    RowSource,
-    UnreadableFileError,
-    WindowedSource,
-    damage_told,
-    window_edges,
-)
+from privspan.rows.source import RowSource
+from privspan.rows.table import LeftOut
+from privspan.rows.windows import WindowedSource, window_edges
 
 
 @dataclass(frozen=True)

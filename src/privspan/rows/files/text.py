@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from privspan._lib.distinct import Distinct, cell_by_cell
 from privspan._lib.identity import codes_of
 from privspan._lib.words import words_in
-from privspan.rows.arrays import HeldRows
+from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.columns import choose_columns, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import LIMITS, Limits
-from privspan.rows.source import RowSource, UnreadableFileError
+from privspan.rows.source import HeldRows, RowSource
 
 _NEWLINE, _QUOTE, _SPACE = b'\n" '
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"

@@ -10,7 +10,7 @@ Proofs: docs/explanation/everyday-tables.md, lemma 6.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.rounding import relative_error
-from privspan.rows import PartitionedTable, RowSource
-from privspan.rows.arrays import as_source
 from privspan.rows.compressed import entry_rows
-from privspan.rows.derived import MadeRows, WithConstant, cut, less_with_constant, times
 from privspan.rows.gaps import filled
-from privspan.rows.partitioned_rows import AnyRows, PerRow, PersonRows, open_unit_rows
-from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import squared_lengths_of
-from privspan.rows.unit import Rows, is_sparse
+from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
-from privspan.sums.lazy_gauss import WIDEST_DENSE
-from privspan.sums.lengths import lengths_of
 
 Array = NDArray[np.float64]
+
+WIDEST_DENSE = 256
+"""Columns up to which a whole second moment is as cheap as a few products."""
 
 SPREAD = 256.0
 """Largest w (||x|| + ||c||) of a sparse row that carries its centre along."""
@@ -42,63 +38,33 @@ _FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
 _SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row counts as zero
 
 
-def lengths_about(source: Any, centre: Array | None) -> PerRow:
-    """Return the length of every row about a centre, each computed from its own row; (n,).
-
-    Parameters
-    ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
-    centre : (d,) array or None
-        None for zero.
-    """
-    return lengths_of(rows_about(source, centre, keep=False))
-
-
-def rows_about(source: Any, centre: Array | None, *, clip: float | None = None, keep: bool = True) -> AnyRows:
-    """Return the rows about a centre, scaled to unit length or clipped; see `privspan.rows.unit.Rows`.
-
-    Parameters
-    ----------
-    source, centre
-        As for `lengths_about`.
-    clip, keep
-        As for `privspan.rows.unit.Rows`.
-    """
-    if centre is None and not _in_single(source):
-        return open_unit_rows(source, clip=clip, keep=keep)
-    if centre is None:
-        return Rows(source, centre=np.zeros(source.shape[1]), single=True, clip=clip, keep=keep)
-    if is_sparse(source) and isinstance(source, PersonTable):
-        slots = CentredSparseRows(source.rows, centre, clip=clip, keep=keep, grain=source.width)
-        return PersonRows(slots, source.width)
-    if is_sparse(source):
-        return CentredSparseRows(source, centre, clip=clip, keep=keep)
-    if _in_single(source, centre):
-        return Rows(source, centre=centre, single=True, clip=clip, keep=keep)
-    return open_unit_rows(source, centre=centre, clip=clip, keep=keep)
+def local_rows(
+    X: Any,
+    centre: Array | None,
+    *,
+    clip: float | None = None,
+    keep: bool = True,
+    single: bool = False,
+    grain: int = 1,
+) -> Rows:
+    """Return the rows of a source in this process; see `privspan.rows.table.Table.rows`."""
+    if X.is_sparse and centre is not None:
+        return CentredSparseRows(X, centre, clip=clip, keep=keep, grain=grain)
+    if single and in_single(X, centre):
+        centre = np.zeros(X.shape[1]) if centre is None else centre
+        return Rows(X, centre=centre, single=True, clip=clip, keep=keep)
+    return Rows(X, centre=centre, clip=clip, keep=keep, grain=grain)
 
 
-def rows_looked_at(source: Any, rows: AnyRows, clip: float | None = None) -> AnyRows:
-    """Return rows of a table for looks at second moments: in float32 if that may be, or else those that are open."""
-    if isinstance(source, WithConstant) and source.declared == np.float32 and _is_near(source.subtrahend):
-        source = source.in_single()
-    return rows_about(source, None, clip=clip, keep=False) if _in_single(source) else rows
-
-
-def as_held(source: Any, centre: Array) -> Array:
-    """Return a released centre as the rows about it hold it: rounded to float32, if they are, which saves time."""
-    return centre.astype(np.float32).astype(np.float64) if _in_single(source, centre) else centre
-
-
-def _in_single(source: Any, centre: Array | None = None) -> bool:
+def in_single(X: Any, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
-    alone = isinstance(source, PersonTable | PartitionedTable) or is_sparse(source)
-    if alone or np.dtype(source.dtype) != np.float32:
+    if X.is_sparse or np.dtype(X.dtype) != np.float32:
         return False
-    return WIDEST_DENSE < source.shape[1] <= _WIDEST_SINGLE and _is_near(centre) and _single_is_single()
+    return WIDEST_DENSE < X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
 
 
-def _is_near(centre: Array | None) -> bool:
+def is_near(centre: Array | None) -> bool:
+    """Tell whether a centre is within the range of float32."""
     return centre is None or float(np.abs(centre).max()) <= _FURTHEST_SINGLE
 
 
@@ -130,54 +96,6 @@ def _single_product(left: NDArray[np.float32], right: NDArray[np.float32]) -> ND
     return np.asarray(left @ right)
 
 
-def in_units(source: Any, units: Array) -> Any:
-    """Return the table with every column in a unit of its own, public or released; nothing is copied but sparse rows.
-
-    Parameters
-    ----------
-    source : as `privspan.rows.unit.as_rows_input` returns it
-    units : (d,) array
-        Positive.
-    """
-    factors = 1.0 / units
-    if isinstance(source, PersonTable):
-        return source.then(partial(in_units, units=units))
-    if isinstance(source, PartitionedTable):
-        return source.then(partial(times, factors=factors), dtype=np.dtype(np.float64))
-    if is_sparse(source) and not isinstance(source, RowSource):
-        return times(source, factors)
-    return MadeRows(as_source(source), partial(times, factors=factors), dtype=np.dtype(np.float64))
-
-
-def cut_off(source: Any, low: Array, high: Array) -> Any:
-    """Return a dense table whose cells are cut off at public or released ends, (d,) each; gaps stay gaps."""
-    if isinstance(source, PersonTable):
-        return source.then(partial(cut_off, low=low, high=high))
-    if isinstance(source, PartitionedTable):
-        return source.then(partial(cut, low=low, high=high), dtype=np.dtype(np.float64))
-    return MadeRows(as_source(source), partial(cut, low=low, high=high), dtype=np.dtype(np.float64))
-
-
-def with_constant(source: Any, centre: Array, constant: float) -> Any:
-    """Return the rows of a dense table less a released centre, each with the same last entry; (n, d + 1).
-
-    A gap stays one: it counts as 0, as if the record lay at the centre there.  A record that is all gaps counts as a
-    row of zeros, its constant too.
-    """
-    if isinstance(source, PersonTable):
-        return source.then(partial(with_constant, centre=centre, constant=constant))
-    if isinstance(source, PartitionedTable):
-        made = partial(less_with_constant, subtrahend=centre, constant=constant)
-        return source.then(made, columns=source.shape[1] + 1, dtype=np.dtype(np.float64))
-    return WithConstant(as_source(source), centre, constant)
-
-
-def spread_of(rows: AnyRows) -> float:
-    """Return how many times larger than those of ordinary rows the rounding errors of these may be."""
-    slots = rows.slots if isinstance(rows, PersonRows) else rows
-    return SPREAD if isinstance(slots, CentredSparseRows) else 1.0
-
-
 class CentredSparseRows(Rows):
     """The rows of a sparse table about a centre, of length at most 1; pieces are `CentredPiece`.
 
@@ -193,7 +111,7 @@ class CentredSparseRows(Rows):
         self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
     ) -> None:
         super().__init__(X, clip=clip, keep=keep, grain=grain)
-        self._carried = centre
+        self._carried, self.rounding = centre, SPREAD
 
     def _lengths(self, index: int, stored: Any) -> Array:
         return np.asarray(np.sqrt(_squares_about(filled(stored, self._carried), self._carried)[0]))
