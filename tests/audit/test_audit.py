@@ -53,6 +53,7 @@ def main(arguments):
 AUDITED_ELSEWHERE = {
     "PrivateSubspace": "releases what the functions return, bit for bit",
     "PrivatePCA": "releases what private_pca returns, bit for bit",
+    "PrivateLogisticRegression": "is a shell around private_classifier, bit for bit",
     "private_pair_distance": "a step of approximate_subspace (histogram, side chosen)",
 }
 # Work on numbers that a table has been turned into: audited by enumeration, or against their law.
