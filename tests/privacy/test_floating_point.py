@@ -260,7 +260,7 @@ def test_the_step_of_a_search_in_float32_is_charged_for_it():
     with watched() as seen:
         for table in (X, X.astype(np.float32)):
             now = search.Centre(None, 1.0, 20.0, 20.0, None, located=False)
-            search.mean_step(table, now, 1.0, seeded(0))
+            search.mean_step(open_table(table), now, 1.0, seeded(0))
     double, single = (one.bounds.chunk_error for one in seen.charged)
     assert double == mean_bounds(*X.shape).chunk_error
     assert single >= double + SINGLE_SUM_ROWS**2 * 2.0**-24

@@ -21,7 +21,6 @@ from privspan.privacy import mu_from_budget
 from privspan.rows import weighted_sums
 from privspan.rows.door import open_table
 from privspan.rows.source import RowSource, as_source
-from privspan.rows.table import Table
 from privspan.rows.unit import Rows
 from privspan.stable import near
 from privspan.sums import centre, centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
@@ -139,12 +138,12 @@ def near_refuted() -> bool:
 
 @fault("constant taken from the longest row", near_refuted)
 def constant_from_the_rows(patch):
-    sound = Table.with_constant
+    sound = RowSource.with_constant
 
     def longest(rows, centre, constant):
         return sound(rows, centre, float(np.abs(rows[:]).max()))
 
-    patch.setattr(Table, "with_constant", longest)
+    patch.setattr(RowSource, "with_constant", longest)
 
 
 @fault("course near a subspace about the true mean", near_refuted)
