@@ -4,6 +4,7 @@ What is private is what ``fit`` stores. ``transform`` of the private rows themse
 row per person.
 """
 
+from privspan.estimators._base import PrivateEstimator  # noqa: F401 - it says first that scikit-learn is missing
 from privspan.estimators.logistic_regression import PrivateLogisticRegression, budgeted_pipeline
 from privspan.estimators.pca import PrivatePCA
 from privspan.estimators.scaler import PrivateStandardScaler
