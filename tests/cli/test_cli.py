@@ -245,6 +245,8 @@ MISTAKES = [
     (fit_with(around="age=nan"), 2, "--around for column 'age' takes a number, for example --around age=40,bmi=25"),
     (fit_with(around="age=1", no_center=""), 2, "--around is a centre, and --no-center wants none; leave one out"),
     (fit_with(exact="", scale=""), 2, "--scale does not go with --exact"),
+    (fit_with(scale="", scale_by="size"), 2, "--scale-by takes 'ranks' or 'deviations'; got 'size'"),
+    (fit_with(scale_by="ranks"), 2, "--scale-by goes with --scale; add it"),
     (fit_with(exact="", robust=""), 2, "--robust does not go with --exact"),
     (fit_with(exact="", bounds="0:9"), 2, "--bounds does not go with --exact"),
     (["plan", "--d", "3", "--k", "2", "--n", "99", *BUDGET, "--scale", "--no-center"], 2, "leave out --no-center"),
@@ -498,6 +500,9 @@ def test_fit_scales_and_transform_divides(folder: Path, capsys) -> None:
     assert main(["transform", "out.npz", "people.npy", "-o", "o.npy"]) == 2
     assert "Fit again with --bounds" in capsys.readouterr().err
     Path("bounds.toml").write_text('height = [0, 20]\nweight = [0, 20]\nage = [0, 20]\n"[pulse]" = [0, 20]\n')
+    by_deviations = [*FIT, "--scale", "--scale-by", "deviations", "--seed", "1", "-o", "by_deviations.npz"]
+    assert main(by_deviations) == 0
+    assert load_release("by_deviations.npz").release.parameters["course"] == "deviations"
     assert main([*FIT, "--scale", "--bounds", "bounds.toml", "--seed", "1", "--overwrite"]) == 0
     saved = load_release("out.npz")
     units, mean = saved.release.extras["scale"], saved.release.extras["mean"]

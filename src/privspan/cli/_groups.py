@@ -25,6 +25,10 @@ Scale = Annotated[
     bool,
     option("--scale", "Standardise columns: all get the same weight, whatever their units.", panel=_WHAT),
 ]
+ScaleBy = Annotated[
+    str | None,
+    option("--scale-by", "With --scale: 'ranks' or 'deviations'; else the table's size decides.", "HOW", panel=_WHAT),
+]
 LimitEpsilon = Annotated[
     Decimal | None,
     positive("--limit-epsilon", "3", "What all fits on the data set may cost together.", panel=_LEDGER),
@@ -104,6 +108,7 @@ class Learning:
     delta: Delta
     center: Center = True
     scale: Scale = False
+    scale_by: ScaleBy = None
     robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     bounds: Annotated[

@@ -53,7 +53,7 @@ class Task(Learning):
             raise Complaint("--max-k goes with --k auto; leave it out.")
         not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None, "--scale": self.scale or None}
         not_exact |= {"--bounds": self.bounds, "--units": self.units, "--around": self.around}
-        not_exact |= {"--robust": self.robust or None}
+        not_exact |= {"--robust": self.robust or None, "--scale-by": self.scale_by}
         if self.missing not in ("fill", "zero-row"):
             raise Complaint(f"--missing takes 'fill' or 'zero-row'; got {self.missing!r}.")
         only_exact = {"--decimals": self.decimals, "--affine": self.affine or None}
@@ -61,6 +61,10 @@ class Task(Learning):
             if value is not None:
                 advice = "leave it out" if self.exact else "add --exact, or leave it out"
                 raise Complaint(f"{flag} {'does not go' if self.exact else 'goes'} with --exact; {advice}.")
+        if self.scale_by not in (None, "ranks", "deviations"):
+            raise Complaint(f"--scale-by takes 'ranks' or 'deviations'; got {self.scale_by!r}.")
+        if self.scale_by is not None and not self.scale:
+            raise Complaint("--scale-by goes with --scale; add it.")
         if self.scale and self.units is not None:
             raise Complaint("--scale measures units, and --units declares them; leave one out.")
         if self.around is not None and not self.center:
@@ -162,7 +166,7 @@ class Task(Learning):
 
     def _settings(self, source: Table) -> PCASettings:
         """Return the choices as the library takes them, public numbers by the positions of columns."""
-        options: dict[str, Any] = {"center": self.center, "scale": self.scale, "robust": self.robust}
+        options: dict[str, Any] = {"center": self.center, "scale": self.scale_by or self.scale, "robust": self.robust}
         declared = {"bounds": self.bounds, "units": self.units, "around": self.around}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
         options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
