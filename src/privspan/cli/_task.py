@@ -51,7 +51,11 @@ class Task(Learning):
             raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
         if self.max_k is not None and self.k != "auto":
             raise Complaint("--max-k goes with --k auto; leave it out.")
-        not_exact = {"--gamma": self.gamma, "--no-center": not self.center or None, "--scale": self.scale or None}
+        not_exact: dict[str, object] = {
+            "--gamma": self.gamma,
+            "--no-center": not self.center or None,
+            "--scale": self.scale or None,
+        }
         not_exact |= {"--bounds": self.bounds, "--units": self.units, "--around": self.around}
         not_exact |= {"--robust": self.robust or None, "--scale-by": self.scale_by}
         if self.missing not in ("fill", "zero-row"):
