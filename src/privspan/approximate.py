@@ -81,10 +81,10 @@ def approximate_subspace(
     max_components : int, optional
         Largest dimension considered; required with ``k="auto"`` and refused otherwise.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
+        With `person`: the most rows that are used of one person.
     gamma : float, optional
         Upper bound on the standard deviation of the (k+1)-th direction over that of the k-th. It makes the
         histogram aggregate choose its cells without spending budget on it; chosen privately if omitted.
@@ -105,7 +105,7 @@ def approximate_subspace(
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

@@ -59,15 +59,15 @@ def boosted_subspace(
     beta : float
         Wanted probability of failure.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids. One row of each person is then drawn; the guarantee is for persons, and n is their number:
         docs/explanation/several-rows.md.
     gamma, aggregate, block_size, options
         As in :func:`privspan.approximate_subspace`, for every part; expert settings may be keywords here too.
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

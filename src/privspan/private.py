@@ -212,7 +212,7 @@ def private_subspace(
     ledger: LedgerLike = None,
     **options: Any,
 ) -> Release:
-    """Learn the k-dimensional subspace that the rows of X lie near, by the course that suits the data.
+    """Learn the k-dimensional subspace that the rows of X lie near, by the method that suits the data.
 
     Parameters
     ----------
@@ -229,35 +229,35 @@ def private_subspace(
     epsilon, delta : float
         Privacy budget.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
+        With `person`: the most rows that are used of one person.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as 0, or makes its whole record a row of
-        zeros, as it always does with "exact".
+        How a gap (a missing or non-finite cell) is treated: it counts as 0, or makes its whole record a row of zeros,
+        as it always does with "exact".
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"}, default="auto"
-        "auto" asks the data, in private, how long tails are, begins with stable leverage or with a noisy sum of
-        squares, goes on with localised rounds and never abstains.  Where public numbers leave no choice it is
-        "adaptive".  "exact" is run only when asked for.
+        "auto" first measures, privately, how long the tails are.  It starts with stable leverage or with a noisy
+        second moment, continues with localised rounds, and never abstains.  Where public numbers leave no choice it
+        is "adaptive".  "exact" is run only when asked for.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, if it is public
-        knowledge; "auto" then saves the question, and "approximate" uses it.  It never affects privacy, unless it was
-        read off the data.
+        knowledge; "auto" then need not measure it, and "approximate" uses it.  It never affects privacy, unless it
+        was read off the data.
     account : {"auto", "joint", "mu"}, default="auto"
-        With the method "auto": whether a private test and the noise that follows are accounted together, which takes
-        an eighth to a third off the error of records near a subspace where rows are few, or each by its mu, which
-        composes better with other releases.  "joint" is done where it is predicted to pay, and then the release has
-        no mu; "auto" is "joint" unless a ledger composes in mu.
+        With the method "auto": how a private test and the noise that follows are accounted.  "joint" accounts for
+        them together, which lowers the error by an eighth to a third where few rows lie near a subspace.  "mu"
+        accounts for each by its mu, which composes better with other releases.  "joint" is used only where it is
+        predicted to help, and then the release has no mu; "auto" is "joint" unless a ledger composes in mu.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
     Release
-        That of the method; with "auto", ``parameters`` tell the ``course`` that was taken and hold
+        That of the method; with "auto", ``parameters`` name the ``course`` that was taken and hold
         ``predicted_error`` and ``reason``.
 
     Warns

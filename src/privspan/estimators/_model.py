@@ -129,7 +129,7 @@ class PCAModel:
         ----------
         n_samples : int, default=1
         rng : None, int or Generator
-            A seed does no harm here: no noise that protects anybody is drawn.
+            A seed is safe here: this noise protects nobody's data.
 
         Returns
         -------

@@ -28,10 +28,10 @@ from privspan.sums.classifier import PrivateClassifier, private_classifier
 
 @dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Multinomial logistic regression under differential privacy, on rows of unit length about a private mean.
+    """Multinomial logistic regression under differential privacy, on rows centred and scaled to unit length.
 
-    What ``fit`` stores is private. ``predict`` and ``score`` are not: they tell of the rows handed in. After
-    :class:`privspan.PrivatePCA` in a pipeline everything is private, at the sum of both budgets:
+    What ``fit`` stores is private. ``predict`` and ``score`` are not: they reveal something about the rows passed in.
+    After :class:`privspan.PrivatePCA` in a pipeline everything is private, at the sum of both budgets:
     :func:`privspan.budgeted_pipeline`.
 
     Parameters
@@ -47,13 +47,13 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None
-        Where every fit is charged before its first look at the data; clones charge the same file.
+        Where every fit is charged, before it reads any data; clones charge the same file.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
     release_ : PrivateClassifier
-        What was released, with its cost, its noise and what could be expected of it.
+        What was released, with its cost, its noise and its expected accuracy.
     n_features_in_ : int
 
     Guarantee
@@ -147,13 +147,13 @@ def budgeted_pipeline(
     Parameters
     ----------
     *steps : estimators
-        Those that have an `epsilon` and a `delta` get new ones, in copies; the others are taken as they are, and must
-        change each row by itself.
+        Steps with an `epsilon` and a `delta` are copied and get new ones; the others are used as they are, and must
+        transform each row independently of the others.
     epsilon, delta : float
-        For all private steps together: their epsilons and deltas sum to no more. What a fit has really cost may be
-        less, since Gaussian steps compose: ``sum`` of the ``release_.cost`` of the steps.
+        For all private steps together: their epsilons and deltas sum to at most these. A fit may cost less, because
+        Gaussian steps compose: ``sum`` of the ``release_.cost`` of the steps.
     shares : sequence of float, optional
-        How much each private step gets; by default as much as every other.
+        The weight of each private step; equal by default.
 
     Returns
     -------

@@ -50,7 +50,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         None draws from the operating system. Anything else makes the fit repeatable and **not private**; two fits
         with one seed draw the same noise, and their difference reveals a record.
     ledger : path, Ledger or Page, default=None
-        Where every fit is charged before its first look at the data; clones charge the same file. See
+        Where every fit is charged, before it reads any data; clones charge the same file. See
         :class:`privspan.ledger.Ledger`.
 
     Attributes

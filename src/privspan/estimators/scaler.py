@@ -42,13 +42,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     categories : mapping or "declared", optional
         Columns of words and the words they may hold, as for :func:`privspan.private_scales`.
     max_rows : int, default=8
-        How many rows of a person are used, at most, where ``fit`` gets `person`.
+        The most rows that are used of one person, where ``fit`` gets `person`.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap does, as for :func:`privspan.private_scales`.
+        How a gap is treated, as for :func:`privspan.private_scales`.
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None
-        Where every fit is charged before its first look at the data; clones charge the same file. See
+        Where every fit is charged, before it reads any data; clones charge the same file. See
         :class:`privspan.ledger.Ledger`.
 
     Attributes

@@ -31,7 +31,7 @@ class PrivateSubspace(SubspaceEstimator):
     epsilon, delta : float
         The guarantee.
     max_rows : int, default=8
-        How many rows of a person are used, at most, where ``fit`` gets `person`.
+        The most rows that are used of one person, where ``fit`` gets `person`.
     missing : {"fill", "zero-row"}, default="fill"
         As for :func:`privspan.private_subspace`.
     method : str, default="auto"
@@ -50,7 +50,7 @@ class PrivateSubspace(SubspaceEstimator):
     random_state : None, int, SeedSequence, Generator or RandomState, default=None
         None draws from the operating system. Anything else makes the fit repeatable and **not private**.
     ledger : path, Ledger or Page, default=None
-        Where every fit is charged before its first look at the data; clones charge the same file. See
+        Where every fit is charged, before it reads any data; clones charge the same file. See
         :class:`privspan.ledger.Ledger`.
 
     Attributes

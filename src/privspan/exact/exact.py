@@ -87,8 +87,8 @@ def exact_subspace(
     names : sequence of str, optional
         Column names, public, for the wording of relations. A data frame or a file lends its own.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them. One row of each person is then drawn; the promise is for persons, and n counts these:
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids. One row of each person is then drawn; the guarantee is for persons, and n is their number:
         docs/explanation/several-rows.md.
     method : {"auto", "gap-max", "votes"}, default="auto"
         ``"gap-max"`` needs the fewest records and work that grows like ``n ** (k - 1)``; ``"votes"`` is polynomial
@@ -110,7 +110,7 @@ def exact_subspace(
     rng : None, int, SeedSequence or Generator, optional
         None draws from the operating system. A seed is for tests: the release then says ``private=False``.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

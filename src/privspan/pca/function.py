@@ -86,13 +86,13 @@ def private_pca(
         Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
         pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
+        With `person`: the most rows that are used of one person.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does.  It is filled with the centre that was released before
-        (0 without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
+        How a gap (a missing or non-finite cell) is treated. It is filled with the centre that was released before (0
+        without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
         A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
         follows :func:`privspan.plan`.
@@ -102,7 +102,7 @@ def private_pca(
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

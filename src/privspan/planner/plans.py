@@ -39,7 +39,7 @@ _WORSE = 1.5  # the error that nine tables of ten stay below, over the typical o
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a method is expected to do with so many rows, or what ``method="auto"`` would do.
+    """The accuracy that a method, or ``method="auto"``, is expected to reach with that many rows.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class Plan:
     reason : str
         Why this method, in one sentence or two.
     limited_by : {"privacy", "sampling", "abstention"}
-        The larger part of the error, or that no answer is expected at all.
+        The larger part of the error; "abstention" if no answer is expected.
     n, d, k : int
     epsilon, delta : float
     gamma : float
-        Standard deviation of a tail direction over that of a signal direction that was supposed.
+        The assumed standard deviation of a tail direction over that of a signal direction.
     assumed : bool
-        Whether `gamma` is the planner's own, because none was given.
+        Whether `gamma` is the planner's default, because none was given.
     alternatives : tuple of Plan
         One per method, this one included; empty for the alternatives themselves.
     center, scale : bool
-        Whether the mean is taken away, and whether columns are standardised.
+        Whether the table is centred, and whether columns are standardised.
     captured : float or None
         With `scale`: the predicted share of the best components' variance that is captured, from real tables; `error`
         is then the square root of what is missing.  None otherwise.
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """What the method is called beside others; of a private PCA, "auto" is what ``robust=True`` takes."""
+        """The name of the method in a list of alternatives; for a private PCA, "auto" is the one that ``robust=True`` uses."""
         return "robust" if self.center and self.method == "auto" else self.method
 
     @property
@@ -115,7 +115,7 @@ class Plan:
         return self.error < USELESS if self.captured is None else self.captured >= USELESS
 
     def again(self, **changed: Any) -> Plan | None:
-        """Return the plan with another number of rows, epsilon, …; None where these make no sense."""
+        """Return the plan with another number of rows, epsilon, …; None where these are not possible."""
         names = ("n", "d", "k", "epsilon", "delta", "center", "scale")
         gamma = None if self.center and self.assumed else self.gamma
         try:
@@ -124,14 +124,14 @@ class Plan:
             return None
 
     def of(self, method: str) -> Plan:
-        """Return what is expected of that method: one of the alternatives, or this one."""
+        """Return the plan for that method: one of the alternatives, or this one."""
         return next((one for one in self.alternatives if one.method == method), self)
 
     def needed_n(self, error: float) -> int | None:
         """Return about the smallest number of rows for which the predicted error is at most `error`.
 
-        For the same d, k, budget and gamma: with this method for an alternative, with the best one otherwise.
-        Found by bisection, to half a per cent; None if 10**12 rows would not do.
+        For the same d, k, budget and gamma: with this method for an alternative, with the best one otherwise. Found
+        by bisection, to half a per cent; None if 10**12 rows are not enough.
         """
         checks.probability(error=error)
         methods = [other.method for other in self.alternatives] or [self.method]
@@ -185,7 +185,7 @@ def plan(
     scale: bool = False,
     gamma: float | None = None,
 ) -> Plan:
-    """Predict what each method would do with n rows of d columns, and say which one to take.
+    """Predict the error of each method for n rows of d columns, and recommend one.
 
     Parameters
     ----------
@@ -194,14 +194,14 @@ def plan(
     epsilon, delta : float
         Privacy budget.
     center : bool, default=True
-        Whether to plan for :func:`privspan.private_pca`, which takes the mean away; False for
+        Whether to plan for :func:`privspan.private_pca`, which centres the table; False for
         :func:`privspan.private_subspace`.
     scale : bool, default=False
         Whether columns are standardised; only with ``center=True``.  What is predicted is then the share of the best
-        components' variance that is captured, ``plan.captured``, by a curve through real tables.
+        components' variance that is captured, ``plan.captured``, from a curve fitted to real tables.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the k-th signal direction, below 1, as public
-        knowledge; the tail is taken to be flat.  Without it a nominal tail is supposed, which the plan tells.
+        knowledge; the tail is taken to be flat.  Without it a nominal tail is assumed; see `Plan.assumed`.
 
     Returns
     -------

@@ -48,11 +48,11 @@ _SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can e
 
 
 class WeakPrivacyWarning(UserWarning):
-    """The budget promises little: epsilon above 10, or delta above 1/100 or above one over the number of rows."""
+    """The guarantee is weak: epsilon is above 10, or delta is above 1/100 or above one over the number of rows."""
 
 
 class UselessPlanWarning(UserWarning):
-    """The planner predicts an error so large that the result will tell little, and says how many rows would do."""
+    """The predicted error is too large for a useful result; the message says how many rows are needed."""
 
 
 class AbstentionWarning(UserWarning):
@@ -60,11 +60,11 @@ class AbstentionWarning(UserWarning):
 
 
 class NotPrivateWarning(UserWarning):
-    """A seed was given, so the noise can be repeated and the result is not private."""
+    """A seed was given: the noise can be reproduced, so the result is not private."""
 
 
 class TransformedRowsWarning(NotPrivateWarning):
-    """Rows have been transformed and handed on: these are not private, nor is what learns from them."""
+    """Transformed rows were passed on. They are not private, and neither is a model fitted to them."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Part:
     Parameters
     ----------
     name : str
-        What the step does, for people.
+        What the step does, in words.
     epsilon, delta : float
-        What it costs on its own; zero is allowed for either.  With `Part.gaussian`, epsilon is that of mu and delta,
-        rounded up, and searched for when it is first read: it is for reading, and only mu counts.
+        Its cost on its own; either may be zero.  With `Part.gaussian`, epsilon is computed from mu and delta when it
+        is first read, rounded up: it is for information, and only mu counts.
     mu : float, optional
-        Its Gaussian share, when it is a Gaussian step: those compose in mu, more tightly than in epsilon.
+        Its share of mu, if it is a Gaussian step: these compose in mu, more tightly than in epsilon.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """What a release has cost: (epsilon, delta), for which neighbours, and in which parts.
+    """The privacy cost of a release: (epsilon, delta), the neighbours that it is for, and its parts.
 
     Parameters
     ----------
@@ -127,15 +127,15 @@ class PrivacyCost:
     neighbours : str, default="replace-one"
         The relation the guarantee is for.  Costs for different relations do not add.
     parts : tuple of Part, default=()
-        The steps, for reading; the totals are the other numbers.
+        The steps, for information; the totals are the other numbers.
     mu : float, optional
-        If it is known to be Gaussian: the release is mu-GDP, composed with what is (`epsilon_aside`,
-        `delta_aside`)-DP.  That is more than `epsilon` and `delta` tell, and sums of such costs keep it.
+        For a Gaussian release: it is mu-GDP, composed with a part that is (`epsilon_aside`, `delta_aside`)-DP.  This
+        is tighter than `epsilon` and `delta`, and sums of such costs stay tight.
     epsilon_aside, delta_aside : float, default=0
-        What is paid beside mu: a vote, or the chance that a private test goes on wrongly.
+        The cost in addition to mu: of a vote, or for the probability that a private test passes wrongly.
     empty_mu : float, optional
-        What stands for mu where a record's place is left empty, in place of replacing it (zero-out neighbours): at
-        most mu, and mu if it is not given.  See docs/explanation/zero-out.md.
+        The mu for zero-out neighbours, where a record is left empty instead of replaced: at most mu, and mu by
+        default.  See docs/explanation/zero-out.md.
 
     Guarantee
     ---------
@@ -368,7 +368,7 @@ class PrivacyCost:
 
 @dataclass(frozen=True)
 class Budget:
-    """What an algorithm may spend.
+    """The epsilon and delta that an algorithm may spend.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ class Budget:
         return Budget(self.epsilon, down(Fraction(self.delta) - Fraction(reserved))), reserved
 
     def less(self, epsilon: float) -> Budget:
-        """Return what is left, with all of delta, once a step has spent this epsilon."""
+        """Return the budget that remains, with all of delta, after a step has spent this epsilon."""
         return Budget(left_of(self.epsilon, epsilon), self.delta)
 
     def split(self, weights: Sequence[float]) -> tuple[Budget, ...]:
@@ -480,20 +480,20 @@ class Budget:
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """The result of a private algorithm: everything that may leave it, and nothing else.
+    """The result of a private algorithm: everything that may be published, and nothing else.
 
     Parameters
     ----------
     subspace : Subspace or None
-        What was learned; None when the algorithm abstained.
+        The subspace found; None when the algorithm abstained.
     cost : PrivacyCost
-        What it cost, whether it abstained or not.
+        The privacy cost, the same whether it abstained or not.
     method : str
-        How it was made.
+        The name of the method.
     parameters : mapping
         Public parameters and released values that describe the run.  Copied and read-only.
     private : bool, default=True
-        False when a seed was given: then the noise is known, and nothing is promised.
+        False when a seed was given: the noise can then be reproduced, and there is no guarantee.
     extras : mapping, optional
         Released values beyond the subspace.  Copied and read-only.
     """
@@ -526,7 +526,7 @@ class Release:
 
     @property
     def headline(self) -> str:
-        """What the release says of its own quality, in a few words; empty where it does not."""
+        """The estimated quality of the release in a few words; empty where it has no estimate."""
         reading = Reading(self)
         if reading.nothing_stands_out:
             return "finds nothing that stands out of the noise"
@@ -543,7 +543,7 @@ class Release:
         return f"{said}; {reading.stands_out} of {reading.k} components stand out of the noise, the rest is noise"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what describes the release as a dictionary that JSON can hold.
+        """Return a description of the release as a dictionary for JSON.
 
         The subspace is summarised by its dimensions; `save` stores it whole.
         """
@@ -562,18 +562,19 @@ class Release:
     ) -> Rotated:
         """Rotate the components that stand out of the noise to simple structure: few large loadings on each factor.
 
-        Post-processing: it costs nothing, and every criterion may be tried.  The factors come by falling variance,
-        each with its largest loading positive.
+        Post-processing: it costs nothing, and every criterion may be tried.  The factors are sorted by falling
+        variance, each with its largest loading positive.
 
         Parameters
         ----------
         criterion : {"varimax", "quartimax", "promax", "oblimin"}, default="varimax"
-            The first two keep factors uncorrelated, the others let them correlate.
+            The first two keep the factors uncorrelated, the others allow correlation.
         kaiser : bool, default=True
-            Whether all columns count alike, as if each had a communality of 1 (not in promax after its varimax).
-            Columns that are mostly noise then count as well; ``False`` lets columns count by what they share.
+            Whether all columns have the same weight, as if each had a communality of 1 (in promax for its varimax
+            step only).  Columns that are mostly noise then count as well; ``False`` weights columns by their
+            communality.
         columns : sequence of str, optional
-            Names of the columns, where the release has none.
+            Names of the columns, if the release has none.
 
         Returns
         -------
@@ -591,9 +592,9 @@ class Release:
         return rotated(self, criterion, kaiser=kaiser, columns=columns)
 
     def sheet(self) -> dict[str, object]:
-        """Return what is promised, for whom and what is public, as JSON that others can compose.
+        """Return the guarantee, its unit and what is public as a dictionary for JSON, for other tools to compose.
 
-        Numbers are decimals, rounded up.  Of a release with a seed there are no claims.
+        Numbers are decimals, rounded up.  A release made with a seed has no claims.
 
         Examples
         --------
@@ -613,14 +614,14 @@ class Release:
         record: Record | None = None,
         overwrite: bool = False,
     ) -> Path:
-        """Write the release to one ``.npz`` file, with all that ``privspan show`` tells, and return its path.
+        """Write the release to one ``.npz`` file, with everything that ``privspan show`` prints, and return its path.
 
         Parameters
         ----------
         path
             The suffix ``.npz`` is added to a name that has none.
         plan : Plan, optional
-            What had been predicted, such as the ``plan_`` of :class:`privspan.PrivatePCA`.
+            The prediction made before, such as the ``plan_`` of :class:`privspan.PrivatePCA`.
         record : Record, optional
             When, by whom, for what and from which columns it was made: :class:`privspan.report.Record`.
         overwrite : bool, default=False
@@ -643,8 +644,8 @@ class Release:
     def load(cls, path: str | os.PathLike[str]) -> Release:
         """Read a release that `save` or ``privspan fit`` wrote; nothing in the file is ever executed.
 
-        ``ValueError`` for a file that is damaged, of another kind, or of `Subspace.save`, which tells no cost.
-        :func:`privspan.ledger.release_file.load_release` reads the plan and the record too.
+        ``ValueError`` for a file that is damaged, of another kind, or written by `Subspace.save`, which stores no
+        cost. :func:`privspan.ledger.release_file.load_release` reads the plan and the record too.
         """
         release: Release | None = _files().load_release(path).release
         if release is None:

@@ -71,7 +71,7 @@ class Released(Protocol):
 
     @property
     def method(self) -> str:
-        """How it was made."""
+        """The name of the method."""
 
     @property
     def private(self) -> bool:

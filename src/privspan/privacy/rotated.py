@@ -34,27 +34,27 @@ _MOST_COLUMNS = 20  # on a card
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rotated:
-    """Rotated loadings, and how far noise may have moved each number.
+    """Rotated loadings and their standard errors due to noise.
 
     Attributes
     ----------
     criterion : str
     loadings, loadings_std : (d, k) array
         Of every column on every factor, in the units of the columns (with ``scale=True`` correlations, where factors
-        are not correlated), and standard errors due to noise; NaN where the release tells none.
+        are not correlated), and standard errors due to noise; NaN where the release has none.
     variances, variances_std : (k,) array
-        What each factor explains, by falling size; all together the variance of the components.
+        The variance that each factor explains, sorted; their sum is the variance of the components.
     correlations, correlations_std : (k, k) array
         Of the factors: the identity but for promax and oblimin.
     communalities, communalities_std : (d,) array
-        What all factors together explain of each column's variance.
+        The part of each column's variance that all factors together explain.
     turn : (k, k) array
         ``loadings`` are those of the components times this.
     variances_are : str
-        What loadings are measured in: "variances", "shares" of the total where the table was too small to measure
-        that, or "none" for a method that tells no variances: then loadings are entries of an orthonormal basis.
+        The unit of the loadings: "variances"; "shares" of the total, where the table was too small to measure the
+        total; or "none" for a method without variances, where loadings are entries of an orthonormal basis.
     left_out : int
-        Components that cannot be told from noise, which are not rotated.
+        The number of components that cannot be distinguished from noise; these are not rotated.
     names : sequence of str
         Of the columns.
     private : bool
@@ -95,7 +95,7 @@ class Rotated:
         return " ".join(filter(None, (said, left)))
 
     def leading(self, factor: int, most: int) -> list[tuple[str, float, float]]:
-        """Return the largest loadings on a factor: name of the column, loading, error (NaN where it is not told)."""
+        """Return the largest loadings on a factor: column name, loading, standard error (NaN where unknown)."""
         values, errors = self.loadings[:, factor], self.loadings_std[:, factor]
         order = np.argsort(-np.abs(values), kind="stable")[:most]
         return [(self.names[i], float(values[i]), float(errors[i])) for i in order]
@@ -109,7 +109,7 @@ class Rotated:
         return [f"{i + 1} and {j + 1}: {said(*(of[i, j] for of in told))}" for i, j in pairs]
 
     def to_dict(self) -> dict[str, object]:
-        """Return all of it as a dictionary that JSON can hold."""
+        """Return all of it as a dictionary for JSON."""
         return {name: plain(value) for name, value in vars(self).items()}
 
     def __repr__(self) -> str:

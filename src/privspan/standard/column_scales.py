@@ -36,7 +36,7 @@ _SPREADS = 4.0  # at which cells are cut off
 
 
 class NoSpreadWarning(UserWarning):
-    """Columns whose range or spread could not be told from noise have no unit."""
+    """Some columns have no scale, because their range or spread cannot be distinguished from noise."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,17 +131,17 @@ def private_scales(
         Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
         pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids of any kind, or the name of the column of `X` that holds
-        them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
+        With `person`: the most rows that are used of one person.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the centre of its column's range; or it
+        How a gap (a missing or non-finite cell) is treated: it counts as the centre of its column's range; or it
         makes its whole record count like that.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

@@ -70,7 +70,7 @@ class PrivateClassifier:
     noise : float
         Standard deviation of the noise in the sum of a step.
     outlook : str
-        What could be expected before any row was looked at: see `classifier_outlook`.
+        What to expect, from public numbers alone: see `classifier_outlook`.
     cost : PrivacyCost
     private : bool
         False when a seed was given.
@@ -131,8 +131,8 @@ def private_classifier(
 ) -> PrivateClassifier:
     """Release a linear classifier of the rows of X: multinomial logistic regression.
 
-    Rows count at unit length about a private mean, so no bounds on the values are needed; columns in very different
-    units should be brought to similar ones first.
+    Rows are centred at a private mean and scaled to unit length, so no bounds on the values are needed; columns in
+    very different units should be standardised first.
 
     Parameters
     ----------
@@ -148,17 +148,17 @@ def private_classifier(
     subspace : Subspace, optional
         Public, or released at its own cost. Only the k coordinates in it are used.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are looked at, at most.
+        With `person`: the most rows that are used of one person.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the mean, or as the offset of the
-        subspace; or it makes its whole record a row of zeros.
+        How a gap (a missing or non-finite cell) is treated: it counts as the mean, or as the offset of the subspace;
+        or it makes its whole record a row of zeros.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def residual_bounds(n: int, k: int, classes: int) -> SumBounds:
 
 
 def classifier_outlook(n: int, columns: int, classes: int, *, epsilon: float, delta: float) -> str:
-    """Say what to expect of `private_classifier` from public numbers alone: no data are needed, nothing is spent.
+    """Say what to expect of `private_classifier`, from public numbers alone: it needs no data and costs nothing.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def private_mean(
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> PrivateMean:
-    """Release the mean of the rows, of all of it or of its projection onto a released subspace.
+    """Release the mean of the rows, or of their projection onto a released subspace.
 
     Parameters
     ----------
@@ -96,24 +96,24 @@ def private_mean(
     epsilon, delta : float
         Privacy budget.
     subspace : Subspace, optional
-        Public, or released at its own cost.  Only the k coordinates in it get noise; the answer is the mean of the
-        projected rows, so what the mean has outside is lost.
+        Public, or released at its own cost.  Only the k coordinates in it get noise; the result is the mean of the
+        projected rows, without its part outside the subspace.
     norm_bound : float, optional
         Rows longer than this are clipped to it: rows as they are, or their coordinates in the subspace (from its
         offset, if it has one).  It must not be read off the data.  If omitted, 3 times a private geometric mean of
         the lengths (searched between 2**-40 and 2**40), which costs 20 % of mu².
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  The promise is then for persons, and n counts these: docs/explanation/several-rows.md.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
     max_rows : int, default=8
-        With `person`: how many rows of a person are used, at most.
+        With `person`: the most rows that are used of one person.
     missing : {"fill", "zero-row"}, default="fill"
-        What a gap, a cell that is missing or not finite, does: it counts as the offset of the subspace, or as 0
-        without one; or it makes its whole record a row of zeros.
+        How a gap (a missing or non-finite cell) is treated: it counts as the offset of the subspace, or as 0 without
+        one; or it makes its whole record a row of zeros.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------

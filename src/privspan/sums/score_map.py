@@ -51,7 +51,7 @@ class ScoreMap:
     Attributes
     ----------
     counts : (rows, columns) array
-        Noisy counts, read-only, negative ones among them: unbiased.  The first axis is the first component.
+        Noisy counts, read-only.  They are unbiased, so some are negative.  The first axis is the first component.
     edges : pair of arrays
         Borders of the cells along either component, in the units that ``transform`` has.
     outside : float
@@ -64,10 +64,10 @@ class ScoreMap:
         Which components these are, from 0.
     cost : PrivacyCost
     private : bool
-        False when a seed was given, here or for the release that the scores belong to.
+        False when a seed was given, here or for the release that gave the components.
     labels : tuple
-        The classes, if people were counted by class: `of` has the map of each. `counts` are then their sums, with the
-        noise of all of them; people of no class are `outside`.
+        The classes, if people were counted by class: `of` returns the map of each. `counts` are then their sums, with
+        the noise of all of them; people without a class are counted as `outside`.
     class_counts : (classes, rows, columns) array or None
         Noisy counts by class, read-only.
     """
@@ -109,10 +109,10 @@ class ScoreMap:
         return replace(self, **own, labels=(), class_counts=None)
 
     def smoothed(self, width: float | None = None) -> Array:
-        """Return the counts smoothed by a Gaussian kernel, and then the nearest ones that people could have.
+        """Return the counts smoothed by a Gaussian kernel, without negative counts.
 
-        These are not negative, and sum to the number of records that are not `outside`.  Post-processing: it costs
-        nothing, and every width may be tried.
+        They are not negative and sum to the number of records that are not `outside`.  Post-processing: it
+        costs nothing, and every width may be tried.
 
         Parameters
         ----------
@@ -130,14 +130,14 @@ class ScoreMap:
         return _nearest_counts(_blurred(self.counts, float(width)), min(max(self.n - self.outside, 0.0), self.n))
 
     def sample(self, size: int, rng: int | np.random.Generator | None = None) -> Array:
-        """Draw points from the smoothed map, uniform within cells: a scatter plot of nobody.  Post-processing.
+        """Draw artificial points from the smoothed map, uniform within cells, for a scatter plot.  Post-processing.
 
         Parameters
         ----------
         size : int
             How many points.
         rng : None, int or Generator
-            A seed does no harm here: no noise that protects anybody is drawn.
+            A seed is safe here: this noise protects nobody's data.
 
         Returns
         -------
@@ -197,7 +197,7 @@ def private_score_map(
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> ScoreMap:
-    """Release how the scores of people are spread over two components: the scatter plot that may be shown.
+    """Release a histogram of people's scores on two components: a scatter plot that may be shown.
 
     Parameters
     ----------
@@ -205,15 +205,15 @@ def private_score_map(
         One person per row.  A gap counts as the released centre, or as 0 without one, as it does in ``transform``.  A
         row off the grid, or with a score that is not finite, is counted as `outside`.
     subspace : Release, Subspace or fitted estimator
-        Public, or released at its own cost.  Units and centre of a `Release` are respected, so that the scores are
-        those of ``PrivatePCA.transform``.
+        Public, or released at its own cost.  The scale and centre of a `Release` are used, so the scores are those of
+        ``PrivatePCA.transform``.
     epsilon, delta : float
         Privacy budget, in addition to that of the subspace.
     components : pair of int, default=(0, 1)
         Which components, from 0.
     bins : int or pair of int, optional
-        Cells along either component.  By default √(n mu), from 8 to 64: a typical cell then holds more people than
-        noise.
+        Cells along either component.  By default √(n mu), from 8 to 64: the count of a typical cell is then larger
+        than its noise.
     ranges : pair of (low, high), optional
         Public ends of the grid along either component; never read off the data.  By default three standard deviations
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
@@ -224,13 +224,13 @@ def private_score_map(
     labels : sequence, optional
         The classes: public, two or more; needed with `classes`.
     person : (n,) array-like or str, optional
-        Whose each row is, where persons have several: ids, equal for rows of one, or the name of the column of `X`
-        that holds them.  One row of each person is then drawn and counted; the promise is for persons, and n counts
-        these.
+        Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
+        holds the ids.  One row of each person is then drawn and counted; the guarantee is for persons, and n is their
+        number.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
-        Where the budget is charged before the first look at the data; see :class:`privspan.ledger.Ledger`.
+        Where the budget is charged, before any data are read; see :class:`privspan.ledger.Ledger`.
 
     Returns
     -------
