@@ -246,9 +246,9 @@ def private_subspace(
         was read off the data.
     account : {"auto", "joint", "mu"}, default="auto"
         With the method "auto": how a private test and the noise that follows are accounted.  "joint" accounts for
-        them together, which lowers the error by an eighth to a third where few rows lie near a subspace.  "mu"
-        accounts for each by its mu, which composes better with other releases.  "joint" is used only where it is
-        predicted to help, and then the release has no mu; "auto" is "joint" unless a ledger composes in mu.
+        them together, which lowers the error of records near a subspace by an eighth to a third where rows are few.
+        "mu" accounts for each by its mu, which composes better with other releases.  "joint" is used only where it
+        is predicted to help, and then the release has no mu; "auto" is "joint" unless a ledger composes in mu.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
     ledger : path, Ledger or Page, optional
@@ -263,9 +263,9 @@ def private_subspace(
     Warns
     -----
     UselessPlanWarning
-        If "auto" finds no method that is predicted to do better than an error of .5.
+        If "auto" finds no method with a predicted error below .5.
     WeakPrivacyWarning
-        If the budget promises little for so many rows, as every private function warns.
+        If the guarantee is weak for this number of rows; every private function warns of this.
 
     Guarantee
     ---------

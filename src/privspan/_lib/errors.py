@@ -23,12 +23,12 @@ Vocabulary = Callable[[str, str], str]
 
 
 def in_functions(name: str, value: str) -> str:
-    """Return a parameter in the words of the functions."""
+    """Return the name of a parameter as the functions call it."""
     return f"`{name}={value}`" if value else f"`{name}`"
 
 
 class PrivspanError(Exception):
-    """Something is refused, in words that may be shown to anybody: no value of a table is among them."""
+    """A refusal, in words that may be shown to anybody: they contain no value of a table."""
 
     vocabulary: Vocabulary = staticmethod(in_functions)
 
@@ -37,7 +37,7 @@ class PrivspanError(Exception):
         self.template, self.facts = template, facts
 
     def told(self, vocabulary: Vocabulary) -> str:
-        """Return the refusal in the words of whoever is to read it."""
+        """Return the message in the vocabulary of its reader: Python or command line."""
         return self.template.format_map(_Facts(self.facts, vocabulary))
 
     def __str__(self) -> str:

@@ -36,8 +36,8 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     Parameters
     ----------
     n_components : int, float or "auto"
-        Number of components; or the share of the variance, between 0 and 1, that they are to hold; or "auto", which
-        chooses it privately, at a part of epsilon. See :func:`privspan.private_pca`.
+        Number of components; or the share of the variance, between 0 and 1, that they should explain; or "auto",
+        which chooses the number privately and spends a part of epsilon on it. See :func:`privspan.private_pca`.
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
     center, scale, robust, max_components
@@ -56,60 +56,62 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
     Attributes
     ----------
     captured_variance_, captured_variance_std_ : float
-        Share of the variance of the best components that these hold, as estimated from the released numbers, and its
-        standard error. It is the variance of the rows after clipping at ``release_.extras["clip"]`` (about
+        Estimated share of the variance of the best components that these capture, and its standard error, from
+        released numbers alone. It is the variance of the rows after clipping at ``release_.extras["clip"]`` (about
         `rows_shortened_` rows were clipped) or, in small tables, after scaling them to one length. NaN where no
         component stands out of the noise, by a named or robust method, and where a share of the variance left
         components out.
     stands_out_ : int
         How many components stand out of the noise; those after them cannot be distinguished from it.
     components_ : (n_components, n_features) array
-        Orthonormal rows, by falling private variance; of the columns in units of `scale_`.
+        Orthonormal rows, sorted by falling private variance; of the columns divided by `scale_`.
     components_std_ : (n_components, n_features) array
-        Standard errors of the loadings, due to noise alone: what other people in the table would have changed is not
-        counted. Infinite for components that cannot be distinguished from noise, NaN where the method gives none.
-        With ``scale=True`` columns that noise hides count less, by ``release_.extras["column_weights"]``; loadings
-        are those of the correlations so weighted.
+        Standard errors of the loadings, due to the noise alone; they do not count sampling error. Infinite for
+        components that cannot be distinguished from noise, NaN where the method gives none. With ``scale=True``
+        columns hidden by noise have less weight, ``release_.extras["column_weights"]``; loadings are those of the
+        weighted correlations.
     explained_variance_, explained_variance_std_ : (n_components,) array
         Private variances along the components, of the clipped rows (of rows scaled to one length in small tables),
-        and their standard errors. The variances of the table itself are larger, by what long rows have beyond the
-        clip, and the errors do not count that. NaN where the table is too small to measure them.
+        and their standard errors. The variances of the table itself are larger, by the part of long rows beyond the
+        clip; the errors do not cover that. NaN where the table is too small to measure them.
     explained_variance_ratio_ : (n_components,) array
-        The same over the total, which is private too.
+        The same divided by the total variance, which is private too.
     total_variance_, total_variance_std_ : float
-        In all directions, of the same rows.
+        The variance in all directions, of the same rows.
     singular_values_ : (n_components,) array
         The square roots of ``(n_samples_ - 1) * explained_variance_``, as in scikit-learn.
     noise_variance_ : float
-        What the components leave of the total, per direction off them.
+        The variance that the components do not explain, per remaining direction.
     mean_, mean_std_ : (n_features,) array
-        Private mean of the clipped rows and its standard error, in the units of the table. Skewed columns have a
-        mean of their own, which the clip moves and the error does not count. The public centre or zeros, and
-        infinite, where the table is too small to measure it. Zeros when ``center=False``.
+        Private mean of the clipped rows and its standard error, in the units of the table. The clip moves the mean of
+        skewed columns, and the error does not cover that. The public centre or zeros, and infinite, where the table
+        is too small to measure it. Zeros when ``center=False``.
     scale_, scale_std_ : (n_features,) array
-        What columns are divided by, and its noise: ones and zeros without `scale`, `units` and `bounds`. With
-        ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and `mean_` are the means
-        of the same; NaN for columns of which no unit is known. Components and variances do not depend on them.
+        The number that each column is divided by, and its standard error: ones and zeros without `scale`, `units` and
+        `bounds`. With ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and
+        `mean_` are the means of the same; NaN for columns of which no unit is known. Components and variances do not
+        depend on them.
     low_, high_ : (n_features,) array
         Where ``transform`` cuts cells off: infinite without ``scale=True``.
     estimates_ : str
-        What the components are of: "covariances", "rank correlations" or "correlations of winsorised columns".
+        What the components are computed from: "covariances", "rank correlations" or "correlations of winsorised
+        columns".
     rows_shortened_ : float
         Noisy number of rows that were clipped; NaN if none was, or they were not counted.
     gaps_, gaps_std_ : (n_features,) array, float
-        About how many gaps each column has, with noise, and the standard deviation of that: means, variances and
-        scales are then those of the cells that are there. NaN where they were not counted, because types declare
-        that there are none or the table is too small: means and variances are those of the filled table.
+        Noisy number of gaps in each column, and the standard deviation of the noise: means, variances and scales are
+        then those of the cells without a gap. NaN where they were not counted, because types declare that there are
+        none or the table is too small: means and variances are those of the filled table.
     n_components_, n_features_in_, n_samples_ : int
         The last is the number of rows, or of persons with `person`.
     subspace_ : Subspace
         Affine, through `mean_`, when centred.
     plan_ : Plan
-        What was predicted for ideal data, from public numbers.
+        The prediction for ideal data, from public numbers.
     release_ : Release
-        What was released; its ``cost`` is that of all fitted attributes together.
+        The release; its ``cost`` is that of all fitted attributes together.
     succeeded_ : bool
-        False after an abstention, which only "stable" and "approximate" know.
+        False after an abstention; only "stable" and "approximate" can abstain.
 
     See Also
     --------
@@ -171,7 +173,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         return self.max_rows
 
     def check_table(self, X: Any) -> None:
-        """Refuse what ``fit`` would refuse, from types and shapes alone: no value is read and nothing is spent.
+        """Raise the errors that ``fit`` would raise, from types and shapes alone: no value is read and nothing is spent.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from privspan.standard.column_scales import NoSpreadWarning, empty_share, scales
 
 @dataclass(eq=False, repr=False)
 class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ignore[misc]
-    """Standardise columns by private means and standard deviations, extreme cells cut off.
+    """Standardise columns by private means and standard deviations, with extreme cells clipped.
 
     Put it before :class:`privspan.PrivatePCA` where columns have different units. The two budgets add up.
 
@@ -34,7 +34,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     epsilon, delta : float
         The guarantee for everything that ``fit`` stores, together.
     with_mean : bool, default=True
-        Whether ``transform`` takes the means away.
+        Whether ``transform`` subtracts the means.
     bounds : mapping, (2,) or (2, n_features) array, optional
         Public bounds of columns, by name or position, as in ``{"age": (0, 120)}``; or (low, high) for all columns
         alike; or low ends and high ends, NaN where nothing is known.
@@ -64,12 +64,12 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
     low_, high_ : (n_features,) array
         Where cells are cut off, by ``transform`` too; infinite for columns that are left as they are.
     gaps_ : (n_features,) array
-        About how many gaps each column has; means and deviations are those of the other cells. NaN where they were
+        Noisy number of gaps in each column; means and deviations are those of the other cells. NaN where they were
         not counted.
     left_as_they_are_ : list
         Names, or positions, of columns in which no range could be found at this budget.
     release_ : PrivateScales
-        What was released; its ``cost`` is that of all fitted attributes together.
+        The release; its ``cost`` is that of all fitted attributes together.
     n_features_in_ : int
 
     See Also

@@ -51,10 +51,10 @@ def private_pca(
         One person per row, at least two.  Sparse tables are never densified; "stable" and "approximate" do not take
         them.
     k : int, float or "auto"
-        Number of components.  A share of the variance, as in .9, keeps as many as are needed for it, of
-        `max_components` that are looked for: chosen from what is released, at no price but that more components are
-        looked for.  "auto" chooses the number privately, at a part of epsilon; with ``scale=True`` it is the number
-        of components that stand out of the noise, which costs nothing.
+        Number of components.  A share of the variance, such as .9, keeps as many of `max_components` components as it
+        needs: this is chosen from released numbers and costs nothing more.  "auto" chooses the number privately and
+        spends a part of epsilon on it; with ``scale=True`` it is the number of components that stand out of the
+        noise, which costs nothing.
     epsilon, delta : float
         The guarantee for everything that is released, together.
     center : bool, default=True
@@ -66,25 +66,27 @@ def private_pca(
         (correlations of winsorised columns), and becomes PCA of the standardised table as data grow.  True takes the
         latter where there are data enough, n mu / sqrt(d) >= 700.
     robust : bool, default=False
-        Whether to give every row the same weight, however long, and rows far off the subspace less: the subspace that
-        most people lie near, instead of the one of the largest variance.
+        Whether to give every row the same weight, however long, and less to rows far from the subspace.  This finds
+        the subspace that most people lie near, instead of the one of the largest variance.
     max_components : int, optional
         Largest number of components considered with ``k="auto"`` or a share; by default 10, or less where the table
         has fewer columns.
     bounds : mapping, (2,) or (2, d) array, optional
-        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  Half of the range is the unit
-        of a column that has no other, and the search for the centre starts in the middle.  With ``scale=True`` they
-        tell where to look for means and units, and stand for them where there are too few rows to measure these.
+        Public bounds of columns, as in ``{"age": (0, 120)}``: never read off the data.  A column without another
+        scale is divided by half of its range, and the search for the centre starts at the midpoint.  With
+        ``scale=True`` means and scales are searched within the bounds, which replace them where there are too few
+        rows to measure these.
     units : mapping or (d,) array, optional
         Public units that columns are divided by, as in ``{"income": 20_000}``, at no cost; components and variances
         are then those of the columns in these units.  Instead of `scale`.
     around : mapping or (d,) array, optional
         Public centre, as in ``{"age": 40}`` or one number per column: where the search for the mean starts.  It is
-        used as it is where the table is too small for a search.
+        used unchanged where the table is too small for a search.
     categories : mapping or "declared", optional
-        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
-        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
-        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+        Columns of words, with the words that are allowed, as in ``{"sex": ["f", "m"]}``: public, never those that
+        occur. Each word becomes a column of 0 and 1, named ``"sex=f"``; any other word counts as a gap.  "declared"
+        takes those of a pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of
+        all.
     person : (n,) array-like or str, optional
         Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
         holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.
@@ -94,8 +96,8 @@ def private_pca(
         How a gap (a missing or non-finite cell) is treated. It is filled with the centre that was released before (0
         without one), and counts as no difference in a pair of rows; or it makes its whole record a row of zeros.
     method : {"auto", "adaptive", "stable", "approximate", "analyze-gauss"}, default="auto"
-        A name learns the subspace of unit rows by that method; "auto" with ``robust=True`` or ``center=False``
-        follows :func:`privspan.plan`.
+        A named method learns the subspace of the rows scaled to unit length; "auto" with ``robust=True`` or
+        ``center=False`` follows :func:`privspan.plan`.
     gamma : float, optional
         Standard deviation of the tail's largest direction over that of the last component, if it is public
         knowledge; used by "approximate", and for predictions, only.
@@ -108,33 +110,32 @@ def private_pca(
     -------
     Release
         The basis of ``subspace`` is ordered by falling private variance, and the subspace goes through the mean when
-        centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention, which only
-        "stable" and "approximate" know.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
+        centred, both in the units of ``extras["scale"]`` if there are any; None after an abstention; only "stable"
+        and "approximate" can abstain.  ``extras`` hold ``explained_variance`` (k,), ``explained_variance_ratio``
         (k,), ``total_variance`` and ``mean`` (d,), each with its standard error (``..._std``) where that is known;
-        NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d)
-        are the standard errors of the loadings, due to noise alone.  All of them are of the rows after
-        clipping at the length ``clip`` about ``centre`` or, in small tables, after scaling them to one
-        length.  With the everyday course also ``stands_out`` (how many components stand out of the noise) and, if
-        any does, ``captured_variance`` and ``captured_variance_std`` (which share of the variance of the best
-        components these hold, as estimated from this very release).  Where clipped rows were counted there
-        are ``rows_shortened`` and ``rows_shortened_std``, and ``captured_variance_at_least``: the same share,
-        two standard errors down, for rows clipped at the length ``longest_counted`` instead.
-        With ``k="auto"`` or a share, ``n_components``; where a share left components out there is no
-        ``captured_variance``, which speaks of all of them.  With units, ``scale`` (d,) and ``scale_std``.  With
-        ``scale=True`` variances are those of the correlations that ``parameters["estimates"]`` names, and sum to d;
-        components are those of the same, times ``column_weights`` (d,): about 1, and less for a column that noise
-        hides;
-        ``mean``, ``scale``, ``low`` and ``high`` (d,) are those of the columns cut off at the last two, for scores
-        only, and ``parameters["without_units"]`` lists the columns of which they are not known.  Where gaps
-        were counted, ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the present cells
-        (for gaps that come at random), else of the filled table.  ``parameters`` tell the course.
+        NaN, or an infinite error, marks what the table was too small to measure; ``components_std`` (k, d) are the
+        standard errors of the loadings, due to the noise alone.  All of them are of the rows after clipping at the
+        length ``clip`` about ``centre`` or, in small tables, after scaling them to one length.  With the default
+        method also ``stands_out`` (how many components stand out of the noise) and, if any does,
+        ``captured_variance`` and ``captured_variance_std`` (the estimated share of the variance of the best
+        components that these capture).  Where clipped rows were counted there are ``rows_shortened`` and
+        ``rows_shortened_std``, and ``captured_variance_at_least``: the same share, two standard errors down, for rows
+        clipped at the length ``longest_counted`` instead. With ``k="auto"`` or a share, ``n_components``; where a
+        share left components out there is no ``captured_variance``, which is that of all of them.  With `units` or
+        `bounds`, ``scale`` (d,) and ``scale_std``.  With ``scale=True`` variances are those of the correlations that
+        ``parameters["estimates"]`` names, and sum to d; components are those of the same correlations times
+        ``column_weights`` (d,), about 1 and less for a column hidden by noise; ``mean``, ``scale``, ``low`` and
+        ``high`` (d,) are those of the columns cut off at the last two, for scores only, and
+        ``parameters["without_units"]`` lists the columns of which they are not known.  Where gaps were counted,
+        ``gaps`` (d,) and ``gaps_std``: mean, variances and scales are then those of the cells without a gap (if gaps
+        occur at random), otherwise of the filled table.  ``parameters`` name the method.
 
     Warns
     -----
     UselessPlanWarning
-        If the planner predicts no better than an error of .5, for ideal data.
+        If the predicted error, for ideal data, is .5 or more.
     WeakPrivacyWarning
-        If the budget promises little for so many rows, as every private function warns.
+        If the guarantee is weak for this number of rows; every private function warns of this.
 
     See Also
     --------
@@ -143,10 +144,9 @@ def private_pca(
 
     Notes
     -----
-    The budget first pays for the centre and the clipping length; the rest goes to the covariance.
-    ``release.cost`` lists the steps.
-    By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6 without a mean);
-    methods that are not Gaussian throughout get the same shares of epsilon and delta.
+    The budget is first spent on the centre and the clipping length, and the rest on the covariance. ``release.cost``
+    lists the steps. By a named method the subspace gets 82 % of mu², the mean 10 % and the variances 8 % (94 and 6
+    without a mean); methods that are not Gaussian throughout get the same shares of epsilon and delta.
 
     Guarantee
     ---------

@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """The name of the method in a list of alternatives; for a private PCA, "auto" is the one that ``robust=True`` uses."""
+        """The name among alternatives; for a private PCA, "auto" is the method of ``robust=True``."""
         return "robust" if self.center and self.method == "auto" else self.method
 
     @property

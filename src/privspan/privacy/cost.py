@@ -129,8 +129,8 @@ class PrivacyCost:
     parts : tuple of Part, default=()
         The steps, for information; the totals are the other numbers.
     mu : float, optional
-        For a Gaussian release: it is mu-GDP, composed with a part that is (`epsilon_aside`, `delta_aside`)-DP.  This
-        is tighter than `epsilon` and `delta`, and sums of such costs stay tight.
+        For a Gaussian release: it is mu-GDP, composed with a part that is (`epsilon_aside`, `delta_aside`)-DP.  Sums
+        of such costs are tighter than those of epsilon and delta.
     epsilon_aside, delta_aside : float, default=0
         The cost in addition to mu: of a vote, or for the probability that a private test passes wrongly.
     empty_mu : float, optional

@@ -46,21 +46,21 @@ class PrivateScales:
     Attributes
     ----------
     mean, scale : (d,) arrays
-        Of the cells cut off at `low` and `high`; NaN where no range was found.  A long tail beyond these is not seen:
-        the standard deviation of the whole column may be larger.
+        Of the cells clipped at `low` and `high`; NaN where no range was found.  A long tail beyond these is not
+        counted: the standard deviation of the whole column may be larger.
     mean_std, scale_std : (d,) arrays
         Standard errors of both, due to noise.
     low, high : (d,) arrays
     measured : (d,) array of bool
         Where a range was found.
     mostly_one_value : (d,) array of bool
-        Where the search closed on one value: hardly more is seen of a cell than on which side of that value it lies.
+        Where the range is nearly a single value: a clipped cell then shows little more than its side of that value.
     cost : PrivacyCost
     private : bool
         False when a seed was given.
     gaps : (d,) array or None
-        About how many gaps each column has: the numbers are those of the present cells.  None where they were not
-        counted: the numbers are those of a table whose gaps are filled with the centre of the range.
+        Noisy number of gaps in each column: means and scales are then those of the cells without a gap.  None where
+        gaps were not counted: they are then filled with the centre of the range.
     gaps_std : float or None
         Standard deviation of the noise of each count.
     """
@@ -87,7 +87,7 @@ class PrivateScales:
         return card("PrivateScales", *self.pieces())
 
     def pieces(self, names: Sequence[str] | None = None) -> list[Html]:
-        """Return what a card says of it, under the names of the columns if they are known."""
+        """Return the content of its card, with the names of the columns if they are known."""
         shown = (
             ("winsorised mean", self.mean, self.mean_std),
             ("winsorised standard deviation", self.scale, self.scale_std),
@@ -114,7 +114,7 @@ def private_scales(
     rng: RandomLike = None,
     ledger: LedgerLike = None,
 ) -> PrivateScales:
-    """Release the mean and the standard deviation of every column, extreme cells cut off, whatever its units.
+    """Release the mean and the standard deviation of every column, with extreme cells clipped, whatever its units.
 
     Parameters
     ----------
@@ -127,9 +127,10 @@ def private_scales(
         alike; or low ends and high ends, NaN where nothing is known.  They must not be read off the data.  Cells
         beyond count as the bound.  Columns declared as booleans have bounds by themselves.
     categories : mapping or "declared", optional
-        Columns of words, with the words they may hold, as in ``{"sex": ["f", "m"]}``: public, never those that occur.
-        Each word becomes a column of 0 and 1, named ``"sex=f"``; another word is a gap.  "declared" takes those of a
-        pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
+        Columns of words, with the words that are allowed, as in ``{"sex": ["f", "m"]}``: public, never those that
+        occur. Each word becomes a column of 0 and 1, named ``"sex=f"``; any other word counts as a gap.  "declared"
+        takes those of a pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of
+        all.
     person : (n,) array-like or str, optional
         Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
         holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.

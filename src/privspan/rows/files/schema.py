@@ -53,7 +53,7 @@ class Column:
     width : int, optional
         Numbers in each list; a list of another length spoils its own record.
     categories : sequence of str or int, optional
-        The words of a category: each becomes a column of 0 and 1, and another word is a gap.
+        The words of a category: each becomes a column of 0 and 1, and any other word counts as a gap.
     """
 
     type: str
