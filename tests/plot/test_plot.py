@@ -90,7 +90,7 @@ def test_a_scree_plot_shows_shares_their_noise_and_what_is_noise(model):
     reach = np.ptp(segments(ax)[:, :, 1], axis=1) / 2
     np.testing.assert_allclose(reach, model.explained_variance_std_ / model.total_variance_)
     assert "captures about" in ax.get_title()
-    assert [text.get_text() for text in ax.get_legend().get_texts()][1] == "cannot be told from noise"
+    assert [text.get_text() for text in ax.get_legend().get_texts()][1] == "cannot be distinguished from noise"
 
 
 def test_a_scree_plot_needs_variances():
@@ -118,7 +118,7 @@ def test_loadings_are_those_of_the_model_with_errors_and_names(model):
 
 def test_a_component_that_is_noise_is_pale_and_has_no_error_bars(model):
     ax = ps.plot.loadings(model, 2)
-    assert "cannot be told from noise" in ax.get_title()
+    assert "cannot be distinguished from noise" in ax.get_title()
     assert all(bar.get_alpha() < 0.5 for bar in ax.patches)
     assert len(segments(ax)) == 0
     with pytest.raises(ValueError, match="below 3"):

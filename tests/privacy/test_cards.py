@@ -86,7 +86,7 @@ def test_a_card_of_a_pca_tells_quality_noise_and_errors(model):
     text = Reader(model._repr_html_()).text
     assert "Captures about" in text
     assert "Not private" in text
-    assert "The first 2 stand out of the noise; the other cannot be told from noise." in text
+    assert "The first 2 stand out of the noise; the other cannot be distinguished from noise." in text
     assert "noise: nothing can be read into it" in text
     assert "3,000 rows" in text
     best = int(np.abs(model.components_[0]).argmax())

@@ -118,8 +118,8 @@ def test_a_pca_leads_with_what_it_captured_and_what_is_noise() -> None:
     release = everyday(found=1)
     text = Reader(report_html(release)).text
     assert "3 components of 4 columns, which capture about 93 % (± 8 %) of the variance that the best 3" in text
-    assert "The first stands out of the noise; the other 2 cannot be told from noise." in text
-    assert text.count("Cannot be told from noise: read nothing into it.") == 2
+    assert "The first stands out of the noise; the other 2 cannot be distinguished from noise." in text
+    assert text.count("Cannot be distinguished from noise: read nothing into it.") == 2
     assert "Component 1 50 % of the variance: 8.00 ± 0.25" in text.replace("Component 150", "Component 1 50")
     assert "About 12 rows (± 4) lay farther than 9.5 from the centre and were clipped to that distance" in text
     assert "estimated from noisy averages, in 3 rounds" in text
@@ -383,7 +383,7 @@ def test_a_method_leads_with_its_own_error_and_not_with_that_of_a_plan() -> None
     assert "turned by noise" in text
     assert "planned error" not in text
     assert text.index("noise turned the directions by about 2.9°") < text.index("The plan, for ideal data")
-    assert "Only 1 of the 2 could be told from noise." in text
+    assert "Only 1 of the 2 could be distinguished from noise." in text
     for word in ("gamma", "kappa", "mu²"):
         assert word not in text.split("How to reproduce it")[0]
 

@@ -375,7 +375,7 @@ def test_refusals_follow_from_names_and_types(tmp_path):
         open_rows(tmp_path / "t.csv", person="whose")
     with pytest.raises(ValueError, match="open_rows"):
         split_ids(open_rows(tmp_path / "t.csv", columns=["age"]), "patient")
-    with pytest.raises(UnreadableFileError, match="says whose each row is"):
+    with pytest.raises(UnreadableFileError, match="holds the person ids"):
         open_rows(tmp_path / "t.csv", person="patient", columns=["patient"])
     pq.write_table(pa.table({"patient": pa.array([[1], [2]]), "age": [1, 2]}), tmp_path / "t.parquet")
     with pytest.raises(UnreadableFileError, match="cells cannot be compared"):

@@ -143,7 +143,7 @@ def test_deviations_of_too_few_rows_tell_nothing_and_the_plan_says_so():
     assert private_pca(X, "auto", **BUDGET, scale="deviations", rng=0).subspace.dimension == 1
     assert private_pca(X, 2, **BUDGET, scale="ranks", rng=0).extras["stands_out"] == 2
     for n, said in ((1_200, True), (3_000, False)):
-        assert ("nothing will be told" in standardised_reason(n, 8, 2, Budget(**BUDGET), "deviations")) == said
+        assert ("nothing is estimated" in standardised_reason(n, 8, 2, Budget(**BUDGET), "deviations")) == said
 
 
 def test_components_that_stand_out_are_as_many_as_auto_takes():

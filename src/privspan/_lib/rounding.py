@@ -34,7 +34,7 @@ def relative_error(operations: float, roundoff: float = UNIT_ROUNDOFF) -> float:
     """
     rounded = operations * roundoff
     if rounded >= 0.5:
-        raise ParameterError("{operations} must be below half of what makes an error of 1: 2**52 in float64.")
+        raise ParameterError("{operations} must be below half the number that makes an error of 1: 2**52 in float64.")
     return rounded / (1.0 - rounded) * (1.0 + 2.0**-50)
 
 

@@ -188,7 +188,7 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 
 
 def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
-    """Run an algorithm on a table whose last column says whose each row is."""
+    """Run an algorithm on a table whose last column holds the person ids."""
 
     def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
         return algorithm(table[:, :-1], *arguments, person=table[:, -1], **options)

@@ -65,7 +65,7 @@ class Charge:
                 book.end(self.dataset, identity, spending.outcome)
             except Exception:  # no reason to lose the result
                 _console.warn(
-                    "the ledger cannot be written; it goes on saying that this spend has begun, which counts as much."
+                    "the ledger cannot be written; this spend stays recorded as begun, which counts the same."
                 )
 
     def told(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def charge_for(file: Path, account: Account, reading: Reading) -> Charge:
 
 
 def _person_of(reading: Reading) -> str | None:
-    """Return the column that is declared to say whose each row is: before the table is read, as it may be large."""
+    """Return the column that is declared to hold the person ids: before the table is read, as it may be large."""
     from privspan.rows import read_schema
 
     if reading.person is not None or reading.schema is None:

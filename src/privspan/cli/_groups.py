@@ -84,7 +84,7 @@ class Reading(TextForm):
     ] = None
     person: Annotated[
         str | None,
-        _reading("--person", "Column that says whose each row is, if people have several.", "COLUMN"),
+        _reading("--person", "Column with the person ids, if people have several rows.", "COLUMN"),
     ] = None
     schema: Annotated[
         Path | None,

@@ -176,9 +176,9 @@ def check_target(
     if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
         raise Complaint(f"{flag} takes an ordinary file, and {str(path)!r} is none.")
     if os.path.lexists(path) and not overwrite:
-        raise Complaint(f"{str(path)!r} is there already; choose another name with {flag}, or add --overwrite.")
+        raise Complaint(f"{str(path)!r} exists already; choose another name with {flag}, or add --overwrite.")
     if not os.path.isdir(path.parent):
-        raise Complaint(f"there is no folder {str(path.parent)!r}; make it first: mkdir -p {path.parent}")
+        raise Complaint(f"there is no folder {str(path.parent)!r}; create it first: mkdir -p {path.parent}")
     try:
         try_out(path)
     except OSError as error:

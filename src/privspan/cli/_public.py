@@ -36,10 +36,10 @@ class Declared:
         known = list(names or (str(number) for number in range(1, d + 1)))
         for name in self.values:
             if known.count(name) > 1:
-                raise Complaint(f"{self.flag} names {name!r}, and the table has several columns of that name.")
+                raise Complaint(f"{self.flag} names {name!r}, but several columns have that name.")
             if name not in known:
                 near = nearest(name, known) or f"it has {listed(known)}."
-                raise Complaint(f"{self.flag} names {name!r}, and the table has no such column; {near}")
+                raise Complaint(f"{self.flag} names {name!r}, but the table has no such column; {near}")
         return {known.index(name): value for name, value in self.values.items()}
 
 

@@ -70,15 +70,15 @@ class Task(Learning):
         if self.scale_by is not None and not self.scale:
             raise Complaint("--scale-by goes with --scale; add it.")
         if self.scale and self.units is not None:
-            raise Complaint("--scale measures units, and --units declares them; leave one out.")
+            raise Complaint("--scale measures the scales of the columns, and --units declares them; leave one out.")
         if self.around is not None and not self.center:
-            raise Complaint("--around is a centre, and --no-center wants none; leave one out.")
+            raise Complaint("--around gives a centre, and --no-center turns centring off; leave one out.")
         checks.spendable(**self._budget())
         if self.decimals is not None and self.decimals > _MOST_DECIMALS:
             raise Complaint(f"--decimals takes at most {_MOST_DECIMALS}; got {self.decimals}.")
 
     def people(self, source: RowSource) -> Table:
-        """Return the table as it is learnt from: of persons, where the file says whose each row is."""
+        """Return the table as it is learnt from: of persons, where the file has person ids."""
         if source.person is None:
             return source
         return by_person(source, source.person, 1 if self.exact else self.max_rows, self.seed)
@@ -122,7 +122,7 @@ class Task(Learning):
     def _check_auto(self, usable: int, d: int) -> None:
         most = min(10, d - 1, usable // 2 - 1) if self.max_k is None else self.max_k
         if most < 1 or most >= d:
-            raise Complaint(f"--k auto looks for at most {d - 1} dimension(s) in {d} columns; give a number: --k 1.")
+            raise Complaint(f"--k auto finds at most {d - 1} dimension(s) in {d} columns; give a number: --k 1.")
         if usable < rank_block_size(most):
             raise Complaint(f"--k auto needs more rows for up to {most} dimensions; add --max-k 2, or --k 1.")
 

@@ -27,7 +27,7 @@ def demo(
 
     there = [name for name in FILES if os.path.lexists(output / name)]
     if there and not overwrite:
-        raise Complaint(f"{str(output / there[0])!r} is there already; add --overwrite, or another --output.")
+        raise Complaint(f"{str(output / there[0])!r} exists already; add --overwrite, or choose another --output.")
     try:
         files = tell(output)
     except KeyboardInterrupt:

@@ -88,7 +88,7 @@ def plan(
             n = predict(_STARTING_ROWS, d, k, **numbers).needed_n(wanted)
             if n is None:
                 raise Complaint(
-                    f"no number of rows is predicted to bring the error down to {wanted:g}; ask for more."
+                    f"no number of rows is predicted to reach an error of {wanted:g}; choose a larger error."
                 )
         found = predict(n, d, k, **numbers)
         needed = {one.method: one.needed_n(wanted) for one in found.alternatives or (found,)}

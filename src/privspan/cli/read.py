@@ -46,7 +46,7 @@ def show(
     turned = _rotated(saved, rotate)
     if sheet:
         if saved.release is None:
-            raise Complaint("this file does not tell what the subspace cost, so there is no sheet of it.")
+            raise Complaint("this file holds no privacy cost, so there is no data sheet for it.")
         _console.print_json(saved.release.sheet())
         return
     if report is not None:
@@ -86,7 +86,7 @@ def _rotated(saved: SavedRelease, criterion: str | None) -> Rotated | None:
     from privspan.subspace.rotation import CRITERIA
 
     if saved.release is None:
-        raise Complaint("this file holds a subspace only; a rotation needs what `privspan fit` tells of it.")
+        raise Complaint("this file holds a subspace only; a rotation needs a release that `privspan fit` wrote.")
     if criterion not in CRITERIA:
         raise Complaint(f"--rotate takes one of {', '.join(CRITERIA)}; got {criterion!r}.")
     return saved.release.rotate(criterion)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def _write_report(saved: SavedRelease, report: Path, overwrite: bool, turned: Ro
     from privspan.report import write_report
 
     if saved.release is None:
-        raise Complaint("this file does not tell what the subspace cost, so there is no report on it.")
+        raise Complaint("this file holds no privacy cost, so there is no report on it.")
     write_report(report, saved.release, plan=saved.plan, record=saved.record, rotated=turned, overwrite=overwrite)
     _console.note(f"Wrote {report}.")
 

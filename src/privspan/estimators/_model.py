@@ -201,7 +201,7 @@ class PCAModel:
         shown = ", ".join(str(name) for name in names[lacking][:_MOST_NAMED])
         more = f" and {int(lacking.sum()) - _MOST_NAMED} more" if lacking.sum() > _MOST_NAMED else ""
         raise ParameterError(
-            "Scores need a centre and a unit for every column; none are known for {shown}{more}: too few rows at "
+            "Scores need a centre and a scale for every column; none are known for {shown}{more}: too few rows at "
             "this epsilon to measure them. Fit again with public {bounds} for these columns, with more rows, or "
             "with a larger epsilon. Components, variances and plots do not need them.",
             shown=shown,
@@ -219,5 +219,5 @@ class PCAModel:
         """Return the variances along the components, at least that of any other direction, and the latter."""
         check_is_fitted(self)
         if not np.isfinite([*self.explained_variance_, self.noise_variance_]).all():
-            raise ParameterError("The table was too small to measure variances: there is no covariance to tell.")
+            raise ParameterError("The table was too small to measure variances, so there is no covariance.")
         return np.maximum(self.explained_variance_, self.noise_variance_), np.array(self.noise_variance_)

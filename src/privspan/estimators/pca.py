@@ -87,15 +87,13 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         skewed columns, and the error does not cover that. The public centre or zeros, and infinite, where the table
         is too small to measure it. Zeros when ``center=False``.
     scale_, scale_std_ : (n_features,) array
-        The number that each column is divided by, and its standard error: ones and zeros without `scale`, `units` and
-        `bounds`. With ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and
-        `mean_` are the means of the same; NaN for columns of which no unit is known. Components and variances do not
-        depend on them.
+        What each column is divided by, and its standard error: ones and zeros without `scale`, `units` and `bounds`.
+        With ``scale=True`` the standard deviations of the columns cut off at `low_` and `high_`, and `mean_` are the
+        means of the same; NaN where no scale is known. Components and variances do not depend on them.
     low_, high_ : (n_features,) array
         Where ``transform`` cuts cells off: infinite without ``scale=True``.
     estimates_ : str
-        What the components are computed from: "covariances", "rank correlations" or "correlations of winsorised
-        columns".
+        What components are made from: "covariances", "rank correlations" or "correlations of winsorised columns".
     rows_shortened_ : float
         Noisy number of rows that were clipped; NaN if none was, or they were not counted.
     gaps_, gaps_std_ : (n_features,) array, float
@@ -173,7 +171,7 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         return self.max_rows
 
     def check_table(self, X: Any) -> None:
-        """Raise the errors that ``fit`` would raise, from types and shapes alone: no value is read and nothing is spent.
+        """Raise the errors of ``fit`` that follow from types and shapes alone; no value is read and nothing is spent.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ class Entry:
     neighbours : {"replace-one", "replace-one-person"}
         What the cost holds for replacing: one row, or one person with all of their rows.
     unit : str
-        "row", or the column that says whose each row is; "person" for ids that are no column with a name.
+        "row", or the column with the person ids; "person" for ids that are no column with a name.
     mu, aside : float or None, float or Decimal
         What it counts in mu, beside the delta that it sets aside; None if not known to be Gaussian, and in no pot.
     pot : str or None

@@ -179,7 +179,7 @@ class Ledger(LedgerFile):
         what : str, optional
             What is run, for readers of the ledger.
         person : str, optional
-            If the cost is for replacing one person with all of their rows: the column that says whose each row is,
+            If the cost is for replacing one person with all of their rows: the column with the person ids,
             "person" where there is none.  By default it is for replacing one row.
         part : str, optional
             The part of the table that it is spent on, by position; see `Page.part`.

@@ -36,7 +36,7 @@ def begun(
     amounts = amount("epsilon", epsilon), amount("delta", delta)
     checks.budget(*map(float, amounts))
     if person == "":
-        raise ParameterError("{person} must be the name of the column that says whose each row is.")
+        raise ParameterError("{person} must be the name of the column with the person ids.")
     if mu is not None:
         checks.positive(mu=mu)
     reserved = amount("aside", aside)
@@ -111,7 +111,7 @@ def limited(dataset: str, account: Account, limits: tuple[Cap, Cap], *, may_rise
             continue
         limit, old = amount(f"limit_{name}", given), getattr(account, f"limit_{name}")
         if name == "delta" and limit >= 1:
-            raise ParameterError("{limit_delta} must be below 1: with more, nothing is promised.")
+            raise ParameterError("{limit_delta} must be below 1: otherwise there is no guarantee.")
         if old is not None and Fraction(limit) > Fraction(old) and not may_rise:
             template = "the ledger limits {dataset!r} to {name} {old}, and {limit} would raise that."
             raise OverspendError(template, dataset=dataset, name=name, old=old, limit=limit)

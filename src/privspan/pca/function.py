@@ -83,10 +83,9 @@ def private_pca(
         Public centre, as in ``{"age": 40}`` or one number per column: where the search for the mean starts.  It is
         used unchanged where the table is too small for a search.
     categories : mapping or "declared", optional
-        Columns of words, with the words that are allowed, as in ``{"sex": ["f", "m"]}``: public, never those that
-        occur. Each word becomes a column of 0 and 1, named ``"sex=f"``; any other word counts as a gap.  "declared"
-        takes those of a pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of
-        all.
+        Columns of words, with the allowed words, as in ``{"sex": ["f", "m"]}``: public, never those that occur. Each
+        word becomes a column of 0 and 1, named ``"sex=f"``; any other word counts as a gap.  "declared" takes those
+        of a pandas ``CategoricalDtype``, a polars ``Enum`` or an Arrow dictionary, of one column or of all.
     person : (n,) array-like or str, optional
         Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
         holds the ids.  The guarantee is then for persons, and n is their number: docs/explanation/several-rows.md.

@@ -242,7 +242,7 @@ class PCASettings:
             message = (
                 f"The {kept.parameters['k']} components that were looked for do not hold {share:g} of the variance"
             )
-            call.warn(f"{message}, or the table is too small to tell; see `max_components`.")
+            call.warn(f"{message}, or the table is too small to estimate it; see `max_components`.")
         return kept
 
     # ---- Refusals, from public facts alone -------------------------------------------------------------------------

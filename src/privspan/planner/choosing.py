@@ -71,7 +71,7 @@ def standardised_reason(n: int, d: int, k: int, budget: Budget, course: Standard
     )
     reason = f"{_STANDARD[course]} {units}"
     if course == "deviations" and data_per_column(n, d, mu) < StandardTuning().ranges_from:
-        reason += ' There are too few rows for ranges of most columns, so nothing will be told; "ranks" takes fewer.'
+        reason += ' There are too few rows for ranges of most columns, so nothing is estimated; "ranks" takes fewer.'
     if captured >= USELESS:
         return reason
     need = needed_rows(_ENOUGH, d, k, mu)

@@ -2,7 +2,7 @@
 
 Every function takes a fitted model or a release (or a plan), draws into the axes that it is given or into new ones,
 and returns them; nothing is shown or saved.  Colours follow the background, light or dark.  Noise is drawn wherever
-it is known, and what cannot be told from noise is pale.
+it is known, and what cannot be distinguished from noise is pale.
 
 All of it is post-processing of released and public numbers, which costs no privacy: docs/explanation/promise.md.
 """

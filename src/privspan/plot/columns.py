@@ -113,7 +113,7 @@ class _Arrows:
     order: NDArray[np.intp]
     tips: Array  # (columns, 2)
     errors: Array | None  # (columns, 2)
-    noise: bool  # whether one of the two components cannot be told from noise
+    noise: bool  # whether one of the two components cannot be distinguished from noise
     axes: tuple[str, str]  # what they are called
 
 

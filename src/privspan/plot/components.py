@@ -17,7 +17,7 @@ from privspan.privacy.rotated import Rotated
 
 Array = NDArray[np.float64]
 
-_FAINT = 0.3  # opacity of what cannot be told from noise
+_FAINT = 0.3  # opacity of what cannot be distinguished from noise
 _FEW, _MANY = 3, 20  # components: there is room for a few, and with many, bars are drawn without gaps
 
 
@@ -50,7 +50,7 @@ def scree(source: object, *, ax: Any = None) -> Any:
     for faint in (False, True):
         of = np.array([reading.is_noise(i) is faint for i in range(len(heights))], dtype=bool)
         if of.any():
-            words = "cannot be told from noise" if faint else "stands out of the noise"
+            words = "cannot be distinguished from noise" if faint else "stands out of the noise"
             width = 0.7 if len(heights) <= _MANY else 1.0
             opacity = _FAINT if faint else 1.0
             ax.bar(places[of], heights[of], width=width, color=palette.blue, alpha=opacity, label=words)
@@ -152,7 +152,7 @@ def _title(reading: Reading, component: int) -> str:
     part = "" if ratios is None else f": {share(float(ratios[component]))} of the variance"
     if not reading.is_pca and (reading.k or 1) > 1:
         return f"direction {component + 1} of one basis of many"
-    noise = "\n(cannot be told from noise)" if reading.is_noise(component) else ""
+    noise = "\n(cannot be distinguished from noise)" if reading.is_noise(component) else ""
     return f"component {component + 1}{part}{noise}"
 
 

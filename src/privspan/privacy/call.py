@@ -81,7 +81,7 @@ class Call:
     rng : None, int, SeedSequence, Generator, RandomState or RunMaker
     ledger : path, Ledger or Page, optional
     X : table, optional
-        As it was handed in: it may have been opened with the column that says whose each row is.
+        As it was handed in: it may have been opened with the column with the person ids.
     person : array-like or str, optional
         Whose each row is, as it was handed in: the charge says for whom the promise is.
     k : int, float or str, optional

@@ -87,7 +87,7 @@ class CoinTable:
         numbers = self.numerators
         rising = all(low <= high for low, high in pairwise(numbers))
         if not (numbers and rising and numbers[0] > 0 and numbers[-1] < 2**COIN_BITS):
-            raise ParameterError("{numerators} must be chances between 0 and 1 that do not fall.")
+            raise ParameterError("{numerators} must be probabilities between 0 and 1 that do not decrease.")
 
     @property
     def delta(self) -> float:

@@ -570,9 +570,8 @@ class Release:
         criterion : {"varimax", "quartimax", "promax", "oblimin"}, default="varimax"
             The first two keep the factors uncorrelated, the others allow correlation.
         kaiser : bool, default=True
-            Whether all columns have the same weight, as if each had a communality of 1 (in promax for its varimax
-            step only).  Columns that are mostly noise then count as well; ``False`` weights columns by their
-            communality.
+            Whether all columns have the same weight, as if each had a communality of 1 (in promax only for its
+            varimax). Columns that are mostly noise then count as well; ``False`` weights columns by communality.
         columns : sequence of str, optional
             Names of the columns, if the release has none.
 
@@ -650,7 +649,7 @@ class Release:
         release: Release | None = _files().load_release(path).release
         if release is None:
             raise ParameterError(
-                "{file!r} holds a subspace and does not tell its cost; read it by Subspace.load.", file=str(path)
+                "{file!r} holds a subspace without its privacy cost; read it with Subspace.load.", file=str(path)
             )
         return release
 

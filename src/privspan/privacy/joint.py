@@ -81,7 +81,7 @@ class JointAccount:
 
     def __post_init__(self) -> None:
         if not joint_delta(self.epsilon, self.shares) <= self.delta:
-            raise ParameterError("the coin and the noise cost more together than {delta} allows.")
+            raise ParameterError("the coin and the noise together cost more than {delta} allows.")
 
 
 @lru_cache(maxsize=256)  # of public numbers only
@@ -157,7 +157,7 @@ class JointLedger(MuLedger):
     def toss(self) -> CoinTable:
         """Return the coin, if what was spent before it is what it was made for."""
         if self._earlier or self._spent * Fraction(self.mu) ** 2 > Fraction(self.joint.before) ** 2:
-            raise RuntimeError("The coin of a joint account comes once, after the steps that it was made for.")
+            raise RuntimeError("A joint account allows its coin once, after the steps that it was made for.")
         return self.joint.coin
 
     def answered(self, yes: bool) -> None:

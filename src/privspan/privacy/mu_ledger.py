@@ -67,7 +67,7 @@ class MuLedger:
             raise RuntimeError(f"The privacy budget does not allow the step {name!r}: its shares would exceed one.")
         told = self._told + Fraction(share) / Fraction(gain) ** 2
         if told > Fraction(self.empty):
-            raise RuntimeError(f"The step {name!r} would tell more of an empty place than was promised.")
+            raise RuntimeError(f"The step {name!r} would exceed the zero-out cost that was promised.")
         mu = sqrt_down(Fraction(self.mu) ** 2 * Fraction(share))
         self._spent += Fraction(share)
         self._told = told

@@ -136,18 +136,18 @@ class Reading:
 
     @property
     def stands_out(self) -> int | None:
-        """How many components, from the first on, can be told from noise; None if that is not told."""
+        """How many components, from the first on, can be distinguished from noise; None if not known."""
         found = self.released("stands_out")
         return None if found is None else int(found[0])
 
     @property
     def told(self) -> int | None:
-        """How many directions can be told from noise, though it is not said which; None if that is not told."""
+        """How many directions can be distinguished from noise, without saying which; None if not known."""
         found = self.release.parameters.get("stands_out") if self.stands_out is None else self.stands_out
         return found if isinstance(found, int) else None
 
     def is_noise(self, component: int) -> bool:
-        """Whether a component cannot be told from noise."""
+        """Whether a component cannot be distinguished from noise."""
         return self.stands_out is not None and component >= self.stands_out
 
     @property
@@ -158,7 +158,7 @@ class Reading:
 
     @property
     def nothing_stands_out(self) -> bool:
-        """Whether no component of a PCA can be told from noise: then there is no number for what they capture."""
+        """Whether no component of a PCA can be distinguished from noise: then there is no captured share."""
         return self.stands_out == 0
 
     @property
@@ -235,7 +235,7 @@ class Reading:
 
     @property
     def not_seen(self) -> list[int]:
-        """Columns, by position, in which nothing could be told from noise."""
+        """Columns, by position, in which nothing could be distinguished from noise."""
         return self._places("not_seen")
 
     def _places(self, parameter: str) -> list[int]:
@@ -302,14 +302,14 @@ class Reading:
 
 
 def which_stand_out(found: int, k: int) -> str:
-    """Say how many of k components, which come by falling variance, can be told from noise."""
+    """Say how many of k components, which come by falling variance, can be distinguished from noise."""
     if found >= k:
         return "It stands out of the noise." if k == 1 else "All of them stand out of the noise."
     if found == 0:
-        return "It cannot be told from noise." if k == 1 else "None of them can be told from noise."
+        return "It cannot be distinguished from noise." if k == 1 else "None of them can be distinguished from noise."
     first = "The first stands" if found == 1 else f"The first {found} stand"
     others = "the other" if k - found == 1 else f"the other {k - found}"
-    return f"{first} out of the noise; {others} cannot be told from noise."
+    return f"{first} out of the noise; {others} cannot be distinguished from noise."
 
 
 _IN_PLAIN_WORDS = {

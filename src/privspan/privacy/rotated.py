@@ -89,8 +89,8 @@ class Rotated:
             "shares": "The table has variance 1 in all: too few rows to measure it.",
             "none": "Loadings are entries of an orthonormal basis: the release tells no variances.",
         }[self.variances_are]
-        left = {0: "", 1: "1 component that cannot be told from noise was left out."}.get(
-            self.left_out, f"{self.left_out} components that cannot be told from noise were left out."
+        left = {0: "", 1: "1 component that cannot be distinguished from noise was left out."}.get(
+            self.left_out, f"{self.left_out} components that cannot be distinguished from noise were left out."
         )
         return " ".join(filter(None, (said, left)))
 

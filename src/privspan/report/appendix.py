@@ -38,7 +38,7 @@ def reproduce(subject: Subject) -> Html:
     code = program(subject.release, subject.k)
     if code is None:
         return join()
-    rows = "rows of persons, ids says whose each row is" if subject.by_persons else "one row per person"
+    rows = "rows of persons, ids holds their ids" if subject.by_persons else "one row per person"
     words = f"Here table is an array or data frame with {rows}, and names lists its columns. "
     words += _again(subject)
     pieces = [title, element("p", words), element("pre", element("code", code))]

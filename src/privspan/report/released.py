@@ -109,7 +109,7 @@ def _told(subject: Subject) -> str:
     found = subject.release.parameters.get("stands_out")
     if not isinstance(found, int) or subject.k is None or found >= subject.k:
         return ""
-    return f" Only {number(found)} of the {number(subject.k)} could be told from noise."
+    return f" Only {number(found)} of the {number(subject.k)} could be distinguished from noise."
 
 
 def facts(subject: Subject) -> Html:
@@ -146,7 +146,7 @@ def facts(subject: Subject) -> Html:
 
 
 def _told_apart(subject: Subject) -> str:
-    return "all told from noise" if (subject.told or 0) >= (subject.k or 0) else f"{subject.told} told from noise"
+    return "all above the noise" if (subject.told or 0) >= (subject.k or 0) else f"{subject.told} above the noise"
 
 
 def section(subject: Subject) -> Html:
@@ -223,7 +223,7 @@ def _spectrum(subject: Subject) -> Html:
     of_rows = subject.rows_in_short and f" of the {subject.rows_in_short}"
     words = f"How much of the variance{of_rows} lies along each component."
     words += " ± and thin lines: one standard deviation of the noise." if any(noise) else " Noise included."
-    words += " Pale: cannot be told from noise." if faint else ""
+    words += " Pale: cannot be distinguished from noise." if faint else ""
     words += " Because of the noise the shares add up to more than 100\u00a0%." if ratios.sum() > 1.005 else ""
     drawn = pictures.bars(rows, "Share of variance by component", faint=faint, noise=noise)
     return figure("Variance along the components", f"{words} {_total(subject)}".rstrip(), drawn)
@@ -313,7 +313,7 @@ def _component(subject: Subject, loadings: NDArray[np.float64], position: int) -
     faint = subject.is_noise(position)
     words = f"{_variance(subject, position)} {_shown(order, loadings**2)}".strip()
     if faint:
-        words = f"Cannot be told from noise: read nothing into it. {words}"
+        words = f"Cannot be distinguished from noise: read nothing into it. {words}"
     drawn = pictures.diverging_bars(rows, f"Loadings of {name}", faint=faint)
     return figure(name, words, drawn)
 

@@ -41,7 +41,7 @@ def encoded(X: Any, categories: Categories, *, person: str | None = None) -> Enc
         Arrow dictionary or of a polars ``Enum``.  Such types usually take their words from the data: say so only if
         they are public.  "declared" alone means all columns of such types.
     person : str, optional
-        The column that says whose each row is.
+        The column with the person ids.
 
     Returns
     -------

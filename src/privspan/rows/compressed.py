@@ -52,7 +52,7 @@ def compressed_rows(table: Any) -> Any:
     Rows, columns or blocks that end before they begin are a ValueError: SciPy would write outside its arrays.
     """
     if hasattr(table, "indptr") and (np.diff(table.indptr) < 0).any():
-        raise ParameterError("Rows, or columns, of a sparse table must not end before they begin.")
+        raise ParameterError("Rows or columns of a sparse table must not end before they begin.")
     if table.format != "csr":
         entries = table.tocoo(copy=False)
         return sorted_rows(entries.data, entries.row, entries.col, table.shape)

@@ -143,8 +143,8 @@ def _only_place(names: Any, column: str) -> int:
     if len(places) != 1:
         found = "several columns" if places else "no column"
         raise ParameterError(
-            "{X} has {found} named {column!r}; name the one that says whose each row is.", found=found, column=column
+            "{X} has {found} named {column!r}; name the one with the person ids.", found=found, column=column
         )
     if len(names) == 1:
-        raise ParameterError("{X} must have a column beside {column!r}, which says whose each row is.", column=column)
+        raise ParameterError("{X} must have a column beside {column!r}, which holds the person ids.", column=column)
     return places[0]

@@ -34,7 +34,7 @@ class RowSource(LocalTable):
     cheap : bool
         Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
     person : str or None
-        The column of the file that says whose each row is, where one was named; it is not among the d.
+        The column of the file that holds the person ids, where one was named; it is not among the d.
     """
 
     cheap: bool = False
@@ -49,7 +49,7 @@ class RowSource(LocalTable):
     def ids(self) -> NDArray[np.intp]:
         """Return a code per row, equal where rows are of one `person`, and -1 for a row without an id; (n,)."""
         if self.read_ids is None or self.person is None:
-            raise ParameterError("No column says whose each row is; name one when the file is opened.")
+            raise ParameterError("No column holds person ids; name one when the file is opened.")
         return self.read_ids(self.person)
 
     @abstractmethod

@@ -120,9 +120,7 @@ class StableSplit:
         weights = (self.scale, self.tail, self.long, self.signal, self.test, self.noise)
         shares = share_mu(gaussian.mu, *(weight for weight in weights if weight > 0))
         if delta_test == 0.0 or min(shares) < _SMALLEST_MU:
-            raise ParameterError(
-                "{split} must leave every step a share that it can work with; one is next to nothing."
-            )
+            raise ParameterError("{split} must give every step a usable share; one is close to zero.")
         positive = iter(shares)
         scale, tail, long, signal, test, noise = (next(positive) if weight > 0 else 0.0 for weight in weights)
         coin = GaussianCoin(test, delta_test)

@@ -87,7 +87,7 @@ class Components:
     stands_out : int
         Components that rise above noise and sampling.
     seen : (d,) array of bool
-        Columns whose own variance can be told from noise; the others are tamed most.
+        Columns whose own variance can be distinguished from noise; the others are tamed most.
     weights : (d,) array
         Components are those of correlations multiplied by these: about 1, and less for a column that noise hides.
     """

@@ -309,7 +309,7 @@ class LazyGauss(Asked):
             On a second call, or after the last pass: the sensitivity provides for neither.
         """
         if self._strengthened or self._passes_left < 1:
-            raise RuntimeError("A second moment can be strengthened once, while passes are left.")
+            raise RuntimeError("A second moment can be released again only once, while passes are left.")
         self._strengthened = True
         self._passes_left -= 1
         # One grid for all levels: then they share one charge, which lemma 5 needs.

@@ -147,7 +147,7 @@ class ScoreMap:
         weights = self.smoothed().ravel()
         if not weights.any():
             raise ParameterError(
-                "There is nothing to draw from: everybody seems to be off the grid; give other {ranges}."
+                "There is nothing to sample from: all records seem to be outside the grid; give other {ranges}."
             )
         generator = np.random.default_rng(rng)
         cells = generator.choice(len(weights), size=int(size), p=weights / weights.sum())
@@ -212,8 +212,7 @@ def private_score_map(
     components : pair of int, default=(0, 1)
         Which components, from 0.
     bins : int or pair of int, optional
-        Cells along either component.  By default √(n mu), from 8 to 64: the count of a typical cell is then larger
-        than its noise.
+        Cells along either component.  By default √(n mu), from 8 to 64: a typical count is then above its noise.
     ranges : pair of (low, high), optional
         Public ends of the grid along either component; never read off the data.  By default three standard deviations
         about the centre, from the variances of the release.  Where it has none, spreads are measured for a tenth of
@@ -225,7 +224,7 @@ def private_score_map(
         The classes: public, two or more; needed with `classes`.
     person : (n,) array-like or str, optional
         Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
-        holds the ids.  One row of each person is then drawn and counted; the guarantee is for persons, and n is their
+        holds the ids.  One row of each person is then drawn and counted; the guarantee is for persons, n their
         number.
     rng : None, int, SeedSequence, Generator or RandomState
         None for secure noise.  A seed makes the run repeatable and not private.
@@ -257,7 +256,7 @@ def private_score_map(
     """
     with Call("private_score_map", epsilon, delta, rng, ledger, X, person) as call:
         if (classes is None) is not (labels is None):
-            raise ParameterError("{classes} and {labels} go together: whose class is which, and which there are.")
+            raise ParameterError("{classes}, the class of each row, and {labels}, their list, go together.")
         words = () if labels is None else class_words(labels, name="labels")
         codes = None if classes is None else label_codes(classes, words, name="classes")
         table = call.open(call.persons(X, person, 1))
@@ -384,7 +383,7 @@ def _view(given: Any, components: Any) -> _View:
     extras = made.extras if isinstance(made, Release) else {}
     if isinstance(made, Release) and made.parameters.get("without_units"):
         raise ParameterError(
-            "{subspace} must know a centre and a unit for every column; this release lacks some. Fit again with "
+            "{subspace} must have a centre and a scale for every column; this release lacks some. Fit again with "
             "public {bounds}, more rows or a larger epsilon."
         )
     units: Any = extras.get("scale")

@@ -21,7 +21,7 @@ from privspan.rows.table import LeftOut
 
 _Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not used
 
-PERSON = "says whose each row is"
+PERSON = "holds the person ids"
 """Why the column of persons is left out."""
 
 _WHOLE_NAME = re.compile(
@@ -63,7 +63,7 @@ def choose_columns(
     person = None if schema is None else schema.person
     if person is not None and person not in by_name:
         raise UnreadableFileError(
-            "{file!r} has no column named {person!r}, which is to say whose each row is.", file=file, person=person
+            "{file!r} has no column named {person!r}, which should hold the person ids.", file=file, person=person
         )
     if schema is not None and schema.columns is not None:
         by_name = _declared(file, by_name, schema.columns)

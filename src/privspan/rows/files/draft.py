@@ -100,7 +100,7 @@ def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[st
     told = dict(known)
     for name, column in columns.items():
         if name and looks_like_identifier(name):
-            told.setdefault(name, f"if it says whose each row is, write at the top: person = {json.dumps(name)}")
+            told.setdefault(name, f"if it holds the person ids, write at the top: person = {json.dumps(name)}")
         elif column.type == "text" or known.get(name) == "categories":
             told[name] = _WORDS
     return told

@@ -64,7 +64,7 @@ def open_rows(
     separator, decimal, encoding, quoted_newlines : optional
         How a CSV file is written: see `Schema`, whose values these replace.
     person : str, optional
-        The column that says whose each row is, in place of that of the schema; see `RowSource.ids`.
+        The column with the person ids, in place of that of the schema; see `RowSource.ids`.
     limits : Limits, optional
         How much is read at a time (`privspan.rows.limits`).
 

@@ -94,7 +94,7 @@ class Schema:
     width : int, optional
         Numbers in each list, where a column of lists is used.
     person : str, optional
-        The column that says whose each row is.  It is not used as numbers.
+        The column with the person ids.  It is not used as numbers.
     """
 
     columns: Mapping[str, Column] | None = None
@@ -146,7 +146,7 @@ def _check_separator(separator: Any, decimal: Any) -> None:
     if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and not separator.isalnum()):
         raise ParameterError("{separator} must be one character, for example ';'.")
     if separator in _NO_SEPARATORS:
-        raise ParameterError("{separator} must not be a sign, a point, a quotation mark or the end of a line.")
+        raise ParameterError("{separator} must not be a sign, a point, a quotation mark or a line break.")
     if separator == decimal:
         raise ParameterError("{separator} must not be the comma of {decimal}.")
 

@@ -40,7 +40,7 @@ class Layout:
     width: int | None  # d, for one column of lists; None where every column is one of the d
     dtype: np.dtype[Any]  # float32 where that holds every value of the columns' types, else float64
     left_out: tuple[LeftOut, ...]
-    person: str | None = None  # the column that says whose each row is
+    person: str | None = None  # the column with the person ids
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # words of the columns that are categories
     names: tuple[str, ...] = ()  # of the d, where every column has a name
     boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
@@ -54,7 +54,7 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
     layout = _chosen(file, types, wanted, schema)
     if schema.person is not None and _empty(types.field(schema.person).type) is None:
         raise UnreadableFileError(
-            "Column {column!r} of {file!r}, which is to say whose each row is, is of a type whose cells cannot be "
+            "Column {column!r} of {file!r}, which should hold the person ids, is of a type whose cells cannot be "
             "compared.",
             column=schema.person,
             file=file,
