@@ -423,7 +423,7 @@ def test_a_full_disk_costs_neither_the_table_nor_the_older_results(folder, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     assert main(["release_probability"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     monkeypatch.setattr(os, "fsync", full)
     assert main(["release_probability", "--overwrite"]) == 2
     printed = capsys.readouterr()

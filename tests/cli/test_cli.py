@@ -187,7 +187,7 @@ MISTAKES = [
     (fit_with(output=None), 2, "-o out.npz"),
     (fit_with(output="out.csv"), 2, "ends in .npz, for example -o out.npz"),
     (fit_with(file="a.npz", output="a.npz"), 2, "-o would replace the table itself"),
-    (fit_with(output="no/out.npz"), 2, "make it first: mkdir -p no"),
+    (fit_with(output="no/out.npz"), 2, "create it first: mkdir -p no"),
     (fit_with(output="."), 2, "-o takes"),
     (fit_with(columns="hight,weight"), 2, "has no column 'hight'; did you mean 'height'"),
     (fit_with(schema="none.toml"), 3, "schema file 'none.toml' cannot be read"),
@@ -223,7 +223,7 @@ MISTAKES = [
         2,
         "--norm-bound is gone: lengths are found privately; what is public of columns goes",
     ),
-    (fit_with(scale="", units="age=10"), 2, "--scale measures units, and --units declares them"),
+    (fit_with(scale="", units="age=10"), 2, "--scale measures the scales of the columns, and --units declares them"),
     (
         fit_with(bounds="hight=0:9"),
         2,
@@ -243,7 +243,7 @@ MISTAKES = [
         "--units names '5', but the table has no such column; it has 1, 2, 3, 4",
     ),
     (fit_with(around="age=nan"), 2, "--around for column 'age' takes a number, for example --around age=40,bmi=25"),
-    (fit_with(around="age=1", no_center=""), 2, "--around is a centre, and --no-center wants none; leave one out"),
+    (fit_with(around="age=1", no_center=""), 2, "--around gives a centre, and --no-center turns centring off"),
     (fit_with(exact="", scale=""), 2, "--scale does not go with --exact"),
     (fit_with(scale="", scale_by="size"), 2, "--scale-by takes 'ranks' or 'deviations'; got 'size'"),
     (fit_with(scale_by="ranks"), 2, "--scale-by goes with --scale; add it"),
@@ -597,7 +597,7 @@ def test_a_schema_is_drafted_edited_and_used(folder: Path, capsys) -> None:
     assert main(["columns", "survey.csv", *written, "-o", "survey.toml"]) == 0
     assert Path("survey.toml").read_text() == shown
     assert main(["columns", "survey.csv", *written, "-o", "survey.toml"]) == ExitCode.USAGE
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert main(fit_with(file="survey.csv", schema="survey.toml", k="1")) == 0
     said = capsys.readouterr()
     assert "survey.csv, 400 rows, 2 columns" in said.out
@@ -786,7 +786,7 @@ def test_a_ledger_that_fails_at_the_end_does_not_lose_the_result(folder: Path, m
 
     monkeypatch.setattr(Ledger, "end", full)
     assert main(fit_with(file="money.csv", exact="", decimals="2", ledger="b.json", dataset="x")) == 0
-    assert "goes on saying that this spend has begun" in capsys.readouterr().err
+    assert "stays recorded as begun" in capsys.readouterr().err
     assert (folder / "out.npz").exists()
     assert Ledger("b.json").account("x").spent.epsilon == 1.0
 

@@ -155,11 +155,11 @@ def test_what_is_public_is_told_before_anything_is_spent(tmp_path: Path, options
 
 def test_a_spend_that_cannot_be_ended_is_told_with_the_release(tmp_path: Path) -> None:
     ledger = Ends(tmp_path / "b.json")
-    with pytest.raises(RuntimeWarning, match="goes on saying that this spend has begun") as told:
+    with pytest.raises(RuntimeWarning, match="stays recorded as begun in the ledger") as told:
         ps.private_pca(X, 2, **BUDGET, ledger=ledger)
     assert told.value.release.subspace.dimension == 2
     model = ps.PrivatePCA(2, **BUDGET, ledger=ledger)
-    with pytest.raises(RuntimeWarning, match="goes on saying"):
+    with pytest.raises(RuntimeWarning, match="stays recorded"):
         model.fit(X)
     assert model.components_.shape == (2, 6)
     assert [one.state for one in ledger.account("people").entries] == ["begun", "begun"]
@@ -168,7 +168,7 @@ def test_a_spend_that_cannot_be_ended_is_told_with_the_release(tmp_path: Path) -
 def test_a_block_of_ones_own_ends_before_the_ledger_warns(tmp_path: Path) -> None:
     found = None
     with (
-        pytest.raises(RuntimeWarning, match="goes on saying"),
+        pytest.raises(RuntimeWarning, match="stays recorded"),
         Ends(tmp_path / "b.json").spending("people", 1.0, 1e-6),
     ):
         found = ps.private_pca(X, 2, **BUDGET)

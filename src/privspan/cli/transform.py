@@ -94,8 +94,8 @@ def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.
     subspace, released = saved.subspace, {} if saved.release is None else saved.release.extras
     if saved.release is not None and saved.release.parameters.get("without_units"):
         raise Complaint(
-            "Scores need a centre and a scale for every column; this release lacks some. Fit again with --bounds, more "
-            "rows or a larger epsilon."
+            "Scores need a centre and a scale for every column; this release lacks some. Fit again with --bounds, "
+            "more rows or a larger epsilon."
         )
     units: Any = released.get("scale", 1.0)  # what columns were divided by before the subspace was learnt
     ends: Any = (released["low"], released["high"]) if "low" in released else (-np.inf, np.inf)

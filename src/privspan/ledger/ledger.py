@@ -277,7 +277,7 @@ class Ledger(LedgerFile):
             try:
                 self.end(dataset, identity, spending.outcome)
             except Exception as error:
-                message = f"The ledger goes on saying that this spend has begun: {error}"
+                message = f"This spend stays recorded as begun in the ledger: {error}"
                 warnings.warn(message, RuntimeWarning, stacklevel=outside())
 
     def set_limit(self, dataset: str, epsilon: Cap, delta: Cap) -> None:
