@@ -89,14 +89,14 @@ def test_what_the_bound_does_not_cover_is_refused(change):
     known = {"before": 0.1, "yes": 0.1, "no": 0.0, "otherwise": 0.0, "rotation": 0.0}
     coin = CoinTable(numerators(1e-8))
     assert JointAccount(1.0, 1e-3, JointShares(**known, coin=coin))
-    with pytest.raises(ValueError, match="cost more together"):
+    with pytest.raises(ValueError, match="together cost more"):
         JointAccount(1.0, 1e-3, JointShares(**known | change, coin=coin))
     assert joint_delta(101.0, JointShares(**known, coin=coin)) == math.inf
 
 
 @pytest.mark.parametrize("bad", [(), (0, 5), (5, 4), (2**COIN_BITS,)])
 def test_a_table_holds_chances_that_do_not_fall(bad):
-    with pytest.raises(ValueError, match="chances between 0 and 1"):
+    with pytest.raises(ValueError, match="probabilities between 0 and 1"):
         CoinTable(bad)
 
 
