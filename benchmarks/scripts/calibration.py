@@ -766,38 +766,40 @@ PAGE = """# Are the errors true?
 
 Made by `benchmarks/scripts/calibration.py` from `benchmarks/results/calibration.csv`; do not edit by hand.
 
-Every number that is told with an error, in every course, over {fits} fits of each of {a} + {b} tables. *Of* says what
-the number is of. It is compared with the same thing computed without privacy: for "clipped rows" the rows clipped at
-the released length about the released centre, gaps filled with the centre (variances and means: made up for).
-Constants were fitted on half A; the table below is of half B.
+Are the standard errors of the released numbers right? This page checks every number that has a standard error, for
+every method (*course*), with {fits} fits of each of {a} + {b} tables. The column *of* says which quantity the number
+estimates. The truth is that quantity, computed without privacy. For "clipped rows" it is computed from the rows clipped
+at the released length about the released centre, with gaps filled with the centre (variances and means are corrected
+for gaps). Constants were fitted on half A; the table below shows half B.
 
 {names_a}
 
 {names_b}
 
-* *spread*: root mean square over fits of the number less its mean distance, in told errors. From 1/1.5 to 1.5.
-* *distance*: the same for the whole distance from the truth, bias included.
-* *within two*: fits with the truth within two told errors. At least 85 %, and 80 % in the worst table (of 8 fits or
-  more).
+* *spread*: the standard deviation of the number over fits, in units of its standard error. Required: 1/1.5 to 1.5.
+* *distance*: the root mean square difference from the truth, bias included, in the same units.
+* *within two*: the share of fits with the truth within two standard errors. Required: at least 85 %, and at least 80 %
+  in the worst table (of 8 fits or more).
 
-Captured shares are told to .1 %, so half of that is the least that counts. Variances and shares are those of the
-components that stand out of the noise.
+Captured shares are rounded to .1 %, so errors below half of that count as half of that. Variances and shares are those
+of the components that stand out of the noise.
 
 {table}
 
-Lines "of the table (not claimed)" show why the numbers are named after the clipped rows: what a few long rows have
-beyond the clip is not in them, and no error covers it.
+The rows "table (not claimed)" compare the same numbers with the whole table. They show why the numbers are said to be
+of the clipped rows: the part of a few long rows beyond the clip is missing from them, and no standard error covers it.
 
-Captured variance was told too high by more than .1 in {high} of all fits. The lower bound
-`captured_variance_at_least` held in {held} of the fits in which it was told.
+Captured variance was more than .1 too high in {high} of all fits. The lower bound `captured_variance_at_least` was
+right in {held} of the fits that have one.
 
-## What misses a bar, in both halves
+## Numbers that miss a requirement, in both halves
 
 {missed}
 
-Numbers of standardised columns are of the correlations that [](standardised.md) names: of the signs of pairs, a pair
-weighing the less the more columns differ in it; or of winsorised columns, with long rows clipped. "Columns weighted":
-times the released `column_weights`, which are less than 1 for columns that noise hides.
+For standardised columns the numbers are those of the correlations in [](standardised.md). "Rank correlations" are
+computed from the signs of differences of pairs, where a pair has less weight the more columns differ in it. The others
+are correlations of winsorised columns, with long rows clipped. "Columns weighted" means: times the released
+`column_weights`, which are less than 1 for columns hidden by noise.
 """
 
 

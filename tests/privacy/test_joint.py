@@ -145,7 +145,7 @@ def test_the_coin_comes_once_after_what_it_was_made_for():
     ledger.spend("fall-back", 1.0)
     with pytest.raises(RuntimeError, match="would exceed one"):
         ledger.spend("more", 1e-9)
-    with pytest.raises(RuntimeError, match="comes once"):
+    with pytest.raises(RuntimeError, match="coin once"):
         ledger.toss()
     cost = ledger.cost()
     assert (cost.epsilon, cost.delta, cost.mu) == (1.0, 1e-6, None)
@@ -157,7 +157,7 @@ def test_the_coin_comes_once_after_what_it_was_made_for():
 def test_there_is_no_coin_after_more_than_it_was_made_for():
     ledger = account()
     ledger.spend("first", 1.01 * (ledger.joint.before / ledger.mu) ** 2)
-    with pytest.raises(RuntimeError, match="comes once"):
+    with pytest.raises(RuntimeError, match="coin once"):
         ledger.toss()
     with pytest.raises(RuntimeError, match="for the budget that it was made for"):
         JointLedger(Budget(1.0, 1e-5), JointAccount(1.0, 1e-6, ledger.joint))
