@@ -768,9 +768,9 @@ Made by `benchmarks/scripts/calibration.py` from `benchmarks/results/calibration
 
 Are the standard errors of the released numbers right? This page checks every number that has a standard error, for
 every method (*course*), with {fits} fits of each of {a} + {b} tables. The column *of* says which quantity the number
-estimates. The truth is that quantity, computed without privacy. For "clipped rows" it is computed from the rows clipped
-at the released length about the released centre, with gaps filled with the centre (variances and means are corrected
-for gaps). Constants were fitted on half A; the table below shows half B.
+estimates. The truth is that quantity, computed without privacy. For "clipped rows" it is computed from the rows
+clipped at the released length about the released centre, with gaps filled with the centre (variances and means are
+corrected for gaps). Constants were fitted on half A; the table below shows half B.
 
 {names_a}
 
@@ -778,16 +778,17 @@ for gaps). Constants were fitted on half A; the table below shows half B.
 
 * *spread*: the standard deviation of the number over fits, in units of its standard error. Required: 1/1.5 to 1.5.
 * *distance*: the root mean square difference from the truth, bias included, in the same units.
-* *within two*: the share of fits with the truth within two standard errors. Required: at least 85 %, and at least 80 %
-  in the worst table (of 8 fits or more).
+* *within two*: the share of fits with the truth within two standard errors. Required: at least 85 %, and at least
+  80 % in the worst table (of 8 fits or more).
 
-Captured shares are rounded to .1 %, so errors below half of that count as half of that. Variances and shares are those
-of the components that stand out of the noise.
+Captured shares are rounded to .1 %, so errors below half of that count as half of that. Variances and shares are
+those of the components that stand out of the noise.
 
 {table}
 
-The rows "table (not claimed)" compare the same numbers with the whole table. They show why the numbers are said to be
-of the clipped rows: the part of a few long rows beyond the clip is missing from them, and no standard error covers it.
+The rows "table (not claimed)" compare the same numbers with the whole table. They show why the numbers are said to
+be of the clipped rows: the part of a few long rows beyond the clip is missing from them, and no standard error
+covers it.
 
 Captured variance was more than .1 too high in {high} of all fits. The lower bound `captured_variance_at_least` was
 right in {held} of the fits that have one.
@@ -797,8 +798,8 @@ right in {held} of the fits that have one.
 {missed}
 
 For standardised columns the numbers are those of the correlations in [](standardised.md). "Rank correlations" are
-computed from the signs of differences of pairs, where a pair has less weight the more columns differ in it. The others
-are correlations of winsorised columns, with long rows clipped. "Columns weighted" means: times the released
+computed from the signs of differences of pairs, where a pair has less weight the more columns differ in it. The
+others are correlations of winsorised columns, with long rows clipped. "Columns weighted" means: times the released
 `column_weights`, which are less than 1 for columns hidden by noise.
 """
 
