@@ -2,9 +2,9 @@
 Can people's ancestry be mapped without showing anyone's genome?
 ================================================================
 
-The first components of genomes are a map of where ancestors lived; nearly every genetic study starts with it. Here
-are 2,504 people of the 1000 Genomes project (a public table), each with 127 markers: how many of the two letters,
-0, 1 or 2, are not those of the reference genome.
+The first components of genomes are a map of where ancestors lived. Nearly every genetic study starts with it. Here
+are 2,504 people of the 1000 Genomes project (a public table) and 127 markers. Each marker counts how many of two
+letters, 0, 1 or 2, differ from the reference genome.
 """
 
 # %%
@@ -20,15 +20,15 @@ people = ps.datasets.load("ancestry")
 print(people.values.shape, *people.columns[:4], "…")
 
 # %%
-# That a marker lies between 0 and 2 is public knowledge, so we say so: the search for units and centre then costs
-# less. No seed is given, so what is released is private.
+# It is public knowledge that a marker lies between 0 and 2, so we give these bounds. Less budget is then spent on
+# the search for scale and centre. No seed is given, so the release is private.
 model = ps.PrivatePCA(2, epsilon=3.0, delta=1e-6, bounds=(0, 2)).fit(people.values)
 print(model.release_.headline)
 print(model.release_.cost)
 
 # %%
-# These people have agreed to be shown, so we may plot them: on the left by ordinary PCA, on the right by the private
-# components. (For people who have not, ``transform`` is *not* private, and the map stays with you.)
+# These data are public, so we may plot the people: on the left by ordinary PCA, on the right by the private
+# components. (``transform`` is *not* private. With private data, do not publish such a plot.)
 regions = {"AFR": "Africa", "AMR": "Americas", "EAS": "East Asia", "EUR": "Europe", "SAS": "South Asia"}
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.3), layout="constrained")
 maps = {"ordinary PCA": PCA(2).fit_transform(people.values), "private, ε = 3": model.transform(people.values)}
@@ -43,7 +43,7 @@ panels[1].legend(frameon=False, markerscale=3)
 plt.show()
 
 # %%
-# Is the map as good? Give everybody the region whose centre is nearest to them, by two components of either kind.
+# Is the private map as good? Assign everybody to the region with the nearest centre, on each of the two maps.
 for title, scores in maps.items():
     right = NearestCentroid().fit(scores, people.labels).score(scores, people.labels)
     print(f"{title:<16} {right:.0%} get their own region")

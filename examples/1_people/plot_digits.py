@@ -2,12 +2,12 @@
 What do private components look like?
 =====================================
 
-Each of 1,797 people wrote a digit, 8 × 8 grey values. The components of such a table are pictures themselves, so one
-can see what noise does to them, and whether the fit says so.
+The table has 1,797 handwritten digits of 8 × 8 grey values, which we treat as one per person. Its components are
+pictures too, so you can see what noise does to them, and whether the fit says so.
 """
 
 # %%
-# Without privacy, and with a small, a middling and a large budget.
+# We fit without privacy, and with a large, a medium and a small budget.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
@@ -21,8 +21,8 @@ for epsilon in (10.0, 3.0, 1.0):
     models[f"ε = {epsilon:g}"] = ps.PrivatePCA(components, epsilon=epsilon, delta=1e-6).fit(digits)
 
 # %%
-# A component that does not stand out of the noise is a guess; ``stands_out_`` says how many do. Those are framed. A
-# sign means nothing, so each picture is turned to agree with the one above.
+# ``stands_out_`` says how many components stand out of the noise. These are framed; the others may be only noise.
+# The sign of a component means nothing, so each picture gets the sign that agrees with the one without privacy.
 figure, panels = plt.subplots(len(models), components, figsize=(7, 6), layout="constrained")
 for row, (name, model) in zip(panels, models.items(), strict=True):
     found = getattr(model, "stands_out_", components)
@@ -33,13 +33,13 @@ for row, (name, model) in zip(panels, models.items(), strict=True):
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(visible=number < found, color="C2", linewidth=3)
     row[0].set_ylabel(name)
-figure.suptitle("five components; framed: told from noise, by the fit's own account")
+figure.suptitle("five components; framed: stands out of the noise, according to the fit")
 plt.show()
 
 # %%
-# What the fits say of themselves, and what is true (which only we know, because the digits are public).
+# The captured variance that the fits report, and the true one. We know the true one because the digits are public.
 total = PCA(components).fit(digits).explained_variance_.sum()
 for name, model in list(models.items())[1:]:
     true = np.trace(model.components_ @ np.cov(digits.T) @ model.components_.T) / total
     said = f"{model.captured_variance_:.0%} ± {model.captured_variance_std_:.0%}"
-    print(f"{name:<8} says it captured {said:<12} it did capture {true:.0%}")
+    print(f"{name:<8} reported {said:<12} true {true:.0%}")

@@ -2,9 +2,9 @@
 Income in dollars, age in years: which column wins?
 ===================================================
 
-PCA goes by variance, and variance goes by units. In a table of households the savings, in thousands of dollars, drown
-everything else, unless the columns are put on one scale; and what the scale of a column is, is itself something that
-the data tell and that has to be paid for.
+PCA depends on variances, and variances depend on units. In a table of households, savings in thousands of dollars
+dominate all other columns, unless the columns are put on one scale. To measure the scale of a column from the data
+costs a part of the budget.
 """
 
 # %%
@@ -28,8 +28,8 @@ models = {
 }
 
 # %%
-# As it is, the first component is the savings and nothing else. With columns that are standardised (``scale=True``),
-# or in units that are public knowledge and cost nothing, families and ages get their say.
+# In the original units, the first component is savings and nothing else. With standardised columns (``scale=True``),
+# or in public units, which cost nothing, family size and age contribute too.
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True, layout="constrained")
 for axes, (name, model) in zip(panels, models.items(), strict=True):
     for number, component in enumerate(model.components_):
@@ -42,9 +42,9 @@ figure.supxlabel("loading")
 plt.show()
 
 # %%
-# What ``scale=True`` measured for scores: the standard deviation of each column, extreme cells cut off, with the
-# standard error of the noise. That of the savings is smaller than that of the whole column: a few very rich
-# households make most of it, and they are cut off.
+# ``scale=True`` also measures the standard deviation of each column, for scores. Extreme cells are clipped, and the
+# standard error is that of the noise. For savings it is smaller than the standard deviation of the whole column: most
+# of that comes from a few very rich households, whose savings are clipped.
 scaled = models["scale=True"]
 for name, unit, noise, true in zip(columns.values(), scaled.scale_, scaled.scale_std_, households.std(), strict=True):
     print(f"{name:<12} {unit:6.1f} ± {noise:.1f}   (without privacy {true:.1f})")

@@ -2,13 +2,13 @@
 What may I show instead of a scatter plot?
 ==========================================
 
-After a PCA everybody wants to see the scores, a point per person; and that is the one picture that must not be
-shown. A *map* of the scores may be: how many people there are in each cell of a grid, with noise.
+After a PCA everybody wants to see the scores, one point per person. That picture must not be published. A *map* of
+the scores may be: the number of people in each cell of a grid, with noise.
 """
 
 # %%
-# Again the 2,504 people of the 1000 Genomes. One budget for the components, another one for the map; together they
-# cost the sum.
+# The table has 2,504 people of the 1000 Genomes project. The components have one budget and the map another.
+# Together they cost at most the sum.
 import matplotlib.pyplot as plt
 
 import privspan as ps
@@ -20,7 +20,7 @@ print("components:", model.release_.cost)
 print("map:       ", scores.cost)
 
 # %%
-# On the left what stays at home, on the right what may leave the house. The groups are there, the people are not.
+# The left plot must stay private, the right one may be published. It shows the groups but not the people.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
 left.scatter(*model.transform(people.values).T, s=4, alpha=0.4, color="0.3")
 left.set(title="scores: one point per person", xlabel="component 1", ylabel="component 2")

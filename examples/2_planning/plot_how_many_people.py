@@ -2,8 +2,8 @@
 How many people do I need?
 ==========================
 
-Ask before you collect: a plan is made from public numbers alone and costs no privacy. Does it keep its word on a real
-table? We know the answer for the 32,735 flights out of New York, because they are public: what do we find with fewer?
+Ask before you collect data. A plan uses public numbers alone and costs no privacy budget. Is it right for a real
+table? The 32,735 flights out of New York are public, so we can compare: how accurate are fits with fewer flights?
 """
 
 # %%
@@ -21,19 +21,20 @@ table = flights.values / [units[name] for name in flights.columns]
 k, epsilon, delta = 3, 1.0, 1e-6
 
 # %%
-# The plan, and the question turned round: how many rows does an error of 0.2 take?
+# The plan predicts the error. The other way round: how many rows does an error of 0.2 need?
 plan = ps.plan(len(table), 12, k, epsilon=epsilon, delta=delta, center=True)
 print(f"{len(table):,} rows: predicted error {plan.error:.2g}")
 print(f"for an error of 0.2: about {plan.needed_n(0.2):,} rows")
 
 # %%
-# A plan is for ideal data: bell-shaped, and with little besides the components. Flights are neither: some are a day
-# late, and their fourth component is not much smaller than the third. Whoever knows the latter tells the plan, with
-# ``gamma`` (we read it off all flights, which are public; with private data that would be a leak).
+# A plan is for ideal data: bell-shaped, and with little variance outside the components. Flights are different: some
+# are a day late, and the variance of their fourth component is not much smaller than that of the third. If this is
+# public knowledge, give it to the plan as ``gamma``. (We computed it from all flights, which are public. With private
+# data that would be a leak.)
 #
-# And what happens: samples of the flights, three of each size. The variance that is captured, out of what the best
-# three components of all flights hold, is what most uses of a PCA live on; it comes well before the last direction
-# is right.
+# To measure the accuracy, we draw three samples of flights of each size. We compute the variance that each fit
+# captures, as a share of what the best three components of all flights capture. Most uses of a PCA need a large
+# captured variance. It takes fewer rows than an accurate third component.
 covariance = np.cov(table.T)
 best = PCA(k).fit(table).explained_variance_.sum()
 sizes = np.array([300, 600, 1_200, 2_500, 5_000, 10_000, 20_000, 32_735])

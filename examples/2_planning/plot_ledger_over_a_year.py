@@ -2,8 +2,8 @@
 What may I still ask this year?
 ===============================
 
-Every answer about the same people adds to what is known of them. A ledger adds it up, on disk, before the data are
-touched, and refuses what would be too much. Here is a year of a survey with 10,000 people.
+Every answer about the same people reveals more about them. A ledger on disk adds up the cost before the data are
+read, and refuses what would exceed the limit. Here is a year of a survey with 10,000 people.
 """
 
 # %%
@@ -24,7 +24,7 @@ limit = {"limit_epsilon": "2", "limit_delta": "1e-5"}
 
 
 # %%
-# A question is charged first and asked then. What is refused costs nothing, and the data are not looked at.
+# A question is charged before it is answered. A refused question costs nothing, and the data are not read.
 def ask(what: str, epsilon: str, k: int) -> str:
     try:
         with ledger.spending("survey", epsilon, "1e-6", what=what, **limit) as spending:
@@ -42,8 +42,8 @@ for month, answer in answers.items():
     print(f"{month}  {answer}")
 
 # %%
-# October wanted more than was left and was refused; November asked for less and got it; after that nothing is left,
-# which is what the limit is for. Only what the ledger allowed counts.
+# A refused month asked for more than was left. A later month may still get an answer if it asks for less. Only what
+# the ledger allowed counts.
 account = ledger.account("survey")
 print("spent:", account.spent, " left:", account.left)
 

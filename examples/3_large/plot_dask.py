@@ -2,13 +2,13 @@
 Does it matter where the rows are?
 ==================================
 
-A table may be spread over the machines of a cluster, as a Dask array or dataframe. Rows stay where they are: totals
-come back, and the noise is added here. So the answer must not depend on who did the adding.
+A table may be spread over the machines of a cluster, as a Dask array or dataframe. Rows stay there. Only sums come
+back, and the noise is added on your machine. The answer must not depend on which machine computed which sum.
 """
 
 # %%
-# 60,000 people in 40 columns, cut into 1, 4 and 12 partitions. The seed is there to compare results bit by bit, and
-# makes them *not* private; leave ``rng`` out when the records are real.
+# 60,000 people and 40 columns, divided into 1, 4 and 12 partitions. The seed lets us compare results bit by bit. It
+# makes them *not* private, so leave ``rng`` out when the records are real.
 import dask
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ people, truth = spiked_subspace(60_000, 40, 4, gamma_w=0.1, rng=0)
 cuts = {"1 partition": 60_000, "4 partitions": 15_000, "12 partitions": 5_000}
 
 # %%
-# At home, in pieces of the same lengths, and with Dask: the same bits.
+# Compare a run on one machine, in pieces of the same lengths, with a run in Dask: the bits are the same.
 releases = {}
 with dask.config.set(scheduler="synchronous"):  # on a cluster: Client("tcp://â€¦")
     for name, rows in cuts.items():
@@ -31,12 +31,12 @@ with dask.config.set(scheduler="synchronous"):  # on a cluster: Client("tcp://â€
         same = ps.private_subspace(at_home, 4, method="adaptive", epsilon=1.0, delta=1e-6, rng=7)
         identical = np.array_equal(same.subspace.basis, releases[name].subspace.basis)
         error = releases[name].subspace.distance(truth)
-        print(f"{name:<14} error {error:.2g}   the same bits as at home: {identical}")
+        print(f"{name:<14} error {error:.2g}   the same bits as without Dask: {identical}")
 
 # %%
-# How far the answers for different cuts lie from one another and from the truth, in degrees of the largest angle.
-# One seed is one noise, so the cut changes nothing but rounding, in the tenth digit; what remains is the noise of
-# privacy.
+# The largest angle, in degrees, between the answers for different numbers of partitions, and between them and the
+# truth. The same seed gives the same noise, so the partitions change only the rounding, in the tenth digit. The
+# distance to the truth is due to the noise of privacy.
 names = [*cuts, "the truth"]
 found = [*(release.subspace for release in releases.values()), truth]
 angles = np.array([[np.degrees(np.arcsin(min(a.distance(b), 1.0))) for b in found] for a in found])

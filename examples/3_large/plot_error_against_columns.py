@@ -2,13 +2,13 @@
 Do more columns make it worse?
 ==============================
 
-Noise that hides a person in every entry of a d × d matrix grows with d. Stable leverage adds noise that is scaled to
-what one person can do to the *subspace*, which is little when everybody lies close to it.
+Noise that hides a person in every entry of a d × d matrix grows with d. Stable leverage adds noise in proportion to
+how far one person can move the *subspace*. That is little when everybody lies close to it.
 """
 
 # %%
-# A thousand people in more and more columns, two directions that matter, everyone a ten-thousandth off the plane.
-# Seeds make the figure repeatable; leave ``rng`` out when the records are real.
+# The data are a thousand people with 100 to 3,000 columns. They lie near a plane, at a distance of a ten-thousandth.
+# Seeds make the figure repeatable. Leave ``rng`` out when the records are real.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -26,7 +26,7 @@ for d in columns:
         measured[name].append(np.nan if release.abstained else release.subspace.distance(truth))
 
 # %%
-# What had been predicted, from public numbers alone, before there was any data:
+# The errors that the plan predicts, from public numbers alone:
 predicted = {"stable leverage": [], "Analyze Gauss": []}
 for d in columns:
     plan = ps.plan(n, d, k, **budget, gamma=tail / np.sqrt(d - k))
@@ -35,8 +35,8 @@ for d in columns:
     predicted["Analyze Gauss"].append(by_method["analyze-gauss"])
 
 # %%
-# Dots are measured, lines predicted. At a fixed distance from the plane both errors grow like the root of the number
-# of columns, but one of them starts two hundred times lower and the other ends as noise.
+# Dots are measured, lines predicted. At a fixed distance from the plane both errors grow like the square root of the
+# number of columns. But stable leverage starts two hundred times lower, and Analyze Gauss ends as noise.
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name, colour in (("Analyze Gauss", "0.4"), ("stable leverage", "C0")):
     axes.loglog(columns, predicted[name], "-", color=colour, label=f"{name}, predicted")

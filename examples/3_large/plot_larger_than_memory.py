@@ -2,13 +2,13 @@
 What if the table does not fit in memory?
 =========================================
 
-Open the file instead of loading it: rows are read in pieces, and a table of any length needs the memory of a few
-pieces.
+Open the file instead of loading it. Rows are read in pieces, so a table of any length needs the memory of a few
+pieces only.
 """
 
 # %%
-# A file of 100,000 people and 50 columns, with three directions that matter. ``open_rows`` reads its first bytes
-# only, and any function takes what it returns. Parquet, Arrow, Zarr and AnnData files work the same way.
+# The file has 100,000 people and 50 columns, near a subspace of three dimensions. ``open_rows`` reads only its first
+# bytes. You can pass the result to any function. Parquet, Arrow, Zarr and AnnData files work the same way.
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -30,9 +30,9 @@ with tempfile.TemporaryDirectory() as folder:
     del rows
 
 # %%
-# To see what it takes we need larger tables than a page like this should write to a disk. These are stored nowhere:
-# every row is made up when it is asked for, 200 columns of ±1 near a subspace of four dimensions, up to 1.6 GB of
-# numbers.
+# To measure the memory we need larger tables than this page should write to disk. These tables are not stored: each
+# row is generated when it is read. They have 200 columns of ±1 near a subspace of four dimensions, and up to 1.6 GB
+# of numbers.
 sizes, tables, needs = [60_000, 250_000, 700_000, 1_000_000], [], []
 for n in sizes:
     endless, _ = ps.datasets.sign_subspace(n, 200, 4, rng=0)
@@ -43,8 +43,8 @@ for n in sizes:
     tables.append(n * 200 * 8 / 1e6)
 
 # %%
-# Up to a gigabyte the rows are kept between passes, because that is faster. Beyond it they are read again each
-# time, and the memory does not depend on the length of the table any more.
+# Rows of up to one gigabyte are kept between passes, because that is faster. Larger tables are read again in each
+# pass, and the memory no longer depends on the length of the table.
 figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 places = np.arange(len(sizes))
 axes.bar(places - 0.2, tables, 0.38, color="0.8", label="the table, in float64")

@@ -2,13 +2,14 @@
 What is a subspace good for afterwards? A private mean
 ======================================================
 
-The noise of a private mean grows with the number of columns. If the records lie near a low-dimensional subspace, half
-of the budget can find that subspace, and the other half then has to hide one record in a few coordinates only. The
-total budget is the same on both sides.
+The noise of a private mean grows with the number of columns. If the records lie near a low-dimensional subspace, you
+can spend half of the budget on that subspace. The other half then has to hide one record in a few coordinates only.
+We compare this with a mean of all columns, at the same total budget.
 """
 
 # %%
-# Records near a three-dimensional subspace that also holds their mean. Rows are no longer than 4, nearly always.
+# Records lie near a three-dimensional subspace that also contains their mean. Nearly all rows have a length of at
+# most 4.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -21,8 +22,8 @@ budget = Budget(3.0, 1e-6)
 columns = [50, 100, 200, 400, 800]
 
 # %%
-# Both ways, at the same total cost. ``share_mu`` divides the budget so that the two steps together cost the
-# whole. A seed makes the figure repeatable; leave ``rng`` out when the records are real.
+# ``share_mu`` divides the budget so that the two steps together cost the whole budget. A seed makes the figure
+# repeatable. Leave ``rng`` out when the records are real.
 without, within = [], []
 for d in columns:
     X, truth = gaussian_subspace(n, d, k, gamma_w=0.05, rng=0)
@@ -40,7 +41,8 @@ for d in columns:
     within.append(np.linalg.norm(projected.mean - centre) / np.linalg.norm(centre))
 
 # %%
-# Without the subspace the error grows like the root of the number of columns; with it, it hardly grows.
+# Without the subspace the error grows like the square root of the number of columns. With the subspace it hardly
+# grows.
 figure, axes = plt.subplots(figsize=(6, 4))
 axes.loglog(columns, without, "o-", label="mean of all coordinates")
 axes.loglog(columns, within, "o-", label="subspace first, then its coordinates")

