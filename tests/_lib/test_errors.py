@@ -21,6 +21,7 @@ from privspan._lib.errors import (
 )
 from privspan.cli._run import in_flags
 from privspan.estimators import PrivatePCA
+from privspan.exact.exact import _OPTIONS as exact_settings
 from privspan.ledger import LockedLedgerError, OverspendError
 from privspan.rows import UnreadableFileError
 
@@ -93,6 +94,7 @@ def parameters():
                     found |= set(inspect.signature(each).parameters)
                 except ValueError:
                     continue
+    found |= set(exact_settings)
     return found | {"columns", "width", "separator", "decimal", "encoding", "quoted_newlines", "categories"}
 
 

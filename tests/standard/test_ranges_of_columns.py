@@ -184,7 +184,8 @@ def test_histograms_are_of_a_public_draw_where_rows_are_plenty():
     other[17] = 1e12
     few = RangeTuning(draw=10.0, fewest=1_000)
     one, two, all_rows = (
-        ranges._drawn(table, seeded(0).account.mu, seeded(0).streams.public, few) for table in (X, other, X[:1_999])
+        ranges._drawn(open_table(rows), seeded(0).account.mu, seeded(0).streams.public, few)[:]
+        for rows in (X, other, X[:1_999])
     )
     assert len(one) == len(two) == 1_000
     assert (one != two).sum() <= 1
@@ -311,7 +312,7 @@ def test_errors_of_scales_cover_where_the_square_is_unclear(spread):
     found = Ranges(np.zeros(1), np.ones(1), np.zeros(1, dtype=bool))
     away = []
     for seed in range(60):
-        made = cell_moments(X, found, np.full(1, 4.0), 0.3, seeded(seed))
+        made = cell_moments(open_table(X), found, np.full(1, 4.0), 0.3, seeded(seed))
         away.append((made.scale[0] - X.std()) / made.scale_std[0])
     assert np.mean(np.abs(away) <= 2.0) >= 0.9
 

@@ -59,4 +59,4 @@ def without_a_kind() -> list[str]:
 
 
 def test_a_number_of_a_module_says_of_which_kind_it_is():
-    assert len(without_a_kind()) <= 118, without_a_kind()
+    assert len(without_a_kind()) <= 113, without_a_kind()

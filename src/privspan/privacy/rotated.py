@@ -27,8 +27,8 @@ from privspan.subspace.rotation import CRITERIA, Criterion, correlations, factor
 
 Array = NDArray[np.float64]
 
-_DRAWS, _FEW_DRAWS = 200, 40  # of simulated noise; few for large tables, where each takes long
-_LARGE = 20_000  # loadings
+_DRAWS, _FEW_DRAWS = 200, 40  # of simulated noise; few for large tables, where each takes time
+_LARGE = 20_000  # entries of the loadings
 _MOST_COLUMNS = 20  # on a card
 
 

@@ -24,7 +24,7 @@ from privspan.rows.table import Table
 
 Array = NDArray[np.float64]
 
-_MOST_CLASSES = 2**16
+_MOST_CLASSES = 2**16  # entries of a row of weights
 
 
 def class_words(classes: object, *, name: str = "classes") -> tuple[str, ...]:

@@ -18,10 +18,10 @@ Criterion = Literal["varimax", "quartimax", "promax", "oblimin"]
 CRITERIA: tuple[str, ...] = get_args(Criterion)
 
 _ORTHOMAX = {"varimax": 1.0, "quartimax": 0.0, "promax": 1.0, "oblimin": 1.0}  # the last two begin with a varimax
-_POWER = 4  # of promax, as in R
-_STARTS = 8  # local optima: the best of the axes as they are and of turned ones
-_STEPS = 1_000
-_STILL = 1e-8  # radians
+_POWER = 4  # of promax, exactly as in R
+_STARTS = 8  # at a time, against local optima: the best of the axes as they are and of turned ones
+_STEPS = 1_000  # at most, against endless time; a few dozen are usual
+_STILL = 1e-8  # radians: a turn that rounding could make
 
 
 def turn_to(loadings: Array, criterion: Criterion, *, kaiser: bool = True, start: Array | None = None) -> Array:

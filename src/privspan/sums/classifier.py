@@ -40,17 +40,30 @@ from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
 
-_MEAN_SHARE, _MOMENT_SHARE = 0.1, 0.1  # of mu²: benchmarks/scripts/classifiers.py, fitted on other tables
-_LENGTH_SHARE, _REACH = 0.3, 1.2  # of the mu² of the mean; × the typical length
-_STEPS = 6
-LONGEST = 0.8  # of a residual: it is at most sqrt(2) by itself
+LONGEST = 0.8  # of a residual, in lemma 1: it is at most sqrt(2) by itself
 _ROUND = 1.0 - 2.0**-30  # more than the float64 error of the length of a residual
-_WIDEST = 512  # columns up to which there is a second moment
-_CURVATURE = 0.3  # of n, beyond: the largest eigenvalue that is likely
-_RIDGE = 0.5  # × the noise of a step along all columns together
 _SIZE = 1.0 + CONSTANT * CONSTANT  # the squared length of (u, a), exact in binary
-_ROOT_SIZE = math.nextafter(math.sqrt(_SIZE), 2.0)
-_USELESS, _ROUGH, _CLOSE = 1.0, 10.0, 60.0  # rows per noise, where what is said of a setting changes
+_ROOT_SIZE = math.nextafter(math.sqrt(_SIZE), 2.0)  # the length of (u, a), rounded up: lemma 1
+
+
+@dataclass(frozen=True)
+class ClassifierTuning:
+    """Shares and steps, fitted on other tables than benchmarks/scripts/classifiers.py reports."""
+
+    mean: float = 0.1  # share of mu²
+    moment: float = 0.1  # share of mu²
+    length: float = 0.3  # share of the mu² of the mean, for the typical length
+    reach: float = 1.2  # × the typical length, where rows are clipped for the mean
+    steps: int = 6  # more have more noise each, fewer end too early
+    widest: int = 512  # columns up to which there is a second moment
+    curvature: float = 0.3  # of n, beyond: the largest eigenvalue that is likely
+    ridge: float = 0.5  # × the noise of a step along all columns together
+    useless: float = 1.0  # rows per noise, below which a classifier is hardly better than chance
+    rough: float = 10.0  # the same, below which it is rough
+    close: float = 60.0  # the same, from which it is nearly as good as without privacy
+
+
+CLASSIFIER = ClassifierTuning()
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,14 +207,19 @@ def private_classifier(
         labels = labels_of(source, codes, words)
         n, k = int(source.shape[0]), int(source.shape[1]) if subspace is None else subspace.dimension
         rows_per_noise = _rows_per_noise(n, k, len(words), call.budget.mu)
-        if rows_per_noise < _USELESS:
+        if rows_per_noise < CLASSIFIER.useless:
             call.warn(_said(rows_per_noise), UselessPlanWarning)
         run = call.begin(gaussian=True)
         return call.finish(classifier_within(run, source, labels, subspace, tuple(classes)))
 
 
 def classifier_within(
-    run: Run, source: Table, labels: PerRow, subspace: Subspace | None, classes: tuple[object, ...]
+    run: Run,
+    source: Table,
+    labels: PerRow,
+    subspace: Subspace | None,
+    classes: tuple[object, ...],
+    tuning: ClassifierTuning = CLASSIFIER,
 ) -> PrivateClassifier:
     """Do what `private_classifier` does for the mu of a run: docs/explanation/private-classifier.md."""
     if subspace is not None:
@@ -210,32 +228,34 @@ def classifier_within(
     outlook = _said(_rows_per_noise(n, k, len(classes), run.account.mu))
     centre = np.zeros(k)
     if subspace is None or subspace.offset is None:
-        centre = _mean_of(source, run.nested("mean", _MEAN_SHARE))
+        centre = _mean_of(source, run.nested("mean", tuning.mean), tuning)
     rows = source.rows(centre)
-    step = partial(_eased, noise=0.0, values=np.full(k + 1, _CURVATURE * n), axes=np.eye(k + 1))
-    if k <= _WIDEST:
-        level = noise_level(moment_bounds(n, k), run.account.spend("second moment", _MOMENT_SHARE))
+    step = partial(
+        _eased, noise=0.0, values=np.full(k + 1, tuning.curvature * n), axes=np.eye(k + 1), ridge=tuning.ridge
+    )
+    if k <= tuning.widest:
+        level = noise_level(moment_bounds(n, k), run.account.spend("second moment", tuning.moment))
         total = grid_total(rows.map_chunks(_moment), (k + 1, k + 1), level.grid)
         values, axes = np.linalg.eigh(gaussian_symmetric(total, level, run))
-        step = partial(_eased, noise=level.sigma, values=values, axes=axes)
+        step = partial(_eased, noise=level.sigma, values=values, axes=axes, ridge=tuning.ridge)
     weights, kept, bounds = np.zeros((k + 1, len(classes))), [], residual_bounds(n, k, len(classes))
-    share, sigma = run.account.left / _STEPS * (1.0 - 2.0**-40), 0.0
-    for number in range(_STEPS):
+    share, sigma = run.account.left / tuning.steps * (1.0 - 2.0**-40), 0.0
+    for number in range(tuning.steps):
         mu = run.account.spend(f"step {number + 1}", share)
         sums = rows.map_chunks(partial(_products, weights=weights), labels)
         total, sigma = gaussian_sum(sums, weights.shape, bounds, mu, run)
         total -= total.mean(axis=1, keepdims=True)  # residuals sum to 0, and so may their noise
         weights = weights + len(classes) * step(total, sigma)
         kept.append(weights)
-    weights = np.mean(kept[_STEPS // 2 :], axis=0)
+    weights = np.mean(kept[tuning.steps // 2 :], axis=0)
     for array in (weights, centre):
         array.flags.writeable = False
     return PrivateClassifier(classes, weights, centre, subspace, sigma, outlook, run.account.cost(), run.private)
 
 
-def _mean_of(source: Table, run: Run) -> Array:
+def _mean_of(source: Table, run: Run, tuning: ClassifierTuning) -> Array:
     """Return a private mean of rows of like length, nearer to zero where noise is all that it holds."""
-    reach = _REACH * typical_length(source, run.account.spend("typical length", _LENGTH_SHARE), run)
+    reach = tuning.reach * typical_length(source, run.account.spend("typical length", tuning.length), run)
     found = mean_within(run, source, None, reach)
     square = float(found.mean @ found.mean)
     return found.mean * max(0.0, 1.0 - found.noise**2 * len(found.mean) / square) if square > 0.0 else found.mean
@@ -273,20 +293,20 @@ def classifier_outlook(n: int, columns: int, classes: int, *, epsilon: float, de
         return _said(_rows_per_noise(int(n), int(columns), int(classes), call.budget.mu))
 
 
-def _rows_per_noise(n: int, k: int, classes: int, mu: float) -> float:
+def _rows_per_noise(n: int, k: int, classes: int, mu: float, tuning: ClassifierTuning = CLASSIFIER) -> float:
     """Return n over the noise of a step in all weights together."""
-    share = (1.0 - _MEAN_SHARE - _MOMENT_SHARE) / _STEPS
+    share = (1.0 - tuning.mean - tuning.moment) / tuning.steps
     return n * mu * math.sqrt(share) / (2.0 * LONGEST * math.sqrt((k + 1) * (classes - 1)))
 
 
-def _said(rows_per_noise: float) -> str:
-    if rows_per_noise < _USELESS:
+def _said(rows_per_noise: float, tuning: ClassifierTuning = CLASSIFIER) -> str:
+    if rows_per_noise < tuning.useless:
         return (
             "Hardly better than chance: the noise outweighs the rows. Fewer columns, or a larger epsilon, would help."
         )
-    if rows_per_noise < _ROUGH:
+    if rows_per_noise < tuning.rough:
         return "Rough: classes that lie well apart are told apart, others are not."
-    if rows_per_noise < _CLOSE:
+    if rows_per_noise < tuning.close:
         return "Somewhat worse than without privacy; classes that lie close together suffer most."
     return "Nearly as good as without privacy, on most tables."
 
@@ -325,8 +345,8 @@ def _products(piece: Piece, labels: Array, weights: Array) -> Array:
     return np.vstack([piece.T @ missing, CONSTANT * missing.sum(axis=0)])
 
 
-def _eased(total: Array, sigma: float, *, noise: float, values: Array, axes: Array) -> Array:
+def _eased(total: Array, sigma: float, *, noise: float, values: Array, axes: Array, ridge: float) -> Array:
     """Divide by the second moment, trusting no eigenvalue below its noise, with a ridge for the noise of the sum."""
     root = math.sqrt(len(values))
-    eased = np.maximum(values, noise * root) + _RIDGE * sigma * root
+    eased = np.maximum(values, noise * root) + ridge * sigma * root
     return np.asarray((axes / eased) @ (axes.T @ total))

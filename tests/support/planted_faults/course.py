@@ -117,7 +117,7 @@ def others_are_seen() -> bool:
         patch.setattr(course, "_localised", lambda look, *_: seen.append(look.released))
         patch.setattr(course, "_adaptively", lambda look, *_: seen.append(look.released))
         by_course(limited(X, drawn_rows=400))
-        outside = np.flatnonzero(~np.isin(X[:, 0], drawn[0][:, 0]))[0]
+        outside = np.flatnonzero(~np.isin(X[:, 0], drawn[0][:][:, 0]))[0]
         changed = X.copy()
         changed[outside] = 1e6 * np.arange(X.shape[1])
         by_course(limited(changed, drawn_rows=400))
@@ -127,7 +127,7 @@ def others_are_seen() -> bool:
 @fault("rows outside the draw in the stable look", others_are_seen)
 def longest_rows(patch):
     def longest(source, public, generator):
-        order = np.argsort(np.linalg.norm(source, axis=1))
-        return source[np.sort(order[-public.rows :])]
+        order = np.argsort(np.linalg.norm(source[:], axis=1))
+        return source.draw(np.sort(order[-public.rows :])).here()
 
     patch.setattr(course, "_drawn_rows", longest)
