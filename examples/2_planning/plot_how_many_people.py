@@ -7,7 +7,8 @@ table? The 32,735 flights out of New York are public, so we can compare: how acc
 """
 
 # %%
-# Twelve columns in round units, about a standard deviation each (a public table may be looked at for that).
+# Twelve columns in round units of about one standard deviation. (We may choose units from this table because it is
+# public.)
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
