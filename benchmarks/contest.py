@@ -99,13 +99,13 @@ def _measured(all_of_them: list[Contest], some: list[Group]) -> str:
     repeated = f"{min(runs)} to {max(runs)} runs" if min(runs) < max(runs) else f"{runs[0]} runs"
     return (
         f"{len(tables)} tables of {min(rows):,} to {max(rows):,} rows and {min(columns):,} to {max(columns):,} "
-        "columns that come with Python packages, one person a row: how much of the variance along as many ordinary "
-        "principal components the private ones capture. Columns have been divided by their deviations without "
-        "privacy, as if an owner knew the units, but for tables called raw and those whose columns are alike. Every "
-        "rival is given the centre that `private_pca` finds, at the same price, and the clip, where it does better "
-        "with one (`benchmarks/centred.py`). The *envelope* is Analyze Gauss about the true mean with the best clip "
-        f"there is, which nobody can know: no private method of its kind gets there. Means of {repeated} a method; a "
-        f"difference within two standard errors, or within {MARGIN}, is a tie."
+        "columns that come with Python packages, one person per row. The numbers are the share of the variance of as "
+        "many ordinary principal components that the private ones capture. Columns were divided by their standard "
+        "deviations without privacy, as if the owner knew the units, except in tables called raw and those whose "
+        "columns are alike. Every rival gets the centre that `private_pca` finds, at the same cost, and the clip if "
+        "that helps it (`benchmarks/centred.py`). The *envelope* is Analyze Gauss about the true mean with the best "
+        "possible clip, which nobody knows: no private method of its kind can reach it. Numbers are means of "
+        f"{repeated} per method; a difference within two standard errors, or within {MARGIN}, is a tie."
     )
 
 
@@ -122,7 +122,7 @@ def _won(all_of_them: list[Contest]) -> str:
     )
     wins, ties, lost = best_one
     return (
-        f"Against the best rival of each of {len(all_of_them)} settings, picked afterwards, `private_pca` captures "
+        f"Against the best rival of each of {len(all_of_them)} settings, chosen after the runs, `private_pca` captures "
         f"**more in {wins}, as much in {ties} and less in {lost}**. Against each alone (won–tied–lost): {told}."
     )
 

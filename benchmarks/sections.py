@@ -111,7 +111,7 @@ def _map(some: list[Group]) -> str:
     total = useless + sum(wins.values())
     return (
         f"{total} settings with d = {int(some[0].setting['d']):,}; the number in a field is the error of the best "
-        f"method. Fields won: {told or 'none'}; in {useless} nothing was of use.\n"
+        f"method. Fields won: {told or 'none'}; in {useless} every method had a useless error.\n"
     )
 
 
@@ -239,7 +239,7 @@ def _lost_settings(contests: list[list[Group]]) -> str:
                 lines.append([*setting.values(), _named(ours), _named(prior)])
     said = (
         f"Of the {settings} settings above, a prior system was better than every method of ours by more than "
-        f"{TIE - 1:.0%} in {len(lines)} (settings in which nobody's answer was of use are not counted)"
+        f"{TIE - 1:.0%} in {len(lines)} (settings in which every method was useless are not counted)"
     )
     if not lines:
         return f"{said}.\n"

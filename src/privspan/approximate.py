@@ -75,7 +75,7 @@ def approximate_subspace(
         as 0. Rows are not centred. Of a Dask table, blocks are formed inside partitions, and the rows at the end
         of each partition that fill no block are left out.
     k : int or "auto"
-        Dimension of the subspace. "auto" lets the blocks vote for it, at a part of epsilon.
+        Dimension of the subspace. "auto" lets the blocks vote for it and spends a part of epsilon on it.
     epsilon, delta : float
         The guarantee.
     max_components : int, optional

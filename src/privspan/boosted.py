@@ -55,9 +55,9 @@ def boosted_subspace(
     epsilon, delta : float
         The guarantee.
     alpha : float
-        Wanted distance (sine of the largest angle), below 1.
+        Required distance (sine of the largest angle), below 1.
     beta : float
-        Wanted probability of failure.
+        Allowed probability of failure.
     person : (n,) array-like or str, optional
         Who each row belongs to, where people have several rows: one id per row, or the name of the column of `X` that
         holds the ids. One row of each person is then drawn; the guarantee is for persons, and n is their number:
@@ -72,7 +72,7 @@ def boosted_subspace(
     Returns
     -------
     Release
-        ``release.subspace`` is None if no subspace had enough others near it.
+        ``release.subspace`` is None if no part's subspace had enough others near it.
 
     Guarantee
     ---------

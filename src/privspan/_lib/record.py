@@ -30,9 +30,9 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Record:
-    """What a report says of the circumstances of a release: when, by whom, for what, from which columns.
+    """The circumstances of a release for its report: when, by whom, for what purpose, from which columns.
 
-    All of it is shown as it is given, so give public things only.  `privspan fit` fills it in by itself.
+    All of it is shown unchanged, so give public information only.  `privspan fit` fills it in by itself.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Record:
     left_out : tuple of (str, str)
         Columns of the table that were not used, each with the reason.
     ledger : tuple of str
-        What had been spent on the data set with this release: ``Ledger(…).told(dataset)``.
+        What has been spent on the data set, this release included: ``Ledger(…).told(dataset)``.
     command : str, optional
         The command that made it, as it was typed.
     schema : str, optional

@@ -19,15 +19,15 @@ from privspan.rows.table import Missing
 
 @dataclass(eq=False, repr=False)
 class PrivateSubspace(SubspaceEstimator):
-    """The subspace that the records lie in or near, about the origin, learnt privately.
+    """The subspace through the origin that the records lie in or near, learnt privately.
 
     Records are not centred, and variances are not measured: see :class:`privspan.PrivatePCA`.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Dimension of the subspace. "auto", with the method "approximate", lets blocks of records vote for it, at a
-        part of epsilon.
+        Dimension of the subspace. "auto", with the method "approximate", lets blocks of records vote for it and
+        spends a part of epsilon on it.
     epsilon, delta : float
         The guarantee.
     max_rows : int, default=8

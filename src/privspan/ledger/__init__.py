@@ -1,4 +1,4 @@
-"""What has been spent, on whom, and the files that releases are kept in."""
+"""Records of what has been spent on which data, and the files of releases."""
 
 from privspan.ledger.accounts import Account, Entry, Pot
 from privspan.ledger.file import DamagedLedgerError, LockedLedgerError

@@ -41,17 +41,17 @@ class Entry:
     epsilon, delta : float or Decimal
         What it cost by itself.
     state : {"begun", "finished", "abstained", "interrupted"}
-        For people: every state counts in full.  "begun" is a run that is under way, or that died.
+        For information: every state counts in full.  "begun" is a run that is under way, or that ended abnormally.
     what : str
         What was run.
     since : str
         When it began, UTC.
     neighbours : {"replace-one", "replace-one-person"}
-        What the cost holds for replacing: one row, or one person with all of their rows.
+        What may be replaced: one row, or one person with all of their rows.
     unit : str
         "row", or the column with the person ids; "person" for ids that are no column with a name.
     mu, aside : float or None, float or Decimal
-        What it counts in mu, beside the delta that it sets aside; None if not known to be Gaussian, and in no pot.
+        Its mu, and the delta that it sets aside; None if it is not known to be Gaussian, and in no pot.
     pot : str or None
         The pot that paid for it.
     part : str or None
@@ -89,7 +89,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Pot:
-    """A filter in mu: what is spent inside may sum to mu² and to the delta set aside, whoever decides on it and when.
+    """A filter in mu: spends inside may sum to mu² and to the delta set aside, even if results decide on them.
 
     It costs the account (epsilon, delta), once, when it is opened.
 
@@ -122,7 +122,7 @@ class Pot:
 
 @dataclass(frozen=True)
 class Account:
-    """The spends on one data set and their limit.
+    """All spends on one data set, and their limit.
 
     Attributes
     ----------
@@ -131,9 +131,9 @@ class Account:
     limit_epsilon, limit_delta : float, Decimal or None
         What all entries together may cost; None for no limit.
     pots : tuple of Pot
-        Shares of the limit inside which spends compose in mu.
+        Parts of the limit within which spends compose in mu.
     plain : bool
-        Whether epsilons and deltas are added up, and nothing else.
+        Whether costs are simply added up, in epsilon and delta.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -146,15 +146,16 @@ class Account:
 
     @property
     def spent(self) -> PrivacyCost:
-        """What all entries cost together, in the part of the table where that is most: exact sums, rounded up once.
+        """The cost of all entries, in the part of the table where it is largest: exact sums, rounded up once.
 
-        Gaussian entries compose in mu, unless a limit adds them up.  It is a promise for budgets fixed beforehand.
+        Gaussian entries compose in mu, unless a limit adds them up.  It is a guarantee for budgets that were fixed
+        beforehand.
         """
         plain = self.plain or (self.limit_epsilon, self.limit_delta) != (None, None)
         return reduce(PrivacyCost.parallel, (_together(view, plain) for view in self._views()))
 
     def part(self, name: str) -> Account:
-        """Return the account as one part of the table sees it: with its entries and those of the whole."""
+        """Return the account of one part of the table: its own entries and those of the whole table."""
         return replace(self, entries=tuple(entry for entry in self.entries if entry.part in (None, name)))
 
     @property
@@ -174,9 +175,9 @@ class Account:
 
     @property
     def left(self) -> tuple[float | None, float | None]:
-        """Epsilon and delta that one more spend may have, rounded down; None where there is no limit.
+        """The largest epsilon and delta of one more spend, rounded down; None where there is no limit.
 
-        Where the limit is a pot this is what one Gaussian fit may have, at the delta that the pot has for noise.
+        Where the limit is a pot, this is for one Gaussian fit, at the delta that the pot has for noise.
         """
         pot = self.pot(REST)
         if pot is None:
@@ -199,7 +200,7 @@ class Account:
         return max(Fraction(0), Fraction(found.mu) ** 2 - square), max(Fraction(0), Fraction(found.aside) - aside)
 
     def more_like(self, entry: Entry) -> int | None:
-        """Return how many more spends like this one are allowed; None if there is no limit on them."""
+        """Return how many more spends like this one are allowed; None without a limit."""
         if entry.pot is not None:
             square, aside = self.room(entry.pot, entry.part)
             rooms = [(square, Fraction(entry.mu or 0.0) ** 2), (aside, Fraction(entry.aside))]

@@ -19,7 +19,7 @@ _PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
 
 
 class DamagedLedgerError(PrivspanError, ValueError):
-    """The file is not a ledger, or not one that can be kept.  It has not been changed."""
+    """The file is not a ledger, or not one that can be used.  It has not been changed."""
 
 
 class LockedLedgerError(PrivspanError, OSError):

@@ -61,7 +61,7 @@ class Ledger(LedgerFile):
     algorithm with a float that is no larger; the command line does that.
 
     A limit is stored with the data set by the first spend that names one.  A later spend may lower it, not raise it;
-    `set_limit` raises it on purpose.  Names are taken at their word: a data set under two names has two accounts.
+    `set_limit` raises it on purpose.  Names are not checked: a data set under two names has two accounts.
 
     With a limit for epsilon and delta, Gaussian spends (those with a mu, such as every private PCA, mean and scale)
     compose in mu: many of them cost far less than the sum of their epsilons.  From the first of them on, all that is
@@ -128,7 +128,7 @@ class Ledger(LedgerFile):
         return self.accounts().get(dataset, Account())
 
     def told(self, dataset: str) -> tuple[str, ...]:
-        """Say what has been spent on a data set in sentences: for the ``ledger`` of a record in a report."""
+        """Say in sentences what has been spent on a data set: for the ``ledger`` of a record in a report."""
         account = self.account(dataset)
         count = len(account.entries)
         return (
@@ -137,7 +137,7 @@ class Ledger(LedgerFile):
         )
 
     def foretold(self, dataset: str, epsilon: Given, delta: Given, mu: float | None = None) -> str:
-        """Say where one more spend would bring a data set, or why it would be refused; writes nothing.
+        """Say what one more spend would add up to, or why it would be refused; writes nothing.
 
         A Gaussian spend has its `mu`.
         """
@@ -166,7 +166,7 @@ class Ledger(LedgerFile):
         limit_epsilon: Cap = None,
         limit_delta: Cap = None,
     ) -> str:
-        """Write down a spend before it happens and return the identity of its entry.
+        """Record a spend before it happens and return the identity of its entry.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Ledger(LedgerFile):
         mu, aside : float, optional
             If the step is Gaussian: it is mu-GDP but for this part of delta, which is set aside, and composes so.
         what : str, optional
-            What is run, for readers of the ledger.
+            A description of the run, for readers of the ledger.
         person : str, optional
             If the cost is for replacing one person with all of their rows: the column with the person ids,
             "person" where there is none.  By default it is for replacing one row.
@@ -205,7 +205,7 @@ class Ledger(LedgerFile):
     def check(
         self, dataset: str, epsilon: Given, delta: Given, *, maybe_gaussian: bool = False, **options: Any
     ) -> None:
-        """Raise what `begin` would raise now, and write nothing.  It promises nothing about a moment later.
+        """Raise what `begin` would raise now, and write nothing.  The answer may change a moment later.
 
         What is `maybe_gaussian` is refused only if there is no room for the least mu that such a budget can have.
         """
@@ -248,7 +248,7 @@ class Ledger(LedgerFile):
         return wanted
 
     def end(self, dataset: str, identity: str, outcome: State) -> None:
-        """Say how a spend ended.  What it counts does not change."""
+        """Record how a spend ended.  Its cost does not change."""
         checks.one_of(get_args(State), outcome=outcome)
         with self.changing() as accounts:
             entries = accounts.get(dataset, Account()).entries
@@ -261,7 +261,7 @@ class Ledger(LedgerFile):
 
     @contextmanager
     def spending(self, dataset: str, epsilon: Given, delta: Given, **options: Any) -> Iterator[Spending]:
-        """Begin a spend, run the block, and say how it ended: "interrupted" if an exception leaves the block.
+        """Begin a spend, run the block, and record how it ended: "interrupted" if an exception leaves the block.
 
         Parameters are those of `begin`.  If the end cannot be written down there is a ``RuntimeWarning``, not an
         exception that would lose a result: the entry stays "begun", which counts the same.
@@ -289,10 +289,10 @@ class Ledger(LedgerFile):
 
 @dataclass(frozen=True)
 class Page:
-    """One data set of a ledger, with its limit: where private functions charge what they spend.
+    """One data set of a ledger, with its limit: private functions charge their cost to it.
 
-    It holds names and limits only, all else is in the file.  So a copy, as ``sklearn.base.clone`` makes, or one in
-    another process, charges the same account.
+    It holds names and limits only; everything else is in the file.  So a copy, such as one by ``sklearn.base.clone``
+    or in another process, charges the same account.
 
     Attributes
     ----------
@@ -342,12 +342,12 @@ class Page:
         """Return the page of one part of the table, such as a region or the rows of a month.
 
         Spends on one part do not count in another, and spends on the whole table count in every part.  So disjoint
-        groups of people may be analysed for the price of the most expensive one.
+        groups of people may be analysed at the cost of the most expensive one.
 
         Guarantee
         ---------
         It must be public, **by position**, which row belongs to which part: if a value in a row decides, replacing
-        that row can change two parts.  Nothing here could tell.  Proof: docs/explanation/pots.md.
+        that row can change two parts.  The ledger cannot check this.  Proof: docs/explanation/pots.md.
         """
         check_name(part=name)
         return replace(self, in_part=name)
@@ -363,8 +363,8 @@ class Page:
     ) -> Page:
         """Open a pot, a share of the limit in which spends compose in mu, and return the page of it.
 
-        A page with a limit is one such pot by itself; this is for whoever wants several, or pots beside plain spends.
-        The pot costs the page (epsilon, delta), once, when it is opened.  It is opened again by its name and the same
+        A page with a limit already is one such pot; use this for several pots, or for pots beside plain spends.  The
+        pot costs the page (epsilon, delta), once, when it is opened.  It is opened again by its name and the same
         numbers, or by its name alone.
 
         Parameters
@@ -375,11 +375,11 @@ class Page:
         aside : default=0
             How much of delta is for what spends inside set aside, or cost without being Gaussian.
         mu : float, optional
-            Instead of epsilon: what the squares of all mu inside may sum to, squared.
+            Instead of epsilon: the squares of all mu inside may sum to at most its square.
 
         Guarantee
         ---------
-        Whatever is spent inside, in view of whatever results, costs at most (epsilon, delta) together, for the
+        Whatever is spent inside, even after seeing results, costs at most (epsilon, delta) together, for the
         neighbours that its entries name.  Proof: docs/explanation/pots.md.
         """
         check_name(pot=name)

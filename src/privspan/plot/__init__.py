@@ -1,8 +1,8 @@
 """Pictures of what was released or planned, with matplotlib (``pip install 'privspan[plot]'``).
 
 Every function takes a fitted model or a release (or a plan), draws into the axes that it is given or into new ones,
-and returns them; nothing is shown or saved.  Colours follow the background, light or dark.  Noise is drawn wherever
-it is known, and what cannot be distinguished from noise is pale.
+and returns them; nothing is shown or saved.  Colours follow the background, light or dark.  Standard errors are drawn
+wherever they are known, and what cannot be distinguished from noise is pale.
 
 All of it is post-processing of released and public numbers, which costs no privacy: docs/explanation/promise.md.
 """

@@ -81,10 +81,10 @@ def biplot(
     columns: Sequence[str] | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the columns as arrows in the plane of two components, in the units in which they were looked at.
+    """Draw the columns as arrows in the plane of two components, in the units of the fit.
 
-    The length of an arrow is the standard deviation that the two components give the column.  Nobody's scores are
-    drawn: those would not be private; :func:`score_map` draws what may be shown of them.
+    The length of an arrow is the standard deviation that the two components give the column.  No scores are drawn,
+    because those are not private; :func:`score_map` draws a private histogram of them.
 
     Parameters
     ----------

@@ -103,9 +103,9 @@ def loadings(
     Parameters
     ----------
     source : fitted model, Release or Rotated
-        Anything that learnt a subspace, or what ``rotate`` made of it.
+        A fitted model or release with a subspace, or its rotation by ``rotate``.
     component : int, default=0
-        Which one, or which factor, from 0.
+        Number of the component or factor, from 0.
     most : int, default=15
         How many columns to show, of those with the largest loadings.
     columns : sequence of str, optional

@@ -63,7 +63,7 @@ def score_maps(source: Classes) -> object:
 
 
 def score_map(source: Map, *, smooth: bool = True, ax: Any = None) -> Any:
-    """Draw where people's scores lie: a noisy histogram over two components, which may be shown.
+    """Draw a private map of scores: a noisy histogram over two components, which may be shown.
 
     Parameters
     ----------

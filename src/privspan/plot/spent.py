@@ -17,7 +17,7 @@ _ROOM_FOR_WORDS = 0.08  # of the bar
 
 
 def budget(source: object, *, ax: Any = None) -> Any:
-    """Draw what each step cost, as parts of one bar.
+    """Draw the cost of each step, as parts of one bar.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def budget(source: object, *, ax: Any = None) -> Any:
 
     Notes
     -----
-    Gaussian steps compose by the squares of their mu, so these are what they share; steps of another kind have their
-    share of epsilon.
+    Gaussian steps are shown by their share of mu squared, because these add up; other steps by their share of
+    epsilon.
     """
     released = getattr(source, "release_", source)
     cost = getattr(released, "cost", released)

@@ -17,7 +17,7 @@ _MOST_ARROWS = 12
 def overview(source: object, *, columns: Sequence[str] | None = None) -> Any:
     """Draw the scree plot, the first loadings and the columns in the plane of the first two components.
 
-    Where there is no such thing (an exact subspace, one component), the budget takes its place.
+    Where one of these is not available (an exact subspace, one component), the budget is drawn instead.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """A report on a release: one HTML file that a colleague can read, on a phone, offline or in print.
 
-It tells what was released, what it cost and what that means in plain words, on which assumptions it rests, how
+It says what was released, what it cost and what that means in plain words, which assumptions it rests on, how
 accurate it should be, and how to run it again.  It is a function of its arguments, public and released values, and so
 costs no privacy: post-processing of a release is as private as the release.  See docs/explanation/promise.md.
 """
@@ -43,15 +43,15 @@ def report_html(
     plan : Plan, optional
         What was predicted, for the section on accuracy; the ``plan_`` of :class:`privspan.PrivatePCA`.
     title : str, optional
-        Headline; by default one that says what was released.
+        Headline; by default it says what was released.
     columns : sequence of str, optional
         Names of the columns; by default those of the release, or their numbers.
     record : Record, optional
-        Where the table came from, by whom and for what the release was made, and more: see :class:`Record`.  Shown as
-        it is, so say public things only.  By default the report names today as its date, and says that the rest was
+        Where the table came from, by whom and for what the release was made, and more: see :class:`Record`.  Shown
+        unchanged, so give public information only.  By default the report is dated today and says that the rest was
         not recorded.
     rotated : Rotated, optional
-        What ``release.rotate`` made of the components: shown after them.
+        The result of ``release.rotate``, shown after the components.
 
     Returns
     -------

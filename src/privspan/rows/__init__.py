@@ -7,8 +7,8 @@ A `PartitionedTable` is for rows that stay on other machines, as those of a Dask
 `GatheredRows` brings them here, for methods that cannot do without.
 
 Which columns are used is decided by the types that a file declares, or that a `Schema` declares for it, never by
-values (`LeftOut` tells what was left out and why).  A cell without a number is NaN, a gap (`privspan.rows.gaps`): a
-fault in one record's values is a defined answer, not an exception.  Faults of the file itself are an
+values (`LeftOut` lists what was left out and why).  A cell without a number is NaN, a gap (`privspan.rows.gaps`): an
+invalid value in one record gives a defined result, not an exception.  Faults of the file itself are an
 `UnreadableFileError`, raised when it is opened wherever metadata can tell.  How rows of files are dealt into blocks
 and pairs: docs/explanation/partitioning.md.
 """

@@ -40,7 +40,7 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     table
         Of the same kind.
     (n,) int array
-        Equal where the ids are; -1 for a row without an id, which is a person of its own.
+        Equal where the ids are equal; -1 for a row without an id, which counts as a person of its own.
 
     Raises
     ------

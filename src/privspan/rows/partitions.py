@@ -246,7 +246,7 @@ def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> PartitionedTable:
-    """Cut a table in this process into partitions, as it would be cut in a cluster.
+    """Split a table in this process into partitions, as in a cluster.
 
     Parameters
     ----------
@@ -293,13 +293,13 @@ def _joined(*pieces: NDArray[Any]) -> NDArray[Any]:
 
 
 def partitioned(X: object) -> object:
-    """Return a table of another package's making as a `PartitionedTable`, and everything else as it is."""
+    """Return a partitioned table of another package as a `PartitionedTable`, and everything else unchanged."""
     opener = _opener(X)
     return X if opener is None else opener.open_table(X)
 
 
 def in_partitions(X: object) -> bool:
-    """Tell whether an object of another package is in partitions."""
+    """Return whether an object of another package is in partitions."""
     return _opener(X) is not None
 
 

@@ -43,7 +43,7 @@ def check_missing(missing: object) -> None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column that is not used, decided by the schema alone.
+    """A column that is not used; the schema alone decides this.
 
     Attributes
     ----------

@@ -59,8 +59,8 @@ def stable_subspace(
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
 
     For data with a clear low-dimensional signal and a small tail this needs far fewer records than noise on the
-    covariance matrix, and its error does not depend on d but through the length of the tail. Without a clear
-    signal it abstains.
+    covariance matrix, and its error depends on d only through the length of the tail. Without a clear signal it
+    abstains.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def stable_subspace(
         holds the ids. One row of each person is then drawn; the guarantee is for persons, and n is their number:
         docs/explanation/several-rows.md.
     preset : {"auto", "tight", "robust"}, default="auto"
-        How much room the plan leaves for tails longer than the typical one. ``"auto"`` measures, at a small part of
-        the budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most
-        accurate when all tails are about equally long, and abstains on heavy ones; ``"robust"`` bears those at about
-        two and a half times its error.
+        How far the plan allows for tails longer than the typical one. ``"auto"`` measures, at a small part of the
+        budget, how many are much longer and leaves room accordingly. ``"tight"`` saves that part, is most accurate
+        when all tails are about equally long, and abstains on heavy tails; ``"robust"`` tolerates them at about two
+        and a half times the error.
     options : mapping, optional
         Expert settings by name, each also taken as a keyword argument: public, never chosen by looking at the data.
         ``full_level``, ``ramp``, ``movers`` (int): weight 1 from `full_level`, weight 0 up to ``full_level - ramp``,

@@ -25,7 +25,7 @@ _FROM_TYPES = ("A draft, made from the types that the file declares, not from it
 
 
 def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
-    r"""Write a first schema for a file that has column names, to look at and to edit.
+    r"""Draft a schema for a file that has column names, to be checked and edited.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     Notes
     -----
     **Not private.**  A CSV file declares no types, so those of the draft are guessed from all of its cells.  The
-    draft is for whoever keeps the data.  What `open_rows` uses is what the file says in the end: a declaration.
+    draft is for the owner of the data, who edits it into a declaration; `open_rows` uses the edited file.
 
     Examples
     --------

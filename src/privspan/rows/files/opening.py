@@ -55,12 +55,12 @@ def open_rows(
         numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or AnnData);
         ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
     columns : sequence of str, optional
-        Columns to use, in this order.  By default all columns of numbers but those named like identifiers; what is
-        left out is listed in ``left_out``.
+        Columns to use, in this order.  By default all columns of numbers except those named like identifiers;
+        ``left_out`` lists the columns left out.
     schema : Schema, str or path, optional
         Declared types of columns and the options below, or the TOML file that holds them (see `read_schema`).
     width : int, optional
-        Numbers in each list, for a column of lists whose type does not say it.
+        Numbers in each list, for a column of lists whose type does not declare it.
     separator, decimal, encoding, quoted_newlines : optional
         How a CSV file is written: see `Schema`, whose values these replace.
     person : str, optional
@@ -85,9 +85,9 @@ def open_rows(
     rounded in all formats but ``.npy``, ``.npz``, ``.zarr`` and ``.h5ad``.
 
     A CSV file has no types.  Its first line must hold the column names, and every column counts as numbers unless
-    `columns` or `schema` say otherwise.  Every further line is one record, a blank one too; nothing that stands in
-    it changes the shape, the dtype or another row.  A cell that is not a number counts as missing, and so do all
-    cells of a line with too many or too few of them or with an odd number of quotation marks.
+    `columns` or `schema` say otherwise.  Every further line is one record, a blank one too; its content cannot change
+    the shape, the dtype or another row.  A cell that is not a number counts as missing, and so do all cells of a line
+    with too many or too few of them or with an odd number of quotation marks.
 
     Examples
     --------

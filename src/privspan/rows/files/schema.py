@@ -76,7 +76,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is declared about a file, beside what the file itself declares.
+    """Declarations about a file, in addition to its own.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Schema:
         _check_width(self.width)
 
     def but(self, **changes: Any) -> Schema:
-        """Return the same with what is given in place of what was declared."""
+        """Return a copy with some declarations replaced."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     @property
@@ -185,7 +185,7 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
     Raises
     ------
     UnreadableFileError
-        If it is missing, is no TOML, or says something that is not known.
+        If it is missing, is not TOML, or has an unknown entry.
     """
     path = Path(path)
     try:
