@@ -122,7 +122,7 @@ def _won(all_of_them: list[Contest]) -> str:
     )
     wins, ties, lost = best_one
     return (
-        f"Against the best rival of each of {len(all_of_them)} settings, chosen after the runs, `private_pca` captures "
+        f"Against the best rival of each of {len(all_of_them)} settings, chosen afterwards, `private_pca` captures "
         f"**more in {wins}, as much in {ties} and less in {lost}**. Against each alone (won–tied–lost): {told}."
     )
 

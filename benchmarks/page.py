@@ -18,13 +18,13 @@ FIGURES = Path("_static/results")
 _HEAD = """\
 # Results
 
-This page shows how accurate and how fast the methods are, on which machine, and where other methods are better. `make
-results-page` writes it from the files in `benchmarks/results/`; no number on it was typed by hand. `make bench`
-measures everything again, and `make bench-quick` runs every method once.
+This page shows how accurate and how fast the methods are, on which machine, and where other methods are better.
+`make results-page` writes it from the files in `benchmarks/results/`; no number on it was typed by hand.
+`make bench` measures everything again, and `make bench-quick` runs every method once.
 
 Every error is the sine of the largest angle between the released subspace and the true one: 0 is perfect, 1 is the
-worst possible, and we call {useless} or more useless. Tables show medians; a run that abstained counts as an error of
-1. $\\delta$ is $10^{{-6}}$ everywhere. Tail energy is the typical length of a record's part outside the subspace,
+worst possible, and we call {useless} or more useless. Tables show medians; a run that abstained counts as an error
+of 1. $\\delta$ is $10^{{-6}}$ everywhere. Tail energy is the typical length of a record's part outside the subspace,
 divided by the standard deviation of one direction inside.
 
 {machine}
