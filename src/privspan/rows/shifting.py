@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Numbers: TypeAlias = NDArray[Any]
-"""An array of any type of number."""
+Numbers: TypeAlias = NDArray[Any]  # an array of any type of number
 
 _LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
