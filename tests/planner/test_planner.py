@@ -92,7 +92,7 @@ def test_without_gamma_the_data_are_asked_where_that_could_help():
     assert easy.method == "adaptive"
     assert "however close to a subspace records lie" in easy.reason
     assert crowded.method == "auto"
-    assert "A private question tells" in crowded.reason
+    assert "A private test decides" in crowded.reason
     for chosen in (easy, crowded):
         assert chosen.assumed
         assert f"suppose {chosen.gamma:.3g} times the spread" in chosen.reason
@@ -101,7 +101,7 @@ def test_without_gamma_the_data_are_asked_where_that_could_help():
 def test_with_gamma_the_plan_tells_whether_stable_leverage_looks_first():
     short = plan(4_000, 1_000, 3, **BUDGET, gamma=1e-3 / 1_000**0.5)
     assert short.method == "auto"
-    assert "stable leverage looks first, then rounds of little noise" in short.reason
+    assert "stable leverage comes first, then rounds of little noise" in short.reason
     assert short.error < 0.2 * short.alternatives[METHODS.index("adaptive")].error
     assert short.abstention == 0.0
     long = plan(4_000, 1_000, 3, **BUDGET, gamma=0.3 / 1_000**0.5)

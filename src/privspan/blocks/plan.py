@@ -132,7 +132,7 @@ def plan_histogram(
     if gamma is not None and side is not None and plan.error(d, k, side) > LARGEST_ERROR:
         largest = gamma * LARGEST_ERROR / plan.error(d, k, side)  # the side is in proportion to gamma
         raise ParameterError(
-            '{gamma} must be at most {largest:.1e} for aggregate="histogram" to say anything about {k} of {d} '
+            '{gamma} must be at most {largest:.1e} for aggregate="histogram" to be of use for {k} of {d} '
             "dimensions from {n} rows; got {got!r}.",
             largest=largest,
             k=k,

@@ -168,7 +168,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _warn(self, call: Call) -> None:
         """Say what has to be said about a fit."""
         if not self.release_.private:
-            message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
+            message = "`random_state` was given: the noise can be reproduced, so this fit is not private."
             call.warn(message, NotPrivateWarning)
 
     def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:

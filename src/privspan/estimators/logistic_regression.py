@@ -117,7 +117,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if not made.private:
-            message = "`random_state` was given: equal noise can be drawn again, so this fit is not private."
+            message = "`random_state` was given: the noise can be reproduced, so this fit is not private."
             warnings.warn(message, NotPrivateWarning, stacklevel=outside())
         return self
 

@@ -131,7 +131,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             shown = ", ".join(repr(column) for column in self.left_as_they_are_[:10])
             more = len(self.left_as_they_are_) - 10
             what = f"{shown} and {more} more" if more > 0 else shown
-            message = f"No range could be found at this budget in these columns, which are left as they are: {what}."
+            message = f"These columns are NOT standardised, as no range was found at this budget: {what}."
             call.warn(message, NoSpreadWarning)
 
     def transform(self, X: Any) -> Any:

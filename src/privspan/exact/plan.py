@@ -64,7 +64,7 @@ def plan_exact(
     if method == "gap-max" and work > max_work:
         raise ParameterError(
             "{max_work} must be at least {work:,} for method='gap-max', rule={rule!r} with n = {n:,} and "
-            "dimension {k}; got {got:,}. Raise it, or use method='votes', which takes more records but little "
+            "dimension {k}; got {got:,}. Raise it, or use method='votes', which needs more records but little "
             "work.",
             work=work,
             rule=rule,

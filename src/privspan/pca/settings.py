@@ -104,8 +104,8 @@ class PCASettings:
             raise ParameterError("{units} must not be given with {scale:True}, which measures them.")
         if self.standardised and (self.method != "auto" or not self.center):
             raise ParameterError(
-                '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are about the mean, '
-                "and have a course of their own. Public units, {units}, go with any method."
+                '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are computed '
+                "about the mean, by a method of their own. Public {units} can be used with any method."
             )
         if self._named_course == "deviations" and self.robust:
             raise ParameterError('{scale} must be True or "ranks" with {robust:True}.')
@@ -240,7 +240,7 @@ class PCASettings:
         kept, enough = cut_to_share(release, share)
         if not enough:
             message = (
-                f"The {kept.parameters['k']} components that were looked for do not hold {share:g} of the variance"
+                f"The {kept.parameters['k']} components that were estimated do not hold {share:g} of the variance"
             )
             call.warn(f"{message}, or the table is too small to estimate it; see `max_components`.")
         return kept

@@ -65,13 +65,13 @@ def standardised_reason(n: int, d: int, k: int, budget: Budget, course: Standard
     mu = budget.mu
     share, captured = unit_share(n, d, mu, course), expected_captured(n, d, k, mu)
     units = (
-        f"{share:.0%} of the budget measures means and units, for `transform`."
+        f"{share:.0%} of the budget measures means and scales, for `transform`."
         if share
-        else "Means and units are not measured: too few rows. `transform` will need public `bounds=`."
+        else "Means and scales are not measured: too few rows. `transform` will need public `bounds=`."
     )
     reason = f"{_STANDARD[course]} {units}"
     if course == "deviations" and data_per_column(n, d, mu) < StandardTuning().ranges_from:
-        reason += ' There are too few rows for ranges of most columns, so nothing is estimated; "ranks" takes fewer.'
+        reason += ' There are too few rows for ranges of most columns, so nothing is estimated; "ranks" needs fewer.'
     if captured >= USELESS:
         return reason
     need = needed_rows(_ENOUGH, d, k, mu)
@@ -95,17 +95,17 @@ def _preference(one: Forecast) -> float:
 
 
 def _reason(setting: Setting) -> str:
-    tail = f"{setting.gamma:.3g} times the spread that they have along it"
+    tail = f"{setting.gamma:.3g} times the spread along it"
     if not setting.assumed:
-        said = f"Off the subspace, records were said to have {tail}, in every direction"
+        said = f"By `gamma`, the spread of records off the subspace is {tail}, in every direction"
         if not setting.may_look:
-            return f"{said}: too much for stable leverage to pay off."
+            return f"{said}: too much for stable leverage to help."
         then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
-        return f"{said}, so stable leverage looks first{then}, with the adaptive algorithm to fall back on."
-    supposed = f"How far off it they lie is not known beforehand; the errors suppose {tail}, in every direction."
+        return f"{said}, so stable leverage comes first{then}, and the adaptive algorithm if that fails."
+    supposed = f"Their distance from it is not known beforehand; predictions assume a spread off it of {tail}."
     if not setting.may_look:
-        return f"Stable leverage could not pay off, however close to a subspace records lie. {supposed}"
-    asked = "A private question tells whether records lie so close to a subspace that stable leverage looks first."
+        return f"Stable leverage would not help, however close to a subspace records lie. {supposed}"
+    asked = "A private test decides whether records lie close enough to a subspace to start with stable leverage."
     return f"{asked} {supposed}"
 
 

@@ -305,7 +305,7 @@ def _said(rows_per_noise: float, tuning: ClassifierTuning = CLASSIFIER) -> str:
             "Hardly better than chance: the noise outweighs the rows. Fewer columns, or a larger epsilon, would help."
         )
     if rows_per_noise < tuning.rough:
-        return "Rough: classes that lie well apart are told apart, others are not."
+        return "Rough: only classes that lie far apart are distinguished."
     if rows_per_noise < tuning.close:
         return "Somewhat worse than without privacy; classes that lie close together suffer most."
     return "Nearly as good as without privacy, on most tables."
