@@ -95,7 +95,7 @@ def test_without_gamma_the_data_are_asked_where_that_could_help():
     assert "A private test decides" in crowded.reason
     for chosen in (easy, crowded):
         assert chosen.assumed
-        assert f"suppose {chosen.gamma:.3g} times the spread" in chosen.reason
+        assert f"assume {chosen.gamma:.3g} times the spread" in chosen.reason
 
 
 def test_with_gamma_the_plan_tells_whether_stable_leverage_looks_first():

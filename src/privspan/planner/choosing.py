@@ -97,12 +97,12 @@ def _preference(one: Forecast) -> float:
 def _reason(setting: Setting) -> str:
     tail = f"{setting.gamma:.3g} times the spread along it"
     if not setting.assumed:
-        said = f"By `gamma`, the spread of records off the subspace is {tail}, in every direction"
+        said = f"As given, the spread of records off the subspace is {tail}, in every direction"
         if not setting.may_look:
             return f"{said}: too much for stable leverage to help."
         then = ", then rounds of little noise on all rows" if setting.look.rounds else ""
         return f"{said}, so stable leverage comes first{then}, and the adaptive algorithm if that fails."
-    supposed = f"Their distance from it is not known beforehand; predictions assume a spread off it of {tail}."
+    supposed = f"Their distance from it is not known beforehand; predictions assume {tail}, in every direction."
     if not setting.may_look:
         return f"Stable leverage would not help, however close to a subspace records lie. {supposed}"
     asked = "A private test decides whether records lie close enough to a subspace to start with stable leverage."
