@@ -180,7 +180,7 @@ def test_concurrent_runs_cannot_overspend(ledger: Ledger) -> None:
 
 
 def test_an_end_that_cannot_be_written_warns_and_counts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.warns(RuntimeWarning, match="has begun"), ledger.spending("survey", 0.5, 1e-6):
+    with pytest.warns(RuntimeWarning, match="stays recorded as begun"), ledger.spending("survey", 0.5, 1e-6):
         ledger.path.rename(ledger.path.with_suffix(".moved"))
     ledger.path.with_suffix(".moved").rename(ledger.path)
     assert [one.state for one in ledger.account("survey").entries] == ["begun"]

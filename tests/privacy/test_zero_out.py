@@ -198,7 +198,7 @@ def test_an_account_tells_no_more_of_an_empty_place_than_it_promised() -> None:
     account = MuLedger(Budget(1.0, 1e-6), empty=most_share(0.1, MOMENTS))
     account.spend("count", 0.1)
     account.spend("look", 0.4, MOMENTS)
-    with pytest.raises(RuntimeError, match="empty place"):
+    with pytest.raises(RuntimeError, match="exceed the zero-out cost"):
         account.spend("another count", 0.3)
     account.spend("look", account.left, MOMENTS)
     cost = account.cost()
