@@ -65,6 +65,9 @@ def test_a_sum_may_reach_its_limit_but_not_pass_it(ledger: Ledger, amount) -> No
         ledger.begin("survey", amount, 1e-6, limit_epsilon=1)
     with pytest.raises(OverspendError):
         ledger.begin("survey", 5e-324, 1e-6)
+    ledger.begin("other", 0.6, 1e-6, limit_epsilon=1)
+    with pytest.raises(OverspendError):  # though something is left
+        ledger.begin("other", 0.5, 1e-6)
 
 
 def test_delta_has_a_limit_of_its_own(ledger: Ledger) -> None:

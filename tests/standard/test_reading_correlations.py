@@ -263,7 +263,7 @@ def test_columns_that_cannot_be_seen_do_not_hide_a_component():
         X = np.zeros((1_500, 9))
         X[:, :4] = generator.standard_normal((1_500, 4))
         noise = private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["stands_out"]
-        X[:, 1:3] = X[:, :1] + 0.8 * X[:, 1:3]
+        X[:, 1:3] = X[:, :1] + 1.5 * X[:, 1:3]
         found.append(
             (noise, private_pca(X, 2, epsilon=1.0, delta=1e-6, scale="ranks", rng=seed).extras["stands_out"])
         )
