@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 import zipfile
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 
-def declared(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def declared(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype]:
     """Return shape and dtype of an array, reading its header only; ``ValueError`` if its length is another one."""
     with archive.open(f"{name}.npy") as member:
         version = np.lib.format.read_magic(member)
@@ -26,9 +24,9 @@ def declared(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.d
     return shape, dtype
 
 
-def read(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     """Return an array of the length that its header says."""
     declared(archive, name)
     with archive.open(f"{name}.npy") as member:
-        found: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        found: np.ndarray = np.lib.format.read_array(member, allow_pickle=False)
         return found

@@ -19,9 +19,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import frames
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError, PrivspanError
 
 _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
@@ -114,7 +114,7 @@ def settings(known: Checks, parameter: str, given: object) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
+def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> Reals:
     """Return `X` as a plain two-dimensional array of real numbers, without looking at a value.
 
     Arrays, memory maps and arrays of other libraries are viewed, not copied, where NumPy can do so.
@@ -140,7 +140,7 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> NDArray[Any]:
     return array
 
 
-def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
+def column(y: object, n: int, *, name: str = "y") -> Reals:
     """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
     if isinstance(y, str):
         raise ParameterTypeError(
@@ -153,7 +153,7 @@ def column(y: object, n: int, *, name: str = "y") -> NDArray[Any]:
     return array
 
 
-def real_entries(dtype: np.dtype[Any], *, name: str) -> None:
+def real_entries(dtype: np.dtype, *, name: str) -> None:
     """Refuse a dtype other than booleans, integers or floats of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         what = "an array of booleans, integers or floats of at most 64 bits"
@@ -162,7 +162,7 @@ def real_entries(dtype: np.dtype[Any], *, name: str) -> None:
         )
 
 
-def _plain(X: object, name: str) -> NDArray[Any]:
+def _plain(X: object, name: str) -> Reals:
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         template = "{name} must be a dense array; got a sparse {kind}. Call .toarray() first."
         raise ParameterTypeError(template, name=Parameter(name), kind=type(X).__name__)
@@ -175,7 +175,7 @@ def _plain(X: object, name: str) -> NDArray[Any]:
     return array
 
 
-def as_array(X: object, name: str) -> NDArray[Any]:
+def as_array(X: object, name: str) -> np.ndarray:
     """Return `X` as a plain array of whatever dtype, or raise a TypeError that quotes no entry."""
     numbers = frames.frame_numbers(X, name)
     if numbers is not None:

@@ -44,7 +44,7 @@ def cell_by_cell(cells: Iterable[object], *, worded: bool = True) -> Distinct:
     return Distinct(np.arange(len(listed)), listed, worded)
 
 
-def _stand_ins(places: NDArray[Any]) -> Distinct:
+def _stand_ins(places: NDArray[np.integer]) -> Distinct:
     """Return a column of a type that tells all different cells apart by itself."""
     return Distinct(places.astype(np.intp), range(int(places.max(initial=-1)) + 1), worded=False)
 
@@ -106,7 +106,7 @@ def arrow_column(values: Any) -> Distinct | None:
     return Distinct(places.astype(np.intp), coded.dictionary.to_pylist(), worded=texts or numbers)
 
 
-def array_column(values: NDArray[Any]) -> Distinct:
+def array_column(values: np.ndarray) -> Distinct:
     """Read a NumPy array (n,), masked or not."""
     if values.dtype.kind not in "biufcmMUS":
         return cell_by_cell(values.tolist(), worded=values.dtype.kind == "O")

@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import Note, Parameter, ParameterTypeError
 
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
@@ -41,12 +41,12 @@ class FrameColumn:
 
     name: object
     kind: Kind
-    read: Callable[[np.dtype[Any]], NDArray[Any]]  # in the dtype of the result
+    read: Callable[[np.dtype], Reals]  # in the dtype of the result
     values: Any  # as the package holds them
     dtype: Any  # as the package calls it
 
 
-def frame_numbers(X: Any, name: str) -> NDArray[Any] | None:
+def frame_numbers(X: Any, name: str) -> Reals | None:
     """Return a table (n, d), or a column (n,), of another package as floats, and None if `X` is neither.
 
     That is one of pandas, polars or pyarrow, or anything that offers an Arrow stream; or a list or a tuple, whose
@@ -109,7 +109,7 @@ def _is_foreign(X: object) -> bool:
     return all(base.__module__.partition(".")[0] != "pyarrow" for base in type(X).__mro__)
 
 
-def float_type(kinds: Iterable[Kind]) -> np.dtype[Any]:
+def float_type(kinds: Iterable[Kind]) -> np.dtype:
     """Return float32 if that is what every column is declared as, else float64."""
     return np.dtype(np.float32 if all(kind.narrow for kind in kinds) else np.float64)
 
@@ -136,7 +136,7 @@ def other_columns(others: Sequence[FrameColumn], name: str) -> ParameterTypeErro
     return refusal
 
 
-def _table(columns: Sequence[FrameColumn], rows: int, name: str) -> NDArray[Any]:
+def _table(columns: Sequence[FrameColumn], rows: int, name: str) -> Reals:
     """Return the columns side by side, (rows, columns), or refuse those that do not hold numbers."""
     others = [column for column in columns if column.kind.other is not None]
     if others:
@@ -169,7 +169,7 @@ def dtype_kind(dtype: Any) -> Kind:
     return Kind({"M": "dates or times", "m": "dates or times", "c": "complex numbers"}.get(dtype.kind, text))
 
 
-def pandas_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def pandas_numbers(values: Any, dtype: np.dtype) -> Reals:
     """Return a pandas series, index or array in a type of floats, whatever it turns out to hold."""
     held = getattr(values, "array", values)
     kind = dtype_kind(held.dtype)
@@ -188,7 +188,7 @@ def _polars_column(series: Any) -> FrameColumn:
     polars, kind = sys.modules["polars"], series.dtype
     is_number = kind.is_numeric() or kind == polars.Boolean
 
-    def read(dtype: np.dtype[Any]) -> NDArray[Any]:
+    def read(dtype: np.dtype) -> Reals:
         wanted = polars.Float32 if dtype == np.float32 else polars.Float64
         return np.asarray(series.cast(wanted, strict=False).to_numpy())  # a gap is NaN
 
@@ -230,7 +230,7 @@ def arrow_kind(kind: Any) -> Kind:
     return Kind("text" if "string" in str(kind) else "no numbers")
 
 
-def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def arrow_numbers(values: Any, dtype: np.dtype) -> Reals:
     """Return an Arrow array, or chunked array, of numbers in a type of floats; a null is NaN."""
     wanted = import_module("pyarrow").from_numpy_dtype(dtype)
     return np.asarray(values.cast(wanted, safe=False).to_numpy(zero_copy_only=False))
@@ -239,7 +239,7 @@ def arrow_numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 # ---- Cells without a declared type ---------------------------------------------------------------------------------
 
 
-def _listed(cells: Sequence[Any]) -> NDArray[np.float64] | None:
+def _listed(cells: Sequence[object]) -> Reals | None:
     """Return nested lists of equal lengths as float64; None where they are not."""
     try:
         array = np.asarray(cells)
@@ -253,7 +253,7 @@ def _listed(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     return cell_numbers(array, np.dtype(np.float64))
 
 
-def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def cell_numbers(cells: Any, dtype: np.dtype) -> Reals:
     """Return an array in a type of floats, every cell on its own; what is no real number, or masked, becomes NaN.
 
     For cells that are not of the type that was declared: one of them must neither raise nor warn, nor change what is
@@ -263,7 +263,7 @@ def cell_numbers(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     cells = np.asarray(cells)
     with np.errstate(all="ignore"):
         if cells.dtype.kind in "biuf":
-            numbers: NDArray[Any] = cells.astype(dtype, copy=False)
+            numbers: Reals = cells.astype(dtype, copy=False)
         elif cells.dtype.kind == "c":
             numbers = np.where(cells.imag == 0, cells.real, np.nan).astype(dtype)
         elif cells.dtype.kind in "OUS":

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan import baselines
+from privspan._lib.arrays import Reals
 from privspan.approximate import approximate_subspace
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
@@ -96,7 +96,7 @@ add("stable_subspace (budget on the test)", stable_subspace, _pairs, 1, share=0.
 add("stable_subspace (slope)", stable_subspace, slope_pairs(), 1, share=0.5, **SLOPE)
 
 
-def by_histogram(table: NDArray[Any], k: int, **options: Any) -> Release:
+def by_histogram(table: Reals, k: int, **options: Any) -> Release:
     """Aggregate single records by a histogram with few references."""
     references = {"references": 2}
     return approximate_subspace(table, k, block_size=1, aggregate="histogram", options=references, **options)
@@ -113,7 +113,7 @@ _FLAT = np.tile([[1.0, 0.0, 0.0]], (6, 1))
 _TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; the last row decides on the last rank
 
 
-def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
+def _chosen(table: Reals, rng: RandomLike) -> int:
     return choose_dimension(
         open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
     )
@@ -141,7 +141,7 @@ add("private_score_map", private_score_map, mean_pairs(), PLANE, bins=3, ranges=
 add("private_score_map (spreads measured)", private_score_map, mean_pairs(), PLANE, bins=3)
 
 
-def scaled(table: NDArray[Any], *, rng: RandomLike, **options: Any) -> PrivateScales:
+def scaled(table: Reals, *, rng: RandomLike, **options: Any) -> PrivateScales:
     """Fit the scaler, and return what it has released."""
     from privspan.estimators import PrivateStandardScaler  # scikit-learn is an extra
 
@@ -154,7 +154,7 @@ add("private_scales (bounds)", private_scales, scale_pairs(), share=0.25, bounds
 add("PrivateStandardScaler", scaled, scale_pairs(), share=0.25)
 
 
-def regressed(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
+def regressed(table: Reals, subspace: Subspace | None = None, **options: Any) -> PrivateRegression:
     """Regress the last column on the others."""
     return private_regression(
         table[:, :-1], table[:, -1], subspace=subspace, norm_bound=1.0, target_bound=1.0, **options
@@ -165,7 +165,7 @@ add("private_regression", regressed, regression_pairs())
 add("private_regression (in a subspace)", regressed, regression_pairs(), FIRST_AXIS)
 
 
-def classified(table: NDArray[Any], subspace: Subspace | None = None, **options: Any) -> PrivateClassifier:
+def classified(table: Reals, subspace: Subspace | None = None, **options: Any) -> PrivateClassifier:
     """Classify by the other columns whether the last is 0, 1 or 2."""
     return private_classifier(table[:, :-1], table[:, -1], subspace=subspace, classes=(0, 1, 2), **options)
 
@@ -190,7 +190,7 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column holds the person ids."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: Any) -> Released:
         return algorithm(table[:, :-1], *arguments, person=table[:, -1], **options)
 
     return run

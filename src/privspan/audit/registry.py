@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from numpy.typing import NDArray
-
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 from privspan.audit.releases import Released
 from privspan.audit.tables import Pair
@@ -46,7 +45,7 @@ class Case:
     epsilon: float
     delta: float
     pairs: Mapping[str, Pair]
-    run: Callable[[NDArray[Any], RandomLike], Released]
+    run: Callable[[Reals, RandomLike], Released]
     share: float = 1.0
     kind: CaseKind = "sampled"
     reason: str = ""
@@ -81,7 +80,7 @@ def add(
 ) -> None:
     """Register ``algorithm(table, *arguments, epsilon=…, delta=…, rng=…, **options)`` as a case."""
 
-    def run(table: NDArray[Any], rng: RandomLike) -> Released:
+    def run(table: Reals, rng: RandomLike) -> Released:
         return algorithm(table, *arguments, epsilon=epsilon, delta=delta, rng=rng, **options)
 
     register(Case(name, epsilon, delta, pairs, run, share, kind, reason))

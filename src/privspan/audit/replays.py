@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from privspan import baselines
+from privspan._lib.arrays import Reals
 from privspan.approximate import approximate_subspace
 from privspan.audit.cases import FIRST_AXIS, ON_TEST, PLANE, by_histogram, classified, of_persons, regressed, scaled
 from privspan.audit.registry import EPSILON, Case, add, register
@@ -94,7 +94,7 @@ _AXES = {"either axis": balanced_pairs(2_000)["either axis"]}
 _replay("k_dp_pca (two directions)", baselines.k_dp_pca, _AXES, 2, steps=32)
 
 
-def _sketched(table: NDArray[Any], k: int, *, rng: Transcript, **options: Any) -> Release:
+def _sketched(table: Reals, k: int, *, rng: Transcript, **options: Any) -> Release:
     """Sketch along the public directions for which the pair was made."""
     return baselines.noisy_range_finder(table, k, rng=rng.seeded(0), **options)
 
@@ -117,7 +117,7 @@ _RAMP = {"middle of the ramp": affine_line_pairs()["middle of the ramp"]}
 _replay("exact_subspace (affine)", exact_subspace, _RAMP, 1, delta=0.2, affine=True)
 
 
-def _chosen(table: NDArray[Any], rng: RandomLike) -> int:
+def _chosen(table: Reals, rng: RandomLike) -> int:
     return choose_dimension(
         open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
     )
@@ -244,7 +244,7 @@ _replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)
 def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on the same rows, stored as a sparse table."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: Any) -> Released:
         return algorithm(csr_array(table), *arguments, **options)
 
     return run
@@ -253,7 +253,7 @@ def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
 def _paired(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last two rows are a partition, and so a pair in every public order."""
 
-    def run(table: NDArray[Any], *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: Any) -> Released:
         return algorithm(partition_rows(table, (len(table) - 2, 2)), *arguments, **options)
 
     return run
@@ -278,7 +278,7 @@ _ONE_GAP = {"gap in either column": last_replaced(np.zeros((1_200, 2)), (1.0, np
 _replay("private_pca (ranks, gaps)", private_pca, _ONE_GAP, 1, scale=True)
 
 
-def _of_whole_numbers(table: NDArray[Any], k: int, **options: Any) -> Release:
+def _of_whole_numbers(table: Reals, k: int, **options: Any) -> Release:
     """Learn from whole numbers, which have no gaps to count."""
     return private_pca(table.astype(np.int64), k, **options)
 

@@ -16,12 +16,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
@@ -198,7 +198,7 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
-def _on_a_copy(case: Case, table: NDArray[Any], rng: RandomLike) -> Released:
+def _on_a_copy(case: Case, table: Reals, rng: RandomLike) -> Released:
     return case.run(table.copy(), rng)
 
 

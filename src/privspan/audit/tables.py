@@ -9,14 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
+
 Array = NDArray[np.float64]
-Pair: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+Pair: TypeAlias = tuple[Reals, Reals]
 
 _HUGE = 1e300  # its square overflows
 _SLOPE_TAIL = 4.9e-4
 
 
-def last_replaced(table: Array, *records: tuple[float, ...]) -> Pair:
+def last_replaced(table: Reals, *records: tuple[float, ...]) -> Pair:
     """Return the table with its last record replaced by the one and by the other of two records."""
     first, second = (np.vstack([table[:-1], np.array([record])]) for record in records)
     return first, second
@@ -97,7 +99,7 @@ def slope_pairs() -> dict[str, Pair]:
     """
     pairs = near_axis_pairs(60, tail=1e-5)
     for tails in (table[:12, 1:] for pair in pairs.values() for table in pair):
-        tails *= _SLOPE_TAIL / np.linalg.norm(tails, axis=1, keepdims=True)
+        tails[...] = tails * (_SLOPE_TAIL / np.linalg.norm(tails, axis=1, keepdims=True))
     return pairs
 
 
@@ -373,7 +375,7 @@ def persons_pairs(pairs: Mapping[str, Pair], rows: int = 500) -> dict[str, Pair]
     return {f"{name}, {rows} times": _persons_pair(*pair, rows) for name, pair in pairs.items()}
 
 
-def _persons_pair(first: Array, second: Array, rows: int) -> Pair:
+def _persons_pair(first: Reals, second: Reals, rows: int) -> Pair:
     ids = np.arange(float(len(first)))
     mine = np.append(second[-1], -7.0)  # (d + 1,)
     front, back = np.tile(mine, (rows // 2, 1)), np.tile(mine, (rows - rows // 2, 1))

@@ -9,9 +9,9 @@ from typing import Any
 
 import dask
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
@@ -79,21 +79,21 @@ def _open_frame(X: Any) -> PartitionedTable:
     return replace(table, names=tuple(names), left_out=left_out)
 
 
-def _frame_parts(name: str, frame: Any, dtype: np.dtype[Any]) -> PartitionedTable:
+def _frame_parts(name: str, frame: Any, dtype: np.dtype) -> PartitionedTable:
     """Return the partitions of a dataframe of numbers, after counting their rows."""
     frames = frame.to_delayed()
     return _table(name, frame, frames, tuple(dask.compute(*(dask.delayed(len)(part) for part in frames))), dtype)
 
 
 def _table(
-    name: str, collection: Any, chunks: list[Any], lengths: tuple[int, ...], dtype: np.dtype[Any]
+    name: str, collection: Any, chunks: list[Any], lengths: tuple[int, ...], dtype: np.dtype
 ) -> PartitionedTable:
     place, d = DaskPlace(collection), int(collection.shape[1])
     parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
     return PartitionedTable(place, parts, lengths, d, dtype)
 
 
-def _checked(name: str, d: int, dtype: np.dtype[Any], chunk: Any, length: int) -> NDArray[Any]:
+def _checked(name: str, d: int, dtype: np.dtype, chunk: Any, length: int) -> Reals:
     """Return a chunk in the type of the table, if it has the shape that the metadata promise.
 
     Its own type is not looked at: a single record may have decided it.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Clinic:
     """
 
     patient: NDArray[np.str_]
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, NDArray[np.generic]]
     complete: Array
     names: tuple[str, ...]
 
@@ -139,7 +140,9 @@ def _owners(patients: int, visits: int, generator: np.random.Generator) -> NDArr
     return np.concatenate([np.arange(patients), places[np.argsort(keys)[: visits - patients]]])
 
 
-def _columns(factors: Array, owner: NDArray[np.intp], generator: np.random.Generator) -> dict[str, NDArray[Any]]:
+def _columns(
+    factors: Array, owner: NDArray[np.intp], generator: np.random.Generator
+) -> dict[str, NDArray[np.generic]]:
     """Write down what the factors move, each patient's words and age the same at every visit."""
     age, health, means = factors.T
     people = int(owner.max()) + 1
@@ -154,11 +157,11 @@ def _columns(factors: Array, owner: NDArray[np.intp], generator: np.random.Gener
         "systolic": 128.0 + 16.0 * (0.75 * age + 0.5 * health + 0.4 * now[:, 1]),
         "income": 38_000.0 + 11_000.0 * (0.25 * age - 0.2 * health + 0.9 * means + 0.25 * now[:, 2]),
     }
-    numbers: dict[str, NDArray[Any]] = {name: np.round(values, _DECIMALS[name]) for name, values in written.items()}
+    numbers: dict[str, Reals] = {name: np.round(values, _DECIMALS[name]) for name, values in written.items()}
     smoker = (0.9 * health + 0.4 * own[:, 0] > 0.5).astype(np.int64)
     words = {"sex": np.array(SEXES)[np.where(women, 0, 1)], "ward": np.array(WARDS)[ward]}
     return {**numbers, "smoker": smoker, **words}
 
 
-def _indicators(columns: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def _indicators(columns: dict[str, NDArray[np.generic]]) -> list[NDArray[np.bool_]]:
     return [columns[name] == level for name, levels in (("sex", SEXES), ("ward", WARDS)) for level in levels]

@@ -9,15 +9,14 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError
 
-Array = NDArray[Any]
+Array = Reals
 
 
 @dataclass(frozen=True)

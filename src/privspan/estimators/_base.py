@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError, PrivspanError, in_functions
 from privspan.rows.door import as_table, given_table, opened, whose
 from privspan.rows.table import Table
@@ -276,7 +277,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
             )
             call.warn(message, AbstentionWarning)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Reals:
         """Coordinates of rows in the learnt subspace. Not private when the rows are.
 
         Parameters
@@ -305,7 +306,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
                 return np.asarray(table @ axes - centre @ axes)
             return np.asarray((X - centre) @ axes)
 
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: Any) -> Reals:
         """Rows of the original space with these coordinates.
 
         Parameters

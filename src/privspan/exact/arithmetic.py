@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan.privacy.randomness import BitSource
 from privspan.subspace.relations import ExactForm
 
@@ -95,7 +96,7 @@ class IntegerRows:
 
 
 def integer_rows(
-    X: NDArray[Any], *, decimals: int | None = None, homogeneous: bool = False, max_bits: int = 256
+    X: Reals, *, decimals: int | None = None, homogeneous: bool = False, max_bits: int = 256
 ) -> IntegerRows:
     """Scale every row of real numbers (n, d) to integers, each on its own.
 
@@ -109,22 +110,22 @@ def integer_rows(
     whole = X.dtype.kind in "iub"
     one = 1.0 if whole or decimals is None else float(10**decimals)
     for part in _chunks(X.shape[0], width):
-        values = X[part] if whole else _rounded(X[part], decimals)
+        values: Reals = X[part] if whole else _rounded(X[part], decimals)
         if homogeneous:
             values = np.column_stack([values, np.full(len(values), one, values.dtype)])
-        split = _split_whole(values) if whole else _split_float(values, max_bits)
+        split = _split_whole(values) if whole else _split_float(values.astype(np.float64, copy=False), max_bits)
         rows.magnitude[part], rows.negative[part], rows.shift[part] = split
     return rows
 
 
-def _split_whole(values: NDArray[Any]) -> _Split:
+def _split_whole(values: Reals) -> _Split:
     """The same for booleans or integers of any width, without a shift; int64 never travels through a float."""
     negative = values < 0
     bits = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
     return np.where(negative, ~bits + np.uint64(1), bits), negative, np.zeros(values.shape, np.uint16)
 
 
-def _rounded(part: NDArray[Any], decimals: int | None) -> NDArray[np.float64]:
+def _rounded(part: Reals, decimals: int | None) -> NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):  # a value that is not finite ends as a zero row
         values = part.astype(np.float64)
         return values if decimals is None else np.rint(values * float(10**decimals))

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from privspan._lib.archive import declared
 from privspan._lib.archive import read as read_member
+from privspan._lib.arrays import Reals
 from privspan.rows.compressed import compressed_rows, sorted_rows
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.limits import LIMITS, Limits
@@ -40,7 +41,7 @@ class MappedRows(RowSource):
     limits : Limits, optional
     """
 
-    def __init__(self, array: NDArray[Any], mapping: mmap.mmap, limits: Limits = LIMITS) -> None:
+    def __init__(self, array: Reals, mapping: mmap.mmap, limits: Limits = LIMITS) -> None:
         self._array, self._mapping, self.limits = np.asarray(array), mapping, limits
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), array.dtype
         self._in_use = 0  # bytes of the file that may be mapped
@@ -48,10 +49,10 @@ class MappedRows(RowSource):
         self._in_runs = array.strides == (self.shape[1] * self.dtype.itemsize, self.dtype.itemsize)
         self.cheap = self._in_runs
 
-    def _run(self, start: int, stop: int) -> NDArray[Any]:
+    def _run(self, start: int, stop: int) -> Reals:
         return self.lend(slice(start, stop)).copy()
 
-    def _take(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+    def _take(self, numbers: NDArray[np.intp]) -> Reals:
         order = np.argsort(numbers, kind="stable")  # the file is read forwards
         ascending, forwards = numbers[order], bool((order[1:] > order[:-1]).all())
         out = np.empty((len(numbers), self.shape[1]), dtype=self.dtype)
@@ -79,13 +80,13 @@ class MappedRows(RowSource):
             return self
         return DealtRows(self, max(1, self.limits.neighbourhood // (self.shape[1] * self.dtype.itemsize)), generator)
 
-    def take_columns(self, part: slice) -> NDArray[Any]:
+    def take_columns(self, part: slice) -> Reals:
         """Return consecutive columns of all rows, (n, columns), reading no more than those."""
         found = self._array[:, part].copy()
         self._used(self._array.nbytes)
         return found
 
-    def lend(self, rows: slice) -> NDArray[Any]:
+    def lend(self, rows: slice) -> Reals:
         """Return rows in the file itself."""
         lent = self._array[rows]
         self._used(lent.nbytes)  # gives back pages of rows that were lent before
@@ -99,7 +100,7 @@ class MappedRows(RowSource):
             self._in_use = 0
 
 
-def mapped_rows(array: NDArray[Any], limits: Limits = LIMITS) -> NDArray[Any] | MappedRows:
+def mapped_rows(array: Reals, limits: Limits = LIMITS) -> Reals | MappedRows:
     """Return a source for an array in a mapping that shares a file, and every other array as it is.
 
     Only NumPy's own maps tell that they do: a `mmap.mmap` does not say whether its pages are private, and what was
@@ -159,7 +160,7 @@ def _stored_matrix(path: Path, parts: Any, shape: tuple[int, ...]) -> Any:
     return sparse.csr_array(compressed_rows(sparse.load_npz(path)))
 
 
-def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def check_numbers(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Refuse a table that is not two-dimensional, is empty, or does not hold real numbers of up to 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise UnreadableFileError(

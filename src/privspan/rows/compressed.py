@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 
 
-def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], shape: tuple[int, int]) -> Any:
+def rows_inside(data: Reals, columns: Reals, starts: NDArray[np.integer], shape: tuple[int, int]) -> Any:
     """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.
 
     Such an entry would make products read foreign memory.  Its row keeps its entries, as zeros: neither the dtype nor
@@ -31,11 +32,11 @@ def rows_inside(data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any],
     return sparse.csr_array((data, columns, starts), shape=shape)
 
 
-def _foreign(columns: NDArray[Any], d: int) -> NDArray[np.bool_]:
+def _foreign(columns: Reals, d: int) -> NDArray[np.bool_]:
     return np.asarray((columns < 0) | (columns >= d))
 
 
-def sorted_rows(data: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]) -> Any:
+def sorted_rows(data: Reals, rows: NDArray[np.integer], columns: NDArray[np.integer], shape: tuple[int, int]) -> Any:
     """Return the same as `rows_inside` of entries whose rows come in any order; those of a row stay in their order.
 
     A row number outside the table is a ValueError: such an entry is of no record.
@@ -77,11 +78,11 @@ def summed_rows(table: Any) -> Any:
     return sparse.csr_array((sums, columns[first], _starts(owner[first], table.shape[0])), shape=table.shape)
 
 
-def _starts(owner: NDArray[Any], n: int) -> NDArray[np.intp]:
+def _starts(owner: NDArray[np.integer], n: int) -> NDArray[np.intp]:
     """Return where each of n rows begins among entries in the order of rows, given the row of each; (n + 1,)."""
     return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n))])
 
 
-def entry_rows(starts: NDArray[Any]) -> NDArray[np.intp]:
+def entry_rows(starts: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the row of each stored entry, given where rows begin, as in the `indptr` of a CSR table."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Reals
 from privspan.rows.compressed import entry_rows, summed_rows
 
 Array: TypeAlias = NDArray[np.float64]
@@ -58,7 +59,7 @@ def coordinates_of(rows: Any, basis: Array, offset: Array | None, step: int) -> 
         return np.concatenate(pieces) - centre @ basis
 
 
-def without_gaps(rows: NDArray[Any]) -> Array:
+def without_gaps(rows: Reals) -> Array:
     """Return dense rows as fresh ones of float64 in which gaps are zeros."""
     with np.errstate(all="ignore"):
         numbers = rows.astype(np.float64)
@@ -67,7 +68,7 @@ def without_gaps(rows: NDArray[Any]) -> Array:
     return numbers
 
 
-def surely_whole(rows: NDArray[Any]) -> bool:
+def surely_whole(rows: Reals) -> bool:
     """Tell whether there is no gap, by a sum of squares: faster than to ask every cell, and an overflow says no."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(np.vdot(rows, rows)))

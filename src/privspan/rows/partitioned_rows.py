@@ -21,6 +21,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows.place import Part, Place
 from privspan.rows.scaling import Piece
@@ -107,7 +108,7 @@ class PersonValues:
     width : int
     """
 
-    slots: NDArray[Any]
+    slots: Reals
     width: int
 
     def __len__(self) -> int:
@@ -162,7 +163,7 @@ def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = F
     return PartitionedSums(first.place, first.lengths, chunks, tuple(values.parts for values in known))
 
 
-def _chunks_of(function: Callable[..., Array], *known: NDArray[Any], step: int = CHUNK_ROWS) -> Iterator[Array]:
+def _chunks_of(function: Callable[..., Array], *known: Reals, step: int = CHUNK_ROWS) -> Iterator[Array]:
     for start in range(0, len(known[0]), step):
         yield function(*(values[start : start + step] for values in known))
 
@@ -275,12 +276,12 @@ def _inside(piece: Piece, basis: Array) -> Array:
     return np.asarray(piece @ basis)
 
 
-def _opened(part: NDArray[Any], *, centre: Array | None, clip: float | None, keep: bool) -> Rows:
+def _opened(part: Reals, *, centre: Array | None, clip: float | None, keep: bool) -> Rows:
     rows = Rows(part, centre=centre, clip=clip, keep=keep)
     return rows.held() if keep else rows
 
 
-def _lengths(part: NDArray[Any], centre: Array | None) -> Array:
+def _lengths(part: Reals, centre: Array | None) -> Array:
     return Rows(part, centre=centre, keep=False).lengths()
 
 
@@ -289,7 +290,7 @@ def _piece_sums(
     function: Callable[..., Array],
     finish: Finish | None,
     rows: Rows,
-    *known: NDArray[Any],
+    *known: Reals,
 ) -> Iterator[Any]:
     return method(rows, function, *known, finish=finish)
 
@@ -315,7 +316,7 @@ class PersonRows:
     ) -> Iterator[Any]:
         """Yield one sum per chunk, over persons; see `privspan.rows.unit.Rows.map_chunks`."""
 
-        def averaged(piece: Piece, *slots: NDArray[Any]) -> Array:
+        def averaged(piece: Piece, *slots: Reals) -> Array:
             return np.asarray(function(piece, *slots) / self.width)
 
         return self.slots.map_chunks(averaged, *(values.slots for values in known), finish=finish)
@@ -325,7 +326,7 @@ class PersonRows:
     ) -> Iterator[Any]:
         """Yield one sum per chunk of scaled rows, whose factors are 1: lifts of persons are proven for these."""
 
-        def scaled(piece: Piece, *slots: NDArray[Any]) -> Array:
+        def scaled(piece: Piece, *slots: Reals) -> Array:
             return function(piece, np.ones(piece.shape[0]), *slots)
 
         return self.map_chunks(scaled, *known, finish=finish)

@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
 from privspan._lib.watch import unwatched
@@ -65,7 +65,7 @@ class PartitionedTable(Table):
     parts: Sequence[Part]
     lengths: tuple[int, ...]
     columns: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     names: tuple[str, ...] | None = None
     left_out: tuple[LeftOut, ...] = ()
     shape: tuple[int, int] = field(init=False)
@@ -93,7 +93,7 @@ class PartitionedTable(Table):
         *per_partition: Sequence[Any],
         lengths: Sequence[int] | None = None,
         columns: int | None = None,
-        dtype: np.dtype[Any] | None = None,
+        dtype: np.dtype | None = None,
     ) -> PartitionedTable:
         """Return the table whose partitions are ``function(partition, …)``, computed when they are needed.
 
@@ -196,7 +196,7 @@ class PartitionedTable(Table):
         return replace(self, lengths=tuple(length // 2 for length in self.lengths))
 
 
-def _pairs_within(make: Callable[[Any, Any], Any], part: NDArray[Any], seed: int) -> Array:
+def _pairs_within(make: Callable[[Any, Any], Any], part: Reals, seed: int) -> Array:
     """Return what is made of pairs within one partition, drawn by a public seed.
 
     Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
@@ -206,7 +206,7 @@ def _pairs_within(make: Callable[[Any, Any], Any], part: NDArray[Any], seed: int
     return np.asarray(RowPairs(source, public_pairs(source, public_stream(seed)), make)[:])
 
 
-def _in_order(function: Callable[..., Any], part: NDArray[Any], seed: int | None) -> Any:
+def _in_order(function: Callable[..., Any], part: Reals, seed: int | None) -> Any:
     order = None if seed is None else public_order(len(part), np.random.default_rng(seed))
     return function(as_source(part), order, 1)
 
@@ -235,17 +235,17 @@ class GatheredRows(WindowedSource):
     def _load(self, window: int) -> Any:
         return self._fetched([self._table.parts[window]], [self._table.lengths[window]])[0]
 
-    def take_columns(self, part: slice) -> NDArray[Any]:
+    def take_columns(self, part: slice) -> Reals:
         """Return consecutive columns of all rows, (n, columns); the others stay where they are."""
         parts = self._table.place.map(partial(_some_columns, part), self._table.parts)
         return np.concatenate(self._fetched(parts, self._table.lengths))
 
 
-def _some_columns(part: slice, rows: NDArray[Any]) -> NDArray[Any]:
+def _some_columns(part: slice, rows: Reals) -> Reals:
     return np.ascontiguousarray(rows[:, part])
 
 
-def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> PartitionedTable:
+def partition_rows(X: Reals | RowSource, lengths: Sequence[int]) -> PartitionedTable:
     """Split a table in this process into partitions, as in a cluster.
 
     Parameters
@@ -275,11 +275,11 @@ def partition_rows(X: NDArray[Any] | RowSource, lengths: Sequence[int]) -> Parti
     return PartitionedTable(LocalPlace(), parts, tuple(lengths), int(table.shape[1]), dtype)
 
 
-def _rows_between(table: Any, dtype: np.dtype[Any], start: int, stop: int) -> Any:
+def _rows_between(table: Any, dtype: np.dtype, start: int, stop: int) -> Any:
     return table[start:stop].astype(dtype, copy=False)
 
 
-def _piece_of(index: int, pieces: int, part: NDArray[Any], seed: int) -> NDArray[Any]:
+def _piece_of(index: int, pieces: int, part: Reals, seed: int) -> Reals:
     """Return every so many rows of a public order of a partition, from the one with this index on."""
     return part[np.random.default_rng(seed).permutation(len(part))[index::pieces]]
 
@@ -288,7 +288,7 @@ def _piece_length(length: int, index: int, pieces: int) -> int:
     return len(range(index, length, pieces))
 
 
-def _joined(*pieces: NDArray[Any]) -> NDArray[Any]:
+def _joined(*pieces: Reals) -> Reals:
     return np.concatenate(pieces)
 
 

@@ -90,7 +90,7 @@ class PersonTable(Table):
         return PersonValues(values[self.numbers], self.width)
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> PersonTable:
         """Return the persons with other rows, made one by one of those they have."""
         return self._with(self.slots.then(function, columns=columns, dtype=dtype))

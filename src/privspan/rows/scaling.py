@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Floats
 from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF
 from privspan.rows.compressed import entry_rows, summed_rows
 
@@ -21,7 +22,7 @@ Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
 
-Factors: TypeAlias = tuple[Array, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
+Factors: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
@@ -85,7 +86,7 @@ def scaled_sparse(source: Any, clip: float | None) -> Any:
     return rows
 
 
-def squared_lengths_of(rows: Piece) -> NDArray[Any]:
+def squared_lengths_of(rows: Piece) -> Floats:
     """Return the computed squared length of each row, (rows,), in the type of the rows."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.vecdot(rows, rows))
@@ -93,7 +94,7 @@ def squared_lengths_of(rows: Piece) -> NDArray[Any]:
     return np.asarray(squares, dtype=np.float64)
 
 
-def row_scales(squares: Array, d: int, clip: float | None, *, single: bool = False) -> Factors:
+def row_scales(squares: Floats, d: int, clip: float | None, *, single: bool = False) -> Factors:
     """Return the factor of each row from its squared length, computed in float32 if `single`, and which need care."""
     delicate = delicate_lengths(squares, single=single)
     lengths = np.sqrt(np.where(delicate, 1.0, squares) if delicate.any() else squares)
@@ -109,7 +110,7 @@ def clip_scale(clip: float, d: int) -> float:
     return 1.0 / (clip * _inflation(d))
 
 
-def delicate_lengths(squares: Array, most: float = math.inf, *, single: bool = False) -> NDArray[np.bool_]:
+def delicate_lengths(squares: Floats, most: float = math.inf, *, single: bool = False) -> NDArray[np.bool_]:
     """Tell which computed squared lengths may have overflowed or lost digits, or are above `most`; True for NaN."""
     safe = _SAFE_SINGLE if single else _SAFE_SQUARE
     most = min(most, safe)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Numbers: TypeAlias = NDArray[Any]  # an array of any type of number
+from privspan._lib.arrays import Reals
+
+_Made = TypeVar("_Made", bound=Reals)
 
 _LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
-def less(rows: Any, subtrahend: Any, out: NDArray[np.float64] | None = None) -> Any:
+def less(rows: Any, subtrahend: Any, out: Reals | None = None) -> Any:
     """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
 
     The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
@@ -47,12 +49,12 @@ class Scratch(threading.local):
     """
 
     def __init__(self) -> None:
-        self._buffer: Numbers = np.empty(0)
+        self._buffer: Reals = np.empty(0)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Scratch, ()  # a copy has a buffer of its own
 
-    def of(self, shape: tuple[int, ...], dtype: type) -> Numbers:
+    def of(self, shape: tuple[int, ...], dtype: type) -> Reals:
         """Return room for an array; it holds what was put there last."""
         size = math.prod(shape)
         if self._buffer.size < size or self._buffer.dtype != dtype:
@@ -66,7 +68,7 @@ class Shift:
     def __init__(self, vector: NDArray[np.float64]) -> None:
         self._vector, self._repeated, self._scratch = vector, vector[None, :], Scratch()
 
-    def __call__(self, rows: Numbers, out: Numbers | None = None) -> Numbers:
+    def __call__(self, rows: Reals, out: Reals | None = None) -> Reals:
         """Return rows (m, d) less the vector; in `out`, whose rows may lie apart, if that is given."""
         if out is not None and len(self._vector) < _LONG_ROW:
             out[...] = self(rows)
@@ -91,7 +93,7 @@ class SingleShift:
         self._second = rest if rest.any() else None
         self._moved = bool(vector.any())
 
-    def __call__(self, rows: Numbers, out: Numbers | None = None) -> Numbers:
+    def __call__(self, rows: Reals, out: Reals | None = None) -> Reals:
         """Return rows (m, d) less the vector, perhaps in `out`; those less zero as they are, if in one run each."""
         if out is None and not self._moved and rows.flags.c_contiguous:
             return rows
@@ -103,12 +105,12 @@ class SingleShift:
         return np.asarray(made)
 
 
-def less_with_constant(rows: Numbers, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
+def less_with_constant(rows: Reals, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
     """Return rows less a vector, with a constant as their last entry; a record that is all gaps has none."""
     return with_constant(rows, Shift(subtrahend), constant, np.empty((rows.shape[0], rows.shape[1] + 1)))
 
 
-def with_constant(rows: Numbers, shift: Shift | SingleShift, constant: float, made: Numbers) -> Numbers:
+def with_constant(rows: Reals, shift: Shift | SingleShift, constant: float, made: _Made) -> _Made:
     """Return rows less a vector with a constant as their last entry, in the room that is given."""
     shift(rows, made[:, :-1])
     made[:, -1] = constant
@@ -117,7 +119,7 @@ def with_constant(rows: Numbers, shift: Shift | SingleShift, constant: float, ma
     return made
 
 
-def cut(rows: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def cut(rows: Reals, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return dense rows with their cells cut off at two ends of each column, in float64; infinite cells are gaps."""
     numbers = rows.astype(np.float64)
     return np.where(np.isfinite(numbers), np.clip(numbers, low, high), np.nan)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.rows.about import in_single, is_near, local_rows
 from privspan.rows.dealing import Order, public_order
@@ -81,7 +82,7 @@ class RowSource(LocalTable):
 
     __iter__ = None  # rows come in pieces: iterating one by one would read the file n times
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
         """Read everything, as ``numpy.asarray(source)`` asks for."""
         if self.is_sparse:
             raise ParameterTypeError("A sparse table is not turned into a dense array by itself.")
@@ -91,7 +92,7 @@ class RowSource(LocalTable):
         kind = "sparse, " if self.is_sparse else ""
         return f"<{type(self).__name__}: {self.shape[0]} rows, {self.shape[1]} columns, {kind}{self.dtype.name}>"
 
-    def take_columns(self, part: slice) -> NDArray[Any]:
+    def take_columns(self, part: slice) -> Reals:
         """Return consecutive columns of all rows, (n, columns), as a dense array.
 
         Files that store rows together are read from end to end for this.
@@ -138,7 +139,7 @@ class RowSource(LocalTable):
         return checks.column(y, self.shape[0])
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> RowSource:
         """Return rows that are made when they are read."""
         return MadeRows(self, function, columns, dtype)
@@ -180,7 +181,7 @@ class HeldRows(RowSource):
     nnz = 0  # stored entries, where they are known before
 
     def __init__(
-        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[], Any], *, is_sparse: bool = False
+        self, shape: tuple[int, int], dtype: np.dtype, read: Callable[[], Any], *, is_sparse: bool = False
     ) -> None:
         self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
         self.cheap = not is_sparse
@@ -199,7 +200,7 @@ class HeldRows(RowSource):
         """Return the rows in memory themselves."""
         return self._whole[rows]
 
-    def take_columns(self, part: slice) -> NDArray[Any]:
+    def take_columns(self, part: slice) -> Reals:
         """Return columns in memory."""
         columns = self._whole[:, part]
         return np.asarray(columns.toarray() if self.is_sparse else columns)
@@ -210,11 +211,11 @@ class HeldRows(RowSource):
 
     unwrapped = values
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
         return super().__array__(dtype, copy) if copy or self.is_sparse else np.asarray(self._whole, dtype=dtype)
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> RowSource:
         """Return rows that are made when they are read; sparse ones at once."""
         if not self.is_sparse:
@@ -276,7 +277,7 @@ class MadeRows(Derived):
         source: RowSource,
         function: Callable[[Any], Any],
         columns: int | None = None,
-        dtype: np.dtype[Any] | None = None,
+        dtype: np.dtype | None = None,
     ) -> None:
         super().__init__(source)
         self._function, self.dtype = function, source.dtype if dtype is None else dtype
@@ -317,7 +318,7 @@ class WithConstant(Derived):
         return WithConstant(self._source, self.subtrahend, self._constant, single=True)
 
     @property
-    def declared(self) -> np.dtype[Any]:
+    def declared(self) -> np.dtype:
         """The type of the rows that these are made of."""
         return self._source.dtype
 

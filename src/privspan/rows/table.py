@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan.rows.dealing import Order
 from privspan.rows.gaps import spoiled
 from privspan.rows.limits import LIMITS, Limits
@@ -91,7 +92,7 @@ class Table(ABC):
     """
 
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     ndim = 2
     names: tuple[str, ...] | None = None
     left_out: tuple[LeftOut, ...] = ()
@@ -152,7 +153,7 @@ class Table(ABC):
 
     @abstractmethod
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype[Any] | None = None
+        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> Table:
         """Return what a pure function makes of every row by itself, when it is read.
 
@@ -283,7 +284,7 @@ class LocalTable(Table):
         """Return fresh rows: a dense array, or a CSR array if the table is sparse."""
 
     @abstractmethod
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
         """Read everything, as ``numpy.asarray(table)`` asks for; not if it is sparse."""
 
     @abstractmethod
@@ -291,7 +292,7 @@ class LocalTable(Table):
         """Return rows without a copy where possible: nobody may change them, or use them once others are lent."""
 
     @abstractmethod
-    def take_columns(self, part: slice) -> NDArray[Any]:
+    def take_columns(self, part: slice) -> Reals:
         """Return consecutive columns of all rows, (n, columns), as a dense array."""
 
     @abstractmethod

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Floats, Reals
 from privspan._lib.watch import rows_seen
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import (
@@ -184,7 +185,7 @@ class Rows:
         return object.__sizeof__(self) + self._kept_bytes
 
     def map_chunks(
-        self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
+        self, function: Callable[..., Array], *per_row: Reals, finish: Finish | None = None
     ) -> Iterator[Any]:
         """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, or what `finish` makes of it.
 
@@ -194,7 +195,7 @@ class Rows:
         return self._chunk_sums(self.pieces(), function, per_row, finish)
 
     def map_folded(
-        self, function: Callable[..., Array], *per_row: NDArray[Any], finish: Finish | None = None
+        self, function: Callable[..., Array], *per_row: Reals, finish: Finish | None = None
     ) -> Iterator[Any]:
         """Yield one sum per chunk, as `map_chunks` does, without scaling the rows.
 
@@ -208,7 +209,7 @@ class Rows:
         self,
         pieces: Iterable[tuple[Any, ...]],
         function: Callable[..., Array],
-        per_row: Sequence[NDArray[Any]] = (),
+        per_row: Sequence[Reals] = (),
         finish: Finish | None = None,
         chunk_rows: int | None = None,
     ) -> Iterator[Any]:
@@ -232,7 +233,7 @@ class Rows:
             return False
         return not self._keep or getattr(self._source, "cheap", True)
 
-    def _folded(self) -> Iterator[tuple[slice, Any, Array]]:
+    def _folded(self) -> Iterator[tuple[slice, Any, Floats]]:
         """Yield the row numbers, the rows and their factors of one piece after the other: one pass over the data."""
         if not self._in_place:
             for numbers, piece in self.pieces():
@@ -252,7 +253,7 @@ class Rows:
                     redo_delicate(rows, stored, np.flatnonzero(delicate), self._clip)
             yield numbers, rows, scales
 
-    def _measure(self, index: int, rows: NDArray[Any]) -> Array:
+    def _measure(self, index: int, rows: Reals) -> Array:
         """Return the squared lengths of dense rows as they are, computed in their type; `clipped` shares them."""
         found = self._measured.get(index)
         if found is None:
@@ -347,7 +348,7 @@ class Rows:
             self._squares = np.concatenate(squares)
         return np.concatenate(found)
 
-    def _squares_of(self, index: int, rows: Array) -> Array:
+    def _squares_of(self, index: int, rows: Array) -> Floats:
         """Return the squared lengths of rows that `_folded` has handed out, without their factors."""
         measured, delicate = self._measured.get(index), self._factors[index][1]
         if measured is None or delicate.all():

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget, Release
 from privspan.privacy.call import Call, LedgerLike
@@ -344,7 +345,7 @@ class _ScaledRows:
                 rows *= GRID
             yield part
 
-    def _stored_slices(self) -> Iterator[NDArray[np.generic]]:
+    def _stored_slices(self) -> Iterator[Reals]:
         """The same as they are stored; of a file many columns are read at a time, from end to end where need be."""
         n, d = self._table.shape
         of_all = n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME

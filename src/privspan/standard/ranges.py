@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error, sqrt_up
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
@@ -221,7 +221,7 @@ def histogram_sensitivity(columns: int) -> float:
     return sqrt_up(Fraction(2 * columns))
 
 
-def bin_counts(rows: NDArray[Any], *, columns: NDArray[np.intp], low: Array, high: Array, bins: int) -> Array:
+def bin_counts(rows: Reals, *, columns: NDArray[np.intp], low: Array, high: Array, bins: int) -> Array:
     """Count the cells in every bin of some columns, gaps nowhere; each is in one bin at most, by itself.
 
     What lies outside of even bins counts in the outermost.  What lies beyond the first bins counts nowhere: a column
@@ -266,7 +266,7 @@ class Winsor:
     factor: Array
     most: Array
 
-    def __call__(self, rows: NDArray[Any]) -> Array:
+    def __call__(self, rows: Reals) -> Array:
         """Return the cells; a gap is 0, as the centre is; (rows, d)."""
         numbers = np.asarray(rows, dtype=np.float64)
         whole = surely_whole(numbers)
@@ -365,7 +365,7 @@ def cell_bounds(n: int, columns: int) -> SumBounds:
     return SumBounds(sqrt_up(Fraction(4 * columns)), 1.01 * error, 2 * columns, 1.7 * n)
 
 
-def cell_sums(rows: NDArray[Any], *, winsor: Winsor, columns: NDArray[np.intp]) -> Array:
+def cell_sums(rows: Reals, *, winsor: Winsor, columns: NDArray[np.intp]) -> Array:
     """Sum winsorised cells, and 1.58 times their squares, by column; (2, columns)."""
     cells = winsor(rows)[:, columns]
     return np.array([cells.sum(axis=0), float(SQUARES) * np.einsum("ij,ij->j", cells, cells)])

@@ -97,7 +97,7 @@ def _parse(handle: BinaryIO) -> Content:
     )
 
 
-def _description(array: NDArray[Any]) -> dict[str, Any]:
+def _description(array: np.ndarray) -> dict[str, Any]:
     """Return the description, every field of its kind."""
     if array.dtype != np.uint8 or array.ndim != 1:
         raise Problem("it was not written by Subspace.save")
@@ -114,7 +114,7 @@ def _description(array: NDArray[Any]) -> dict[str, Any]:
     return fields(found, format=text, version=whole(1), affine=flag, names=names, exact=told, made=told)
 
 
-def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
+def _arrays(handle: BinaryIO) -> dict[str, np.ndarray]:
     """Return the arrays, none of which is read before it is known that they take no more memory than the file."""
     if handle.read(2) != b"PK":
         raise Problem("it is not an .npz archive")
@@ -135,7 +135,7 @@ def _arrays(handle: BinaryIO) -> dict[str, NDArray[Any]]:
         raise Problem("the archive is truncated or damaged") from None
 
 
-def _floats(arrays: dict[str, NDArray[Any]], name: str, dimensions: int) -> NDArray[np.float64]:
+def _floats(arrays: dict[str, np.ndarray], name: str, dimensions: int) -> NDArray[np.float64]:
     array = arrays[name]
     if array.dtype != np.float64 or array.ndim != dimensions:
         raise Problem(f"its {name} is not an array of 64-bit floats in {dimensions} dimension(s)")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privspan._lib import card as cards
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.subspace import file as _subspace_file
 from privspan.subspace.file import Content
@@ -104,7 +105,7 @@ class Subspace:
             raise ParameterError("{vectors} must not all be zero.")
         left, values, _ = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), full_matrices=False)
         threshold = values[0] * max(columns.shape) * np.finfo(np.float64).eps
-        point = None if offset is None else _real_numbers(offset)
+        point = None if offset is None else _read_only(_real_numbers(offset))
         return cls(left[:, values > threshold], offset=point, names=_optional_names(names))
 
     @classmethod
@@ -325,7 +326,7 @@ class Subspace:
             raise ParameterError("{exact} must be homogeneous exactly when there is an {offset}.")
 
 
-def _read_only(array: NDArray[Any]) -> _Array:
+def _read_only(array: Reals) -> _Array:
     copy = np.array(array, dtype=np.float64, order="C")
     copy.setflags(write=False)
     return copy
@@ -348,7 +349,7 @@ def _residual(frame: _Array, vectors: _Array) -> _Array:
     return np.asarray(vectors - frame @ (frame.T @ vectors))
 
 
-def _real_numbers(offset: ArrayLike) -> NDArray[Any]:
+def _real_numbers(offset: ArrayLike) -> Reals:
     """Refuse, by dtype, what NumPy would refuse with a message that quotes an entry, or cut to its real part."""
     array = checks.as_array(offset, "offset")
     if array.dtype.kind not in "biuf":

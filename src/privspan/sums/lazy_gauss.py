@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
@@ -86,7 +87,7 @@ class UnitGram:
     def products(self, block: Array | None, finish: Finish | None = None) -> ChunkSums:
         """Return one array (d, b) per chunk."""
         dtype: type = np.float32 if self._single else np.float64
-        directions: NDArray[Any] | None = None if block is None else block.astype(dtype, copy=False)
+        directions: Reals | None = None if block is None else block.astype(dtype, copy=False)
 
         def part(piece: Piece, scales: Array, *lifts: Array) -> Array:
             factors = scales * lifts[0] if lifts else scales

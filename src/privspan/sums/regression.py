@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error
 from privspan.privacy import PrivacyCost
 from privspan.privacy.call import Call, LedgerLike
@@ -165,7 +165,7 @@ def moment_bounds(n: int, k: int) -> SumBounds:
     return SumBounds(1.5, chunk_error, upper_triangle(k) + k, 1.1 * n, empty=1.0)
 
 
-def _scaled_targets(targets: NDArray[Any], bound: float) -> Array:
+def _scaled_targets(targets: Reals, bound: float) -> Array:
     """Return targets in units of the bound, cut to [-1, 1]; NaN where a target is not finite."""
     with np.errstate(all="ignore"):
         finite = np.where(np.isfinite(targets), targets.astype(np.float64), np.nan)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan.rows.arrays import check_numbers
 from privspan.rows.compressed import rows_inside
 from privspan.rows.damage import UnreadableFileError, damage_told
@@ -41,7 +41,7 @@ class ChunkedRows(WindowedSource):
         grain = int(array.chunks[0]) if array.chunks else 1
         self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize), grain)
 
-    def _load(self, window: int) -> NDArray[Any]:
+    def _load(self, window: int) -> Reals:
         return _read(self._file, self._array, *self.edges[window : window + 2].tolist())
 
 
@@ -67,7 +67,7 @@ class CompressedRows(WindowedSource):
         return rows_inside(data, columns, starts - first, (stop - start, self.shape[1]))
 
 
-def _read(file: str, array: Any, start: int, stop: int) -> NDArray[Any]:
+def _read(file: str, array: Any, start: int, stop: int) -> Reals:
     with damage_told(file, _DAMAGED):
         rows = np.asarray(array[start:stop])
     if len(rows) != stop - start:

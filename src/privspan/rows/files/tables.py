@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.distinct import Distinct, arrow_column
 from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan._lib.identity import codes_of
@@ -38,7 +39,7 @@ class Layout:
 
     columns: list[str]  # of the file that are read
     width: int | None  # d, for one column of lists; None where every column is one of the d
-    dtype: np.dtype[Any]  # float32 where that holds every value of the columns' types, else float64
+    dtype: np.dtype  # float32 where that holds every value of the columns' types, else float64
     left_out: tuple[LeftOut, ...]
     person: str | None = None  # the column with the person ids
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # words of the columns that are categories
@@ -141,7 +142,7 @@ def _is_number_list(kind: Any) -> bool:
     return is_list and arrow_kind(kind.value_type).other is None
 
 
-def _float_type(kinds: Iterable[Any]) -> np.dtype[Any]:
+def _float_type(kinds: Iterable[Any]) -> np.dtype:
     """Return float32 if that holds every value of these types (in memory it must be declared), else float64."""
     small = (pa.float32(), pa.float16(), pa.bool_())
     narrow = all(kind in small or (pa.types.is_integer(kind) and kind.bit_width <= 16) for kind in kinds)
@@ -187,7 +188,7 @@ class TableRows(WindowedSource):
         """Return which part of the file a row is in."""
         return int(np.searchsorted(self._part_edges, row, side="right")) - 1
 
-    def _load(self, window: int) -> NDArray[Any]:
+    def _load(self, window: int) -> Reals:
         start, stop = self.edges[window : window + 2].tolist()
         with damage_told(self._path.name, "is damaged: some of its rows cannot be read."):
             table = self._table(start, stop)
@@ -196,7 +197,7 @@ class TableRows(WindowedSource):
         return numbers_of(table, self._layout)
 
 
-def numbers_of(table: Any, layout: Layout) -> NDArray[Any]:
+def numbers_of(table: Any, layout: Layout) -> Reals:
     """Turn Arrow columns into rows (rows, d); a missing cell, or a list of another length, becomes NaN."""
     if layout.width is not None:
         chunks = [_list_rows(chunk, layout.dtype, layout.width) for chunk in table.column(0).chunks]
@@ -209,13 +210,13 @@ def numbers_of(table: Any, layout: Layout) -> NDArray[Any]:
     return columns.T
 
 
-def _encoded(name: str, column: Any, layout: Layout) -> NDArray[Any]:
+def _encoded(name: str, column: Any, layout: Layout) -> Reals:
     """Return the columns of numbers that one of the file becomes, (rows, columns)."""
     words = words_in(arrow_column(column)) if name in layout.levels else None
     return arrow_numbers(column, layout.dtype)[:, None] if words is None else indicators(words, layout.levels[name])
 
 
-def _list_rows(lists: Any, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
+def _list_rows(lists: Any, dtype: np.dtype, width: int) -> Reals:
     """Put lists into rows; those of another length, missing ones included, become rows of NaN."""
     right = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if right.all():
