@@ -82,7 +82,10 @@ def dimension(*, k: object, d: int, n: int | None = None) -> None:
 def one_of(options: Collection[object], /, **parameters: object) -> None:
     """Refuse every keyword argument that is not one of `options` (compared with type, so 1 is not True)."""
     for name, value in parameters.items():
-        if not any(isinstance(value, type(option)) and value == option for option in options):
+        for option in options:
+            if isinstance(value, type(option)) and value == option:
+                break
+        else:
             raise refusal(ParameterError, name, f"one of {', '.join(map(repr, options))}", value)
 
 
@@ -177,7 +180,7 @@ def _plain(X: object, name: str) -> Reals:
 
 def as_array(X: object, name: str) -> np.ndarray:
     """Return `X` as a plain array of whatever dtype, or raise a TypeError that quotes no entry."""
-    numbers = frames.frame_numbers(X, name)
+    numbers = None if isinstance(X, np.ndarray) else frames.frame_numbers(X, name)
     if numbers is not None:
         return numbers
     try:
@@ -200,32 +203,30 @@ def _finite_numbers(
 ) -> None:
     """Refuse what is no finite number above, from, up to and below these bounds."""
     for name, value in parameters.items():
-        if not (is_integer(value) or isinstance(value, float | np.floating)):
+        if not (isinstance(value, float | np.floating) or is_integer(value)):
             raise refusal(ParameterTypeError, name, what, value)
-        if not (_is_finite(value) and above < value < below and least <= value <= most):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond the range of a float
+            number = math.inf
+        if not (math.isfinite(number) and above < number < below and least <= number <= most):
             raise refusal(ParameterError, name, what, value)
 
 
 def distinct_names(names: Sequence[str] | None) -> None:
     """Refuse columns of one name, which nothing could tell apart."""
-    twice = [name for name, count in Counter(names or ()).items() if count > 1]
-    if twice:
-        raise ParameterError(
-            "{X} must have another name for every column; more than one is called {twice}. Rename them.",
-            twice=", ".join(map(repr, twice)),
-        )
+    if names is None or len(set(names)) == len(names):
+        return
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    raise ParameterError(
+        "{X} must have another name for every column; more than one is called {twice}. Rename them.",
+        twice=", ".join(map(repr, twice)),
+    )
 
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Tell whether this is a whole number, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of a float
-        return False
 
 
 def refusal(kind: type[PrivspanError], name: str, what: str, value: object) -> PrivspanError:

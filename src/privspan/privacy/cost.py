@@ -179,8 +179,9 @@ class PrivacyCost:
             )
         _keep_floats(self, "epsilon", "delta", "epsilon_aside", "delta_aside")
         object.__setattr__(self, "parts", tuple(self.parts))
-        if not all(isinstance(part, Part) for part in self.parts):
-            raise ParameterTypeError("{parts} must hold Part objects only.")
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise ParameterTypeError("{parts} must hold Part objects only.")
         if self.mu is not None:
             checks.positive(mu=self.mu, empty_mu=self.mu if self.empty_mu is None else self.empty_mu)
             object.__setattr__(self, "empty_mu", min(self.mu, self.empty_mu or self.mu))
@@ -459,9 +460,15 @@ class Budget:
         whatever its parts have spent of it: how much that is may depend on results, and is then no promise.  `empty`
         is the share of that mu² that an empty place can tell, at most.
         """
-        gaussian = [part.mu for part in parts if part.mu is not None]
-        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(part.epsilon for part in parts if part.mu is None)
-        delta_left = self.delta * (1 + _SLIP) - math.fsum(part.delta for part in parts if part.mu is None)
+        gaussian, epsilons, deltas = [], [], []
+        for part in parts:
+            if part.mu is None:
+                epsilons.append(part.epsilon)
+                deltas.append(part.delta)
+            else:
+                gaussian.append(part.mu)
+        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(epsilons)
+        delta_left = self.delta * (1 + _SLIP) - math.fsum(deltas)
         fits = epsilon_left >= 0 and delta_left >= 0
         if fits and gaussian:
             fits = delta_from_mu(compose_mu(*gaussian), epsilon_left) <= delta_left * (1 + _SLIP)

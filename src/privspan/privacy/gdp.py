@@ -135,11 +135,13 @@ def compose_mu(*mus: float) -> float:
     >>> compose_mu(3.0, 4.0)
     5.0
     """
-    for mu in mus:
-        checks.positive(mu=mu)
     if not mus:
         raise ParameterError("{mus} must hold at least one mu; got none.")
-    return sqrt_up(sum((Fraction(float(mu)) ** 2 for mu in mus), Fraction(0)))
+    square = Fraction(0)
+    for mu in mus:
+        checks.positive(mu=mu)
+        square += Fraction(float(mu)) ** 2
+    return sqrt_up(square)
 
 
 def share_mu(mu: float, *weights: float) -> tuple[float, ...]:
@@ -158,11 +160,14 @@ def share_mu(mu: float, *weights: float) -> tuple[float, ...]:
     checks.positive(mu=mu)
     if not weights:
         raise ParameterError("{weights} must hold at least one weight; got none.")
+    square, total = Fraction(float(mu)) ** 2, Fraction(0)
     for weight in weights:
         checks.positive(weights=weight)
-    exact = [Fraction(float(weight)) for weight in weights]
-    square = Fraction(float(mu)) ** 2
-    return tuple(sqrt_down(square * weight / sum(exact)) for weight in exact)
+        total += Fraction(float(weight))
+    mus = []
+    for weight in weights:
+        mus.append(sqrt_down(square * Fraction(float(weight)) / total))
+    return tuple(mus)
 
 
 def hockey_stick_up(mu: float, t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,7 +40,8 @@ class MuLedger:
         self._rest, self.set_aside = budget.reserve_delta(test_share) if test_share else (budget, 0.0)
         self._mu, self._prefix, self.empty = mu, prefix, empty
         self._spent = self._told = Fraction(0)  # shares of mu²: of all steps, and what an empty place tells by them
-        self._steps: list[tuple[str, float, float]] = []
+        self._shares: list[tuple[str, float]] = []
+        self._steps: list[Part] = []
 
     @property
     def mu(self) -> float:
@@ -55,7 +56,7 @@ class MuLedger:
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:
         """Name and share of every step so far."""
-        return tuple((name, share) for name, share, _ in self._steps)
+        return tuple(self._shares)
 
     def spend(self, name: str, share: float, gain: float = 1.0) -> float:
         """Take a share of mu² and return the mu of the step, rounded down.
@@ -71,7 +72,8 @@ class MuLedger:
         mu = sqrt_down(Fraction(self.mu) ** 2 * Fraction(share))
         self._spent += Fraction(share)
         self._told = told
-        self._steps.append((name, share, mu))
+        self._shares.append((name, share))
+        self._steps.append(Part.gaussian(self._prefix + name, mu, self._rest.delta))
         return mu
 
     def nested(self, name: str, share: float) -> MuLedger:
@@ -100,4 +102,4 @@ class MuLedger:
 
     def steps(self) -> tuple[Part, ...]:
         """Return what the steps so far have spent, without what was set aside."""
-        return tuple(Part.gaussian(self._prefix + name, mu, self._rest.delta) for name, _, mu in self._steps)
+        return tuple(self._steps)

@@ -64,13 +64,7 @@ class PartitionedSums:
 
 
 def _folded_part(start: Callable[[], _Fold], chunks: Callable[..., Iterator[Any]], *parts: Any) -> _Fold:
-    return _taken_in(start(), chunks(*parts))
-
-
-def _taken_in(fold: _Fold, chunks: Iterator[Any]) -> _Fold:
-    for chunk_sum in chunks:
-        fold.add(chunk_sum)
-    return fold
+    return folded(chunks(*parts), start)
 
 
 def _added(folds: list[_Fold]) -> _Fold:
@@ -83,7 +77,12 @@ ChunkSums: TypeAlias = Any
 
 def folded(chunk_sums: ChunkSums, start: Callable[[], _Fold]) -> _Fold:
     """Return what `start` makes, after it has taken in every chunk, wherever that is."""
-    return chunk_sums.fold(start) if isinstance(chunk_sums, PartitionedSums) else _taken_in(start(), chunk_sums)
+    if isinstance(chunk_sums, PartitionedSums):
+        return chunk_sums.fold(start)
+    fold = start()
+    for chunk_sum in chunk_sums:
+        fold.add(chunk_sum)
+    return fold
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,12 @@ def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = F
 
 
 def _chunks_of(function: Callable[..., Array], *known: Reals, step: int = CHUNK_ROWS) -> Iterator[Array]:
-    for start in range(0, len(known[0]), step):
-        yield function(*(values[start : start + step] for values in known))
+    n = len(known[0])
+    for start in range(0, n, step):
+        some = known
+        if n > step:
+            some = tuple(values[start : start + step] for values in known)
+        yield function(*some)
 
 
 def count_error(values: PerRow) -> float:

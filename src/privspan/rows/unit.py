@@ -217,7 +217,9 @@ class Rows:
         total: Array | None = None
         step = self._chunk_rows if chunk_rows is None else chunk_rows
         for numbers, *piece in pieces:
-            part = function(*piece, *[known[numbers] for known in per_row])
+            for known in per_row:
+                piece.append(known[numbers])
+            part = function(*piece)
             if total is None:
                 total = part
             else:
@@ -281,7 +283,10 @@ class Rows:
         Those that are not finite have length zero; one beyond the range of float64 is infinite.  Of sparse rows,
         lengths beyond 2**64 are taken for that.
         """
-        return np.concatenate([self._lengths(at, self._lent(numbers)) for at, numbers in self._cuts()])
+        lengths = np.empty(self.shape[0])
+        for index, numbers in self._cuts():
+            lengths[numbers] = self._lengths(index, self._lent(numbers))
+        return lengths
 
     def lengths_and_sums(
         self, function: Callable[[Array, Array, int], Array], chunk_rows: int

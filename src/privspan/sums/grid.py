@@ -104,7 +104,8 @@ class GridSum:
 def row_slabs(rows: int, columns: int) -> Iterator[slice]:
     """Cut a tall matrix into slabs of rows, so that what is computed from one slab at a time takes little memory."""
     step = max(1, _SLAB_ENTRIES // max(columns, 1))
-    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Array:

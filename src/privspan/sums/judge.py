@@ -101,7 +101,7 @@ def judged_mixture(
     weight = 0.0
     if unit is not None:
         weights = _candidates(first, k, tuning)
-        sums = [variances.sum() for variances in _judged(unit, first, weights, k, tuning.choosing, public)]
+        sums = np.array(_judged(unit, first, weights, k, tuning.choosing, public)).sum(axis=1)  # (weights,)
         weight = weights[int(np.argmax(sums))]
     other = first if unit is None else unit
     d = len(first.moment)
@@ -202,33 +202,31 @@ def _judged(
     unit: Look, first: Look, weights: tuple[float, ...], k: int, splitting: Splitting, public: np.random.Generator
 ) -> list[Array]:
     """Return the variances of the rows behind `first` along the basis of every mixture; (k,) each."""
-    t, d = math.sqrt(splitting.square), len(first.moment)
-    noises = [_symmetric(d, public) * first.noise for _ in range(splitting.draws // (1 + splitting.paired))]
-    noises += [-noise for noise in noises] if splitting.paired else []
-    makers, measures = ([first.moment + part * noise for noise in noises] for part in (t, -1.0 / t))
+    t, d, draws = math.sqrt(splitting.square), len(first.moment), splitting.draws
+    normal = public.standard_normal((draws // (1 + splitting.paired), d, d))
+    noises = (normal + normal.mT) / math.sqrt(2.0) * first.noise  # of deviation sqrt(2) on the diagonal
+    if splitting.paired:
+        noises = np.concatenate([noises, -noises])
+    makers, measures = first.moment + t * noises, first.moment + (-1.0 / t) * noises  # (draws, d, d)
     judged = []
     for weight in weights:
-        bases = _leading_bases([_mixed(unit.moment, maker, weight) for maker in makers], k)
-        turned = _turned(bases, np.array(makers))[0]  # (draws, d, k)
-        judged.append(np.einsum("tij,tij->j", turned, np.array(measures) @ turned) / splitting.draws)
+        bases = _leading_bases(_mixed(unit.moment, makers, weight), k)
+        turned = _turned(bases, makers)[0]  # (draws, d, k)
+        judged.append(np.einsum("tij,tij->j", turned, measures @ turned) / draws)
     return judged
 
 
-def _leading_bases(matrices: list[Array], k: int) -> Array:
+def _leading_bases(matrices: Array, k: int) -> Array:
     """Return k leading eigenvectors of each matrix, (matrices, d, k); small ones all at once, which is faster."""
-    if len(matrices[0]) <= _SMALL:
-        return np.asarray(np.linalg.eigh(np.array(matrices))[1][:, :, ::-1][:, :, :k])
+    if matrices.shape[1] <= _SMALL:
+        return np.asarray(np.linalg.eigh(matrices)[1][:, :, ::-1][:, :, :k])
     return np.array([_leading(matrix, k)[1][:, :k] for matrix in matrices])
 
 
-def _symmetric(d: int, public: np.random.Generator) -> Array:
-    """Return a symmetric normal matrix, of deviation 1 off the diagonal and sqrt(2) on it."""
-    normal = public.standard_normal((d, d))
-    return (normal + normal.T) / math.sqrt(2.0)
-
-
 def _mixed(unit: Array, clipped: Array, weight: float) -> Array:
-    return (1.0 - weight) * clipped / _trace(clipped) + weight * unit / _trace(unit)
+    """Return mixtures of trace 1, (..., d, d), of one second moment and others."""
+    traces = np.maximum(np.trace(clipped, axis1=-2, axis2=-1), _SMALLEST_TRACE)[..., None, None]
+    return np.asarray((1.0 - weight) * clipped / traces + weight * unit / _trace(unit))
 
 
 def _trace(matrix: Array) -> float:

@@ -62,8 +62,11 @@ class Radius:
         of the counts.  The number of rows longer than r falls with r, so between two radii it is no more than the
         count at the lower one.
         """
-        furthest = min((radius for radius, _ in self.counts if radius >= _FURTHER * self.radius), default=None)
-        if furthest is None:
+        furthest = math.inf
+        for radius, _ in self.counts:
+            if radius >= _FURTHER * self.radius:
+                furthest = min(furthest, radius)
+        if math.isinf(furthest):
             return None
         most, beyond = math.inf, 0.0
         for (radius, count), (further, _) in pairwise(self.counts):
@@ -75,7 +78,7 @@ class Radius:
 
 def lengths_of(rows: AnyRows) -> PerRow:
     """Return the length of every row before it was scaled, at most `LONGEST`; (n,)."""
-    return per_row(lambda lengths: np.minimum(lengths, LONGEST), rows.lengths())
+    return per_row(partial(np.minimum, LONGEST), rows.lengths())
 
 
 def bisected_radius(
@@ -128,10 +131,14 @@ def bisected_radius(
         seen[middle] = float(noisy[0])
         bar = far if middle - first > per_octave else wanted
         first, last = (middle, last) if noisy[0] >= bar else (first, middle - 1)
-    longer = float(np.mean([seen[j] for j in (first, first + 1) if j in seen]))
-    radius, below = (low * 2.0 ** (j / per_octave) for j in (first + 0.5, first))
-    asked = ((0.0, float(len(lengths))), *((low * 2.0 ** (j / per_octave), seen[j]) for j in sorted(seen)))
-    return Radius(radius, below, min(max(longer, 0.0), float(len(lengths))), sigma, first == 0, asked)
+    nearby, asked = [], [(0.0, float(len(lengths)))]
+    for j in sorted(seen):
+        asked.append((low * 2.0 ** (j / per_octave), seen[j]))
+        if j in (first, first + 1):
+            nearby.append(seen[j])
+    longer = min(max(float(np.mean(nearby)), 0.0), float(len(lengths)))
+    radius, below = low * 2.0 ** ((first + 0.5) / per_octave), low * 2.0 ** (first / per_octave)
+    return Radius(radius, below, longer, sigma, first == 0, tuple(asked))
 
 
 def _count_longer(lengths: Array, radius: float) -> Array:

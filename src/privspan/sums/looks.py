@@ -59,8 +59,11 @@ class AugmentedGram:
     ) -> None:
         self._rows, self._constant = rows, constant
         self._single = rows.single
-        self._is_known = [lift is not None, *(known is not None for known in factors)]
-        self._known = [known for known in (None if lift is None else lift.factors, *factors) if known is not None]
+        self._is_known, self._known = [], []
+        for known in (None if lift is None else lift.factors, *factors):
+            self._is_known.append(known is not None)
+            if known is not None:
+                self._known.append(known)
         self.shape, self.moments = (rows.shape[0], rows.shape[1] + 1), len(factors)
         self.size = 1.0 + constant * constant
         self.largest = self.size if lift is None else self.size * lift.most
@@ -73,11 +76,16 @@ class AugmentedGram:
         dtype = np.float32 if single else np.float64
 
         def part(piece: Piece, scales: Array, *known: Array) -> Array:
-            arrays = iter(known)
-            lift, *given = [next(arrays) if given else None for given in is_known]
-            factors = [scales if f is None else scales * f for f in given]
+            arrays, lift = iter(known), None
+            if is_known[0]:
+                lift = next(arrays)
+            factors, grams = [], []
+            for given in is_known[1:]:
+                factors.append(scales * next(arrays) if given else scales)
             if block is None:
-                return np.hstack([_gram(piece, f if lift is None else f * lift, a, lift) for f in factors])
+                for f in factors:
+                    grams.append(_gram(piece, f if lift is None else f * lift, a, lift))
+                return np.hstack(grams)
             inner = piece @ (block[:-1] if narrow is None else narrow)
             inner = np.ascontiguousarray(inner.T, dtype=np.float64)  # (b, rows): what follows goes along the rows
             b, last = len(inner), a * block[-1][:, None]
@@ -126,8 +134,10 @@ def _gram(piece: Piece, factors: Array, a: float, lift: Array | None) -> Array:
 
 def _narrow_gram(rows: Array, squares: Array) -> Array:
     """Return the sum of the outer products of rows times numbers: a matrix times another is faster than by itself."""
-    runs = [slice(start, start + _NARROW_RUN) for start in range(0, len(rows), _NARROW_RUN)]
-    total = np.asarray(sum(rows[run].T @ (rows[run] * squares[run, None]) for run in runs))
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _NARROW_RUN):
+        run = rows[start : start + _NARROW_RUN]
+        total += run.T @ (run * squares[start : start + _NARROW_RUN, None])
     return np.asarray(0.5 * (total + total.T))
 
 
@@ -212,13 +222,19 @@ def released_looks(
         fresh = level.sigma**-2
         precision += fresh
         known += (gaussian_symmetric(total, level, run) - known) * (fresh / precision)
-        yield _about_mean(known, precision**-0.5, n if count is None else count, constant)
+        noise = precision**-0.5
+        mean, mean_noise, added = mean_part(known[:d, d], noise, n if count is None else count, constant)
+        yield Look(known[:d, :d] - np.outer(added, added), noise, mean, mean_noise)
 
 
 def shared_levels(bounds: SumBounds, mus: Sequence[float]) -> list[NoiseLevel]:
     """Return the noise of releases of sums from one pass, each with its own mu, on one grid for all."""
-    grid = max(noise_level(bounds, mu).grid for mu in mus)
-    return [noise_level(bounds, mu, grid=grid) for mu in mus]
+    grid, levels = 0.0, []
+    for mu in mus:
+        grid = max(grid, noise_level(bounds, mu).grid)
+    for mu in mus:
+        levels.append(noise_level(bounds, mu, grid=grid))
+    return levels
 
 
 def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[Array, float, Array]:
@@ -243,9 +259,3 @@ def mean_part(column: Array, noise: float, n: float, constant: float) -> tuple[A
     shrink = max(0.0, 1.0 - d * sigma**2 / square) if square > 0.0 else 0.0  # James and Stein
     error = sigma / n * math.sqrt(max(shrink, min(2.0 / d, 1.0)))  # what is shrunk has less
     return shrink * total / n, error, np.sqrt(shrink / n) * total
-
-
-def _about_mean(augmented: Array, noise: float, n: float, constant: float) -> Look:
-    d = len(augmented) - 1
-    mean, mean_noise, added = mean_part(augmented[:d, d], noise, n, constant)
-    return Look(augmented[:d, :d] - np.outer(added, added), noise, mean, mean_noise)
