@@ -61,7 +61,7 @@ def approximate_subspace(
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
-    **settings: Any,
+    **settings: object,
 ) -> Release:
     """Learn privately the k-dimensional subspace that the records lie near.
 

@@ -9,7 +9,6 @@ parts for α and promises α; the triangle inequality gives it 3α.) The proof n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +40,7 @@ def boosted_subspace(
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
-    **settings: Any,
+    **settings: object,
 ) -> Release:
     """Learn privately a subspace within `alpha` of the true one, with probability at least 1 − `beta`.
 

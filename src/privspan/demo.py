@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,17 @@ from privspan.pca import PCASettings
 from privspan.privacy.call import Call
 from privspan.report import Record, write_report
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class _Budget(TypedDict):
+    epsilon: float
+    delta: float
+
+
 EPSILON, DELTA = 1.0, 1e-6
-BUDGET: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+BUDGET: _Budget = {"epsilon": EPSILON, "delta": DELTA}
 PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
 HOUSEHOLDS = 20_000
@@ -129,7 +138,7 @@ def everyday_pca(voice: Voice, folder: Path) -> Path:
     assert release.subspace is not None  # the everyday course never abstains
     voice.found(f"It {release.headline}: what the release says of itself.")
     voice.line(f"We made the households up and know: off by a sine of {release.subspace.distance(truth):.3f}.")
-    shares: Any = release.extras["explained_variance_ratio"]
+    shares = np.asarray(release.extras["explained_variance_ratio"])
     rows = [
         (f"{share:.0%}", ", ".join(names[i] for i in np.argsort(-np.abs(component))[:5]))
         for share, component in zip(shares, release.subspace.basis.T, strict=True)
@@ -161,7 +170,7 @@ def picture(voice: Voice, folder: Path) -> Path:
     return path
 
 
-def draw_sample_size(axes: Any) -> None:
+def draw_sample_size(axes: Axes) -> None:
     """Draw the chance of an answer against the number of people, the same for any number of columns."""
     people = np.arange(6, 181, 2)
     for method in ("gap-max", "votes"):
@@ -172,7 +181,7 @@ def draw_sample_size(axes: Any) -> None:
     axes.legend(frameon=False, loc="center right")
 
 
-def draw_relations(axes: Any, release: ps.Release) -> None:
+def draw_relations(axes: Axes, release: ps.Release) -> None:
     """Draw the coefficients of every relation, one row each."""
     if release.subspace is None:
         axes.set_axis_off()

@@ -190,7 +190,7 @@ add("private_pca (k chosen)", private_pca, _pairs, "auto", share=0.5, **_options
 def of_persons(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last column holds the person ids."""
 
-    def run(table: Reals, *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: object) -> Released:
         return algorithm(table[:, :-1], *arguments, person=table[:, -1], **options)
 
     return run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from privspan.exact.search import majority_winner
 from privspan.exact.votes import vote_winner
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.selection import ReleaseRule, TruncatedLaplace, release_probability, vote_margin
+
+_One = TypeVar("_One", bound=Hashable)  # one record
 
 EPSILON, DELTA = 1.0, 0.05
 """What every mechanism here claims, and is called with."""
@@ -52,10 +54,12 @@ def _laplace(sensitivity: int) -> ExactAudit[int]:
     )
 
 
-def _sequences(domain: tuple[Any, ...], length: int, law: Callable[[Any], Distribution]) -> ExactAudit[Any]:
+def _sequences(
+    domain: tuple[_One, ...], length: int, law: Callable[[tuple[_One, ...]], Distribution]
+) -> ExactAudit[tuple[_One, ...]]:
     """All sequences; neighbours differ in one place."""
 
-    def neighbours(sequence: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    def neighbours(sequence: tuple[_One, ...]) -> Iterator[tuple[_One, ...]]:
         for place, own in enumerate(sequence):
             for other in domain:
                 if other != own:
@@ -64,10 +68,12 @@ def _sequences(domain: tuple[Any, ...], length: int, law: Callable[[Any], Distri
     return tightest_delta(law, itertools.product(domain, repeat=length), neighbours, EPSILON)
 
 
-def _multisets(domain: tuple[Any, ...], size: int, law: Callable[[Any], Distribution]) -> ExactAudit[Any]:
+def _multisets(
+    domain: tuple[_One, ...], size: int, law: Callable[[tuple[_One, ...]], Distribution]
+) -> ExactAudit[tuple[_One, ...]]:
     """All multisets, for mechanisms that do not look at the order of the records."""
 
-    def neighbours(table: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    def neighbours(table: tuple[_One, ...]) -> Iterator[tuple[_One, ...]]:
         for leaving, joining in itertools.permutations(domain, 2):
             if leaving in table:
                 rest = list(table)
@@ -77,21 +83,21 @@ def _multisets(domain: tuple[Any, ...], size: int, law: Callable[[Any], Distribu
     return tightest_delta(law, itertools.combinations_with_replacement(domain, size), neighbours, EPSILON)
 
 
-def _ballots(ballots: Any) -> Distribution:
+def _ballots(ballots: Sequence[Hashable]) -> Distribution:
     return _release_or_abstain(*vote_margin(ballots))
 
 
-def _majority(table: Any, k: int) -> Distribution:
+def _majority(table: Sequence[tuple[int, ...]], k: int) -> Distribution:
     charged = open_streams(0).charged
     found = majority_winner(integer_rows(np.array(table)), k, failure=1e-9, max_bits=256, bits=charged)
     return _release_or_abstain(*found)
 
 
-def _gap(table: Any, k: int) -> Distribution:
+def _gap(table: Sequence[tuple[int, ...]], k: int) -> Distribution:
     return _release_or_abstain(*gap_winner(integer_rows(np.array(table)), k, open_streams(0).charged))
 
 
-def _votes(table: Any) -> Distribution:
+def _votes(table: Sequence[tuple[int, ...]]) -> Distribution:
     rows = integer_rows(np.array(table))
     return _release_or_abstain(*vote_winner(rows, 1, block_size=1, streams=open_streams(0)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def _projector(subspace: Subspace) -> Iterator[tuple[str, float]]:
         yield from _walk("offset", subspace.offset[:_MOST_ENTRIES])
 
 
-def _walk(path: str, value: Any) -> Iterator[tuple[str, float]]:
+def _walk(path: str, value: object) -> Iterator[tuple[str, float]]:
     """Yield the numbers inside nested mappings, sequences and arrays."""
     if isinstance(value, Mapping):
         for name, part in value.items():

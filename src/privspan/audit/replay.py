@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 from scipy.special import ndtri
 
+from privspan._lib.arrays import Reals
 from privspan.audit.laws import (
     Cells,
     covariance_cells,
@@ -45,6 +46,7 @@ from privspan.audit.laws import (
     laplace_cells,
     product,
 )
+from privspan.audit.releases import Released
 from privspan.baselines._bingham import drawn_direction
 from privspan.baselines._common import add_laplace, wishart_root
 from privspan.privacy import coin as thrown
@@ -55,7 +57,7 @@ from privspan.privacy.randomness import BitSource, Child, RunMaker, Streams
 from privspan.privacy.run import Run
 
 Array = NDArray[np.float64]
-Repeated = Callable[[Any, "Transcript"], Any]
+Repeated = Callable[[Reals, "Transcript"], Released]
 """From a table, and what is handed on as `rng`, to what is released."""
 
 _RAREST = 1e-9  # selections that are rarer on the first table are not followed, which makes less be found
@@ -98,7 +100,7 @@ class Path:
     other: float
     spent: float
     laws: tuple[Cells, ...]
-    results: tuple[Any, Any]
+    results: tuple[Released, Released]
     coin: Coin | None = None
 
 
@@ -116,7 +118,7 @@ class Transcript:
 
     def __init__(self, seed: int = 0, *, answer: bool | None = None) -> None:
         self.seed = seed
-        self.results: list[Any] = []  # of the two runs of the last replay
+        self.results: list[Released] = []  # of the two runs of the last replay
         self.margins: list[int] = []  # that the coins have seen
         self.answer = answer
         self.spent, self.laws = 0.0, list[Cells]()
@@ -135,11 +137,11 @@ class Transcript:
         """Return what stands for another seed and keeps the same transcript."""
         return _Seeded(seed, self)
 
-    def spent_by(self, run: Repeated, table: Any, neighbour: Any) -> float:
+    def spent_by(self, run: Repeated, table: Reals, neighbour: Reals) -> float:
         """Return the sum of squares along one run, whose selections go the likeliest way."""
         return self._path(run, table, neighbour, ()).spent
 
-    def paths(self, run: Repeated, table: Any, neighbour: Any) -> list[Path]:
+    def paths(self, run: Repeated, table: Reals, neighbour: Reals) -> list[Path]:
         """Return every way that the selections of a run can go; one if there are none."""
         found, waiting = list[Path](), list[tuple[int, ...]]([()])
         while waiting:
@@ -151,7 +153,7 @@ class Transcript:
                 waiting += [(*before, int(other)) for other in np.flatnonzero(law > _RAREST) if other != taken]
         return found
 
-    def _path(self, run: Repeated, table: Any, neighbour: Any, choices: tuple[int, ...]) -> Path:
+    def _path(self, run: Repeated, table: Reals, neighbour: Reals, choices: tuple[int, ...]) -> Path:
         self._steps, self._position, self._choices, self._selected = [], None, choices, []
         self.spent, self.laws, self.coin_seen, self.last_coin = 0.0, [], None, None
         first = run(table, self)
@@ -163,7 +165,7 @@ class Transcript:
         self._selected = selected
         return Path(chances[0], chances[1], self.spent, tuple(self.laws), (first, self.results[1]), self.coin_seen)
 
-    def kept(self, kind: str, *values: Any) -> tuple[Any, ...] | None:
+    def kept(self, kind: str, *values: object) -> tuple[Any, ...] | None:
         """Keep a step of the first run and return None, or return what the first run kept of the same step."""
         if self._position is None:
             self._steps.append((kind, *values))
@@ -321,7 +323,7 @@ class _Overheard(BitSource):
         return False
 
 
-def spent_by(run: Repeated, table: Any, neighbour: Any, *, seed: int = 0, answer: bool | None = None) -> float:
+def spent_by(run: Repeated, table: Reals, neighbour: Reals, *, seed: int = 0, answer: bool | None = None) -> float:
     """Return what replacing one record costs along one run: `Transcript.spent_by`."""
     return Transcript(seed, answer=answer).spent_by(run, table, neighbour)
 

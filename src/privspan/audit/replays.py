@@ -244,7 +244,7 @@ _replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)
 def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on the same rows, stored as a sparse table."""
 
-    def run(table: Reals, *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: object) -> Released:
         return algorithm(csr_array(table), *arguments, **options)
 
     return run
@@ -253,7 +253,7 @@ def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
 def _paired(algorithm: Callable[..., Released]) -> Callable[..., Released]:
     """Run an algorithm on a table whose last two rows are a partition, and so a pair in every public order."""
 
-    def run(table: Reals, *arguments: object, **options: Any) -> Released:
+    def run(table: Reals, *arguments: object, **options: object) -> Released:
         return algorithm(partition_rows(table, (len(table) - 2, 2)), *arguments, **options)
 
     return run

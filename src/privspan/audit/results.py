@@ -6,7 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 import numpy
 import scipy
@@ -70,12 +70,12 @@ class AuditResult:
         """Part of the claim that is certain to be spent, 1 if all of it; None for samplers."""
         return None if self.claimed is None else self.found / self.claimed
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the result as a dictionary that JSON can hold."""
         return {**asdict(self), "certified": self.certified}
 
 
-def summary(results: Sequence[AuditResult]) -> dict[str, Any]:
+def summary(results: Sequence[AuditResult]) -> dict[str, object]:
     """Put results together for a file: how many, how many refuted, and the chance of any false alarm.
 
     Examples
@@ -92,7 +92,7 @@ def summary(results: Sequence[AuditResult]) -> dict[str, Any]:
     }
 
 
-def run_facts(*, runs: int, seed: int | None) -> dict[str, Any]:
+def run_facts(*, runs: int, seed: int | None) -> dict[str, object]:
     """Tell what a run was made with and when, and of the machine only what its kind is.
 
     Examples

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,10 @@ class Sampler:
         return max(_FEWEST_DRAWS, self.draws // 20)
 
 
-def chi_square(drawn: Sequence[Hashable], law: Mapping[Any, float]) -> float:
+_Outcome = TypeVar("_Outcome", bound=Hashable)
+
+
+def chi_square(drawn: Sequence[_Outcome], law: Mapping[_Outcome, float]) -> float:
     """P-value of Pearson's test; outcomes outside the law make it 0.
 
     Parameters
@@ -100,11 +103,11 @@ def chi_square(drawn: Sequence[Hashable], law: Mapping[Any, float]) -> float:
     return float(stats.chisquare(seen, np.array(expected) * (sum(seen) / sum(expected))).pvalue)
 
 
-def _coins(chance: float) -> Mapping[Any, float]:
+def _coins(chance: float) -> Mapping[bool, float]:
     return {True: chance, False: 1.0 - chance}
 
 
-def _ks(values: Array, law: Any) -> float:
+def _ks(values: Array, law: Callable[[float], float]) -> float:
     return float(stats.kstest(values, law).pvalue)
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ParamSpec, Self, TypeVar
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,9 +105,11 @@ class Table:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close the door."""
-        self._door.__exit__(*error)
+        self._door.__exit__(kind, error, trace)
 
     @cached_property
     def rows(self) -> AnyRows:

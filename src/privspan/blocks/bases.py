@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -111,7 +111,7 @@ def _narrowed_blocks(X: RowSource, block_size: int, order: RowOrder) -> Iterator
             yield slice(j, j + 1), narrow.toarray()[None]  # adds up what is stored several times
 
 
-def _one_blas_thread() -> Any:
+def _one_blas_thread() -> AbstractContextManager[object]:
     """Keep BLAS to one thread: thousands of small products lose more to waking threads than they gain.
 
     On a busy machine the difference is a factor of twenty. Without threadpoolctl nothing but speed changes.

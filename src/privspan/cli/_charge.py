@@ -15,6 +15,7 @@ from privspan.cli.exits import Complaint
 if TYPE_CHECKING:
     from privspan.cli._groups import Account, Reading
     from privspan.cli._task import Task
+    from privspan.ledger import Spending
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Charge:
             Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, **options)
 
     @contextmanager
-    def spending(self, task: Task, in_mu: tuple[float, float] | None) -> Iterator[Any]:
+    def spending(self, task: Task, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
         """Write the spend down, run the block, and write down how it ended.
 
         What is known to be Gaussian has its mu, and the delta that it sets aside.

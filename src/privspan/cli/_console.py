@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
-from typing import Any
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -37,7 +37,7 @@ def stderr() -> Console:
     return _console(sys.stderr)
 
 
-def _console(file: Any) -> Console:
+def _console(file: TextIO) -> Console:
     width = None if file.isatty() else _UNLIMITED
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 

@@ -10,7 +10,7 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privspan._lib.record import Record
 from privspan.cli import _console
@@ -44,16 +44,16 @@ class Delivery:
 
         if release.subspace is None:
             return
-        also: dict[str, Any] = {"plan": plan, "record": self.record}
         try:
-            save_release(self.output, release, **also, overwrite=self.overwrite)
+            save_release(self.output, release, plan=plan, record=self.record, overwrite=self.overwrite)
         except Exception as error:
             failed = f"could not write {str(self.output)!r} ({_reason(error)})"
         else:
             self.kept = f"The budget is spent, and the result is in {str(self.output)!r}."
             return
         try:
-            spare = save_release(Path(tempfile.mkdtemp(prefix="privspan-")) / self.output.name, release, **also)
+            spare = Path(tempfile.mkdtemp(prefix="privspan-")) / self.output.name
+            spare = save_release(spare, release, plan=plan, record=self.record)
         except Exception:
             where = _on_stdout(SavedRelease(release.subspace, release, plan, self.record))
         else:

@@ -190,7 +190,7 @@ def relations_of(subspace: Subspace) -> list[str]:
     return [relation.describe(names_of(subspace)) for relation in subspace.relations()]
 
 
-def as_json(saved: SavedRelease, loadings: int, turned: Rotated | None = None) -> dict[str, Any]:
+def as_json(saved: SavedRelease, loadings: int, turned: Rotated | None = None) -> dict[str, object]:
     """Describe it for programs."""
     subspace = saved.subspace
     subject = None if saved.release is None else Subject(saved.release)

@@ -112,7 +112,7 @@ class Learning:
     robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
     max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
     bounds: Annotated[
-        Any,  # a Declared
+        _public.Declared | None,
         _public.bounds(
             "--bounds",
             "Public bounds of columns, or a .toml file of them; half a range is a unit. Never read off the data.",
@@ -120,13 +120,13 @@ class Learning:
         ),
     ] = None
     units: Annotated[
-        Any,
+        _public.Declared | None,
         _public.numbers(
             "--units", "income=20000,age=10", "Public units to divide columns by.", positive=True, panel=_PUBLIC
         ),
     ] = None
     around: Annotated[
-        Any,
+        _public.Declared | None,
         _public.numbers(
             "--around", "age=40,bmi=25", "Public centre, about where people lie: for small tables.", panel=_PUBLIC
         ),

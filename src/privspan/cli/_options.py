@@ -107,7 +107,7 @@ def grouped(command: Callable[..., Result]) -> Callable[..., Result]:
     options.sort(key=lambda option: option.default is not option.empty)
 
     @wraps(command)
-    def run(**given: Any) -> Result:
+    def run(**given: object) -> Result:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         return command(**given)

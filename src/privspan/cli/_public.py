@@ -26,9 +26,9 @@ class Declared:
     """Public numbers as they were typed: by column, or one value for all columns under an empty name."""
 
     flag: str
-    values: dict[str, Any]
+    values: dict[str, object]
 
-    def placed(self, source: Table) -> dict[int, Any]:
+    def placed(self, source: Table) -> dict[int, object]:
         """Return the same by the positions of columns, or complain about one that the table does not have."""
         d, names = int(source.shape[1]), source.names
         if "" in self.values:
@@ -53,14 +53,14 @@ def numbers(flag: str, example: str, text: str, *, positive: bool = False, **mor
     """Return the option for a number per column."""
     what = f"takes a number{' above 0' * positive}, for example {flag} {example}"
 
-    def read(value: Any) -> float | None:
+    def read(value: object) -> float | None:
         number = _finite(value)
         return None if number is None or (positive and number <= 0.0) else number
 
     return _declaration(flag, what, read, text, "A=NUMBER,…", **more)
 
 
-def _declaration(flag: str, what: str, read: Callable[[Any], Any], text: str, metavar: str, **more: Any) -> Any:
+def _declaration(flag: str, what: str, read: Callable[[object], object], text: str, metavar: str, **more: Any) -> Any:
     def parse(typed: str) -> Declared:
         given = _from_file(flag, Path(typed)) if typed.endswith(".toml") else _typed(typed)
         values = {}
@@ -78,13 +78,13 @@ def _declaration(flag: str, what: str, read: Callable[[Any], Any], text: str, me
     return option(flag, text, metavar, parser=parse, **more)
 
 
-def _typed(text: str) -> list[tuple[str, Any]]:
+def _typed(text: str) -> list[tuple[str, object]]:
     """Return the columns and what is said of each; what stands without a name is for all of them."""
     pairs = (entry.rpartition("=") for entry in split_names(text))
     return [(name.strip(), value) for name, _, value in pairs]
 
 
-def _from_file(flag: str, path: Path) -> list[tuple[str, Any]]:
+def _from_file(flag: str, path: Path) -> list[tuple[str, object]]:
     try:
         return list(tomllib.loads(path.read_text("utf-8")).items())
     except OSError:
@@ -93,7 +93,7 @@ def _from_file(flag: str, path: Path) -> list[tuple[str, Any]]:
         raise Complaint(f"{flag}: the file {str(path)!r} is not TOML.", ExitCode.UNREADABLE) from None
 
 
-def _pair(value: Any) -> tuple[float, float] | None:
+def _pair(value: object) -> tuple[float, float] | None:
     ends = value.split(":") if isinstance(value, str) else value
     if not isinstance(ends, list) or len(ends) != 2:
         return None
@@ -101,7 +101,7 @@ def _pair(value: Any) -> tuple[float, float] | None:
     return None if low is None or high is None or low >= high else (low, high)
 
 
-def _finite(value: Any) -> float | None:
+def _finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     typed = decimal_of(value) if isinstance(value, str) else value

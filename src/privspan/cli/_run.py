@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -86,7 +86,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
-def _let_go(stream: Any) -> None:
+def _let_go(stream: TextIO) -> None:
     """Empty a stream, or turn it away from a place that takes nothing: Python would end with a code of its own."""
     try:
         stream.flush()
@@ -136,7 +136,7 @@ def _is_plea_for_help(error: BaseException) -> bool:
     return type(error).__name__ == "NoArgsIsHelpError"  # typer has no public name for it
 
 
-def _example(error: Any) -> str | None:
+def _example(error: BaseException) -> str | None:
     """Return what to add for an option that is missing."""
     if "issing" not in type(error).__name__:
         return None

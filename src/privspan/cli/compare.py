@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -106,7 +106,7 @@ def _print_sides(both: tuple[SavedRelease, SavedRelease], heads: tuple[str, str]
 def _facts(saved: SavedRelease) -> dict[str, str | None]:
     from privspan.privacy.reading import Reading
 
-    release: Any = saved.release
+    release = saved.release
     quality = None if release is None else Reading(release).captured
     facts: dict[str, str | None] = {
         "dimensions": str(saved.subspace.dimension),

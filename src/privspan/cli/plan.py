@@ -34,7 +34,7 @@ def plan(
     center: Annotated[bool, option("--center/--no-center", "As in `fit`: whether the mean is taken away.")] = True,
     scale: Annotated[bool, option("--scale", "As in `fit`: columns are standardised.")] = False,
     bounds: Annotated[
-        Any,  # a Declared
+        _public.Declared | None,
         _public.bounds("--bounds", "As in `fit`: public bounds of columns, which `transform` may need with --scale."),
     ] = None,
     gamma: Gamma = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from privspan.ledger.release_file import SavedRelease
     from privspan.rows import RowSource
     from privspan.subspace import Subspace
+
+    _Write = Callable[[NDArray[np.float64]], object]
 
 _PIECE_ENTRIES = 2**22
 
@@ -122,7 +124,7 @@ def _heads(subspace: Subspace) -> list[str]:
 
 
 @contextmanager
-def _csv_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+def _csv_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[_Write]:
     import numpy as np
 
     handle.write((",".join(_heads(subspace)) + "\n").encode())
@@ -130,7 +132,7 @@ def _csv_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any
 
 
 @contextmanager
-def _npy_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+def _npy_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[_Write]:
     import numpy as np
 
     header = {"descr": "<f8", "fortran_order": False, "shape": (rows, subspace.dimension)}
@@ -139,7 +141,7 @@ def _npy_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any
 
 
 @contextmanager
-def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[Any]:
+def _parquet_writer(handle: BinaryIO, rows: int, subspace: Subspace) -> Iterator[_Write]:
     try:
         import pyarrow as pa
         from pyarrow import parquet

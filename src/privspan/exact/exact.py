@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
 
-def _check_bits(*, max_bits: Any) -> None:
+def _check_bits(*, max_bits: int) -> None:
     checks.integer_at_least(64, max_bits=max_bits)
     if max_bits > 4096:
         raise ParameterError("{max_bits} must be at most 4096; got {got!r}.", got=max_bits)
@@ -61,7 +61,7 @@ def exact_subspace(
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
-    **settings: Any,
+    **settings: object,
 ) -> Release:
     """Find the k-dimensional subspace that holds most records exactly, privately, or abstain.
 
@@ -188,9 +188,10 @@ def prepare_exact(
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
-    wish: dict[str, Any] = {"method": method, "rule": rule, "release": release}
-    wish |= {"max_work": max_work, "block_size": block_size}
-    plan = plan_exact(len(source), rank, epsilon=budget.epsilon, delta=budget.delta, **wish)
+    plan = plan_exact(
+        len(source), rank, epsilon=budget.epsilon, delta=budget.delta, method=method, rule=rule, release=release,
+        max_work=max_work, block_size=block_size,
+    )  # fmt: skip
 
     def learn(run: Run) -> Release:
         table = np.asarray(source)  # a file is read as a whole

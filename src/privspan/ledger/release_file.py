@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -277,12 +276,12 @@ def _cost(values: dict[str, object]) -> PrivacyCost:
     return PrivacyCost.from_dict(found)
 
 
-def _plan(values: dict[str, Any]) -> Plan:
+def _plan(values: object) -> Plan:
     found = fields(values, **_PLAN)
     return Plan(**{**found, "alternatives": tuple(map(_plan, found["alternatives"]))})
 
 
-def _check_known(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+def _check_known(values: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
     """Refuse a value of the wrong kind among those that the package reads; every method may add others."""
     known = {name: kind for name, kind in kinds.items() if name in values}
     fields({name: values[name] for name in known}, **known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, get_args
+from typing import get_args
 
 from privspan._lib.strict_json import fields, flag, listed, mapping, number, one_of, optional, text, whole
 from privspan.ledger.accounts import Account, Amount, Entry, Pot, State, amount
@@ -55,7 +55,7 @@ def from_json(content: object) -> dict[str, Account]:
 def _parse_account(values: object, version: int) -> Account:
     kinds = {"limit": mapping, "entries": listed(mapping)}
     pots = {"plain": flag, "pots": listed(mapping)} if version > 2 else {}
-    found: dict[str, Any] = {"plain": False, "pots": [], **fields(values, **kinds, **pots)}
+    found = {"plain": False, "pots": [], **fields(values, **kinds, **pots)}
     limit = fields(found["limit"], epsilon=optional(_is_amount), delta=optional(_is_amount))
     limits = {f"limit_{name}": None if value is None else amount(name, value) for name, value in limit.items()}
     entries = tuple(_parse_entry(entry, version) for entry in found["entries"])

@@ -243,11 +243,11 @@ def plan_standardised(n: int, d: int, k: int, budget: Budget, course: Standard |
     captured = expected_captured(n, d, k, budget.mu)
     error = math.sqrt(1.0 - captured)
     reason = standardised_reason(n, d, k, budget, course)
-    told = {"error": error, "error_90": min(1.0, _WORSE * error), "abstention": 0.0, "captured": captured}
-    numbers = {"n": n, "d": d, "k": k, "epsilon": budget.epsilon, "delta": budget.delta, "gamma": NOMINAL_TAIL}
-    flags = {"assumed": True, "center": True, "scale": True}
-    more: dict[str, Any] = {**told, **numbers, **flags}
-    return Plan(method=course, reason=reason, limited_by="privacy", **more)
+    return Plan(
+        method=course, reason=reason, limited_by="privacy", error=error, error_90=min(1.0, _WORSE * error),
+        abstention=0.0, captured=captured, n=n, d=d, k=k, epsilon=budget.epsilon, delta=budget.delta,
+        gamma=NOMINAL_TAIL, assumed=True, center=True, scale=True,
+    )  # fmt: skip
 
 
 def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, about: bool = False) -> Plan:

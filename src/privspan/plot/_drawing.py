@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privspan._lib.errors import MissingPackageError, ParameterTypeError
 from privspan._lib.markup import shortened
 from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.privacy.reading import Reading
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
 
 _LONGEST_NAME = 28
 _DARK = 0.45  # luminance of a background below which light colours are used
@@ -39,7 +45,7 @@ def plan_of(source: object) -> Plan:
     return found
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Import matplotlib, or say where to get it."""
     try:
         from matplotlib import pyplot
@@ -48,7 +54,7 @@ def pyplot() -> Any:
     return pyplot
 
 
-def axes(ax: Any, size: tuple[float, float]) -> Any:
+def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return the axes to draw into: those that are given, or new ones of a figure of this size."""
     return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
@@ -74,7 +80,7 @@ _LIGHT = Colours("#ffffff", "#1d2530", "#5b6673", "#dcdfe3", "#2a62a8", "#c2571a
 _ON_DARK = Colours("#14181d", "#e6e9ed", "#a2adb9", "#4a535e", "#79aeea", "#f0a066")
 
 
-def colours(ax: Any) -> Colours:
+def colours(ax: Axes) -> Colours:
     """Return the colours for the background of some axes; of a transparent one, for that of the text around."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgba
@@ -85,14 +91,14 @@ def colours(ax: Any) -> Colours:
     return _LIGHT if _luminance(rcParams["text.color"]) < 1.0 - _DARK else _ON_DARK
 
 
-def _luminance(colour: Any) -> float:
+def _luminance(colour: ColorType) -> float:
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(colour)
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-def plainly(ax: Any, palette: Colours) -> None:
+def plainly(ax: Axes, palette: Colours) -> None:
     """Take away the frame, but for two thin lines, and give all words the colour of ink."""
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, rea
 from privspan.plot.components import component_of, factor_of, largest
 from privspan.privacy.reading import Reading
 from privspan.privacy.rotated import Rotated
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -29,8 +32,8 @@ def correlation_circle(
     *,
     most: int = 20,
     columns: Sequence[str] | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the correlations of the columns with two components, inside the circle of radius 1.
 
     An arrow that ends near the circle is a column that the two components explain nearly all of; arrows that point
@@ -79,8 +82,8 @@ def biplot(
     *,
     most: int = 20,
     columns: Sequence[str] | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the columns as arrows in the plane of two components, in the units of the fit.
 
     The length of an arrow is the standard deviation that the two components give the column.  No scores are drawn,
@@ -146,7 +149,7 @@ def _along(reading: Reading, component: int) -> tuple[Array, Array | None]:
     return values * deviation, np.hypot(errors * deviation, values * float(noise[component]) / (2.0 * deviation))
 
 
-def _draw(ax: Any, palette: Colours, names: Sequence[str], arrows: _Arrows, reach: float) -> None:
+def _draw(ax: Axes, palette: Colours, names: Sequence[str], arrows: _Arrows, reach: float) -> None:
     from matplotlib.patches import Ellipse
     from matplotlib.ticker import MaxNLocator
 
@@ -169,7 +172,7 @@ def _draw(ax: Any, palette: Colours, names: Sequence[str], arrows: _Arrows, reac
     plainly(ax, palette)
 
 
-def _names(ax: Any, palette: Colours, names: Sequence[str], tips: Array, reach: float) -> None:
+def _names(ax: Axes, palette: Colours, names: Sequence[str], tips: Array, reach: float) -> None:
     """Write the names in two columns, left and right, as high as their arrows end but never one upon another."""
     for side in (-1.0, 1.0):
         of = sorted(np.flatnonzero((tips[:, 0] < 0) == (side < 0)).tolist(), key=lambda i: float(tips[i, 1]))

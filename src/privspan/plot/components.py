@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from privspan.plot._drawing import Colours, axes, colours, name_of, plainly, rea
 from privspan.privacy.reading import Reading
 from privspan.privacy.rotated import Rotated
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Array = NDArray[np.float64]
 
 _FAINT = 0.3  # opacity of what cannot be distinguished from noise
 _FEW, _MANY = 3, 20  # components: there is room for a few, and with many, bars are drawn without gaps
 
 
-def scree(source: object, *, ax: Any = None) -> Any:
+def scree(source: object, *, ax: Axes | None = None) -> Axes:
     """Draw the share of the variance along each component, with the noise of each.
 
     Parameters
@@ -96,8 +99,8 @@ def loadings(
     *,
     most: int = 15,
     columns: Sequence[str] | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the largest loadings of a component, with their standard errors.
 
     Parameters
@@ -139,7 +142,7 @@ def loadings(
     return ax
 
 
-def _bars(ax: Any, palette: Colours, values: Array, errors: Array | None, opacity: float) -> None:
+def _bars(ax: Axes, palette: Colours, values: Array, errors: Array | None, opacity: float) -> None:
     tints = [palette.orange if value < 0 else palette.blue for value in values]
     ax.barh(range(len(values)), values, color=tints, alpha=opacity, height=0.72)
     if errors is not None:

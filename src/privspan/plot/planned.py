@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from privspan._lib import checks
 from privspan._lib.in_words import number
 from privspan.planner import METHODS, USELESS, Plan
 from privspan.plot._drawing import Colours, axes, colours, plainly, plan_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -24,8 +27,8 @@ _KNOWN = ("everyday", *METHODS)
 
 
 def error_against_rows(
-    source: object, *, wanted: float | None = None, alternatives: bool = False, ax: Any = None
-) -> Any:
+    source: object, *, wanted: float | None = None, alternatives: bool = False, ax: Axes | None = None
+) -> Axes:
     """Draw the predicted error against the number of rows, for the same columns and budget.
 
     Parameters
@@ -63,8 +66,8 @@ def error_against_rows(
 
 
 def error_against_epsilon(
-    source: object, *, wanted: float | None = None, alternatives: bool = False, ax: Any = None
-) -> Any:
+    source: object, *, wanted: float | None = None, alternatives: bool = False, ax: Axes | None = None
+) -> Axes:
     """Draw the predicted error against epsilon, for the same rows, columns and delta.
 
     Parameters
@@ -89,7 +92,7 @@ def error_against_epsilon(
 
 
 def _draw(
-    ax: Any, found: Plan, places: Array, plans: Sequence[Plan | None], wanted: float | None, alternatives: bool
+    ax: Axes, found: Plan, places: Array, plans: Sequence[Plan | None], wanted: float | None, alternatives: bool
 ) -> None:
     """Draw curves on two logarithmic axes, and what is useless shaded."""
     palette = colours(ax)
@@ -120,7 +123,7 @@ def _draw(
     plainly(ax, palette)
 
 
-def _draw_captured(ax: Any, palette: Colours, places: Array, plans: Sequence[Plan | None]) -> None:
+def _draw_captured(ax: Axes, palette: Colours, places: Array, plans: Sequence[Plan | None]) -> None:
     """Draw what standardised columns are expected to capture."""
     captured = [math.nan if at is None or at.captured is None else at.captured for at in plans]
     ax.plot(places, captured, color=palette.blue, lw=2.2, label="as on real tables")
@@ -136,7 +139,7 @@ def _of(plans: Iterable[Plan], method: str) -> Plan | None:
     return next((one for one in plans if one.method == method), None)
 
 
-def _curve(ax: Any, places: Array, curve: Sequence[Plan | None], tint: str, label: str) -> None:
+def _curve(ax: Axes, places: Array, curve: Sequence[Plan | None], tint: str, label: str) -> None:
     error, abstains = _values(curve, "error"), _values(curve, "abstention")
     ax.plot(places, error, ":", color=tint, lw=1)
     ax.plot(places, np.where(abstains <= _MOST_ABSTENTION, error, np.nan), color=tint, lw=2.2, label=label)
@@ -148,7 +151,7 @@ def _values(curve: Sequence[Plan | None], name: str) -> Array:
     return np.array([missing if one is None else getattr(one, name) for one in curve])
 
 
-def _mark(ax: Any, place: float, words: str) -> None:
+def _mark(ax: Axes, place: float, words: str) -> None:
     palette: Colours = colours(ax)
     ax.axvline(place, color=palette.soft, lw=1)
     ax.annotate(f" {words}", (place, ax.get_ylim()[0]), color=palette.soft, va="bottom", fontsize="small")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number
 from privspan.plot._drawing import axes, colours, name_of, plainly, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -34,7 +38,7 @@ class Classes(Map, Protocol):
         """Return the map of one class."""
 
 
-def score_maps(source: Classes) -> object:
+def score_maps(source: Classes) -> Figure:
     """Draw the map of all people and those of the classes, side by side.
 
     Parameters
@@ -51,6 +55,7 @@ def score_maps(source: Classes) -> object:
     count = 1 + len(source.labels)
     columns = min(count, 3)
     shape = -(-count // columns), columns
+    figure: Figure
     figure, panels = pyplot().subplots(
         *shape, figsize=(4.6 * shape[1], 3.7 * shape[0]), layout="constrained", squeeze=False
     )
@@ -62,7 +67,7 @@ def score_maps(source: Classes) -> object:
     return figure
 
 
-def score_map(source: Map, *, smooth: bool = True, ax: Any = None) -> Any:
+def score_map(source: Map, *, smooth: bool = True, ax: Axes | None = None) -> Axes:
     """Draw a private map of scores: a noisy histogram over two components, which may be shown.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number, share
@@ -10,13 +10,16 @@ from privspan.plot._drawing import axes, colours
 from privspan.privacy import PrivacyCost
 from privspan.privacy.reading import budget_shares
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_STEPS = 6
 _HEIGHT = 0.6  # of the bar, in inches
 _TWO_COLUMNS = 5.0  # inches that two columns of words need
 _ROOM_FOR_WORDS = 0.08  # of the bar
 
 
-def budget(source: object, *, ax: Any = None) -> Any:
+def budget(source: object, *, ax: Axes | None = None) -> Axes:
     """Draw the cost of each step, as parts of one bar.
 
     Parameters

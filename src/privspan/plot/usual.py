@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privspan.plot._drawing import pyplot, reading_of
 from privspan.plot.columns import biplot, correlation_circle
 from privspan.plot.components import loadings, scree
 from privspan.plot.spent import budget
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _MOST_BARS = 10
 _MOST_ARROWS = 12
 
 
-def overview(source: object, *, columns: Sequence[str] | None = None) -> Any:
+def overview(source: object, *, columns: Sequence[str] | None = None) -> Figure:
     """Draw the scree plot, the first loadings and the columns in the plane of the first two components.
 
     Where one of these is not available (an exact subspace, one component), the budget is drawn instead.
@@ -31,6 +34,7 @@ def overview(source: object, *, columns: Sequence[str] | None = None) -> Any:
     """
     reading = reading_of(source, columns)
     names, drawing = list(reading.names), pyplot()
+    figure: Figure
     figure, panels = drawing.subplots(1, 3, figsize=(15.0, 4.4), layout="constrained", width_ratios=(1.0, 1.0, 1.35))
     release = reading.release
     if reading.is_pca:

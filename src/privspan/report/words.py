@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -209,7 +208,7 @@ def to_give_again(release: Release) -> str | None:
     return "Add the centre, units or bounds that were given for the columns: around=, units= and bounds= take them."
 
 
-def declared(release: Release) -> dict[str, dict[str | int, Any]]:
+def declared(release: Release) -> dict[str, dict[str | int, Sequence[object] | float]]:
     """Return what was given as public about columns, by argument; by position where columns have no names."""
     given = release.parameters.get("declared")
     named = release.subspace is None or release.subspace.names is not None

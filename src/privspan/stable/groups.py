@@ -7,10 +7,9 @@ record version with items of k columns. Proofs: ``docs/explanation/stable-levera
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,13 @@ _SHRINK = 1e-7  # rounding: bases are no longer than 1 by proof
 
 
 def stable_group_step(
-    bases: Array, votes: NDArray[np.bool_], *, budget: Budget, run: Run, **options: Any
+    bases: Array,
+    votes: NDArray[np.bool_],
+    *,
+    budget: Budget,
+    run: Run,
+    split: Mapping[str, float] | None = None,
+    **options: object,
 ) -> tuple[Subspace | None, dict[str, object], tuple[Part, ...]]:
     """Release the subspace that most groups agree on, or abstain.
 
@@ -48,7 +53,7 @@ def stable_group_step(
     all contents of the arrays. Proof: ``docs/explanation/stable-leverage.md``.
     """
     t, d, k = bases.shape
-    shares = group_shares(t, k, budget, options.get("split"))
+    shares = group_shares(t, k, budget, split)
     items = _GridBases(bases, votes)
     gram = exact_gram(items.column_slices(), t * k)  # (tk, tk)
     items.drop(_too_long(gram, k), gram)

@@ -145,8 +145,10 @@ class NearCourse:
         mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu, tuning))
         bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length, tuning)
         groups = _groups(n, d, self.k, self.run.account.mu, tuning)
-        of_group: dict[str, Any] = {"but_first": little, "made": made, "tuning": tuning}
-        if not most_are_near(self.source, self.k, groups, bar, mu, self.run, **of_group):
+        near = most_are_near(
+            self.source, self.k, groups, bar, mu, self.run, but_first=little, made=made, tuning=tuning
+        )
+        if not near:
             return None
         centre = self._polished(centre)
         rows = self.source.with_constant(centre.vector(d), self._constant(centre))

@@ -352,7 +352,7 @@ def certified_plan(
     tail: float,
     coin: Coin,
     room: Allowance,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     *,
     width: int = 1,
 ) -> LeveragePlan | None:
@@ -365,7 +365,7 @@ def certified_plan(
     )
 
 
-def _level(**parameters: Any) -> None:
+def _level(**parameters: int) -> None:
     checks.integer_at_least(1, **parameters)
     for name, value in parameters.items():
         if int(value) > _HIGHEST_LEVEL:

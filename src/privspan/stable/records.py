@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +54,7 @@ def stable_subspace(
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
     ledger: LedgerLike = None,
-    **settings: Any,
+    **settings: object,
 ) -> Release:
     """Learn the top-k subspace of records that lie near one, with an error that falls like 1/n, or abstain.
 
@@ -265,7 +264,7 @@ def public_groups(n: int, k: int, generator: np.random.Generator) -> NDArray[np.
     return generator.permutation(n)[: n // (k + 1) * (k + 1)].reshape(-1, k + 1)
 
 
-def unit_tail_squares(table: Any, groups: NDArray[np.intp]) -> Array:
+def unit_tail_squares(table: Table, groups: NDArray[np.intp]) -> Array:
     """Squared smallest singular value of each group of records at unit length, from the rows of the groups alone.
 
     `groups` (t, k + 1) are disjoint row numbers. Each value is a

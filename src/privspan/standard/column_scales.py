@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +101,7 @@ class PrivateScales:
 
 
 def private_scales(
-    X: Any,
+    X: object,
     *,
     epsilon: float,
     delta: float,

@@ -40,7 +40,7 @@ class Content:
     exact: ExactForm | None
     offset: NDArray[np.float64] | None
     names: tuple[str, ...] | None
-    made: Mapping[str, Any] | None = None
+    made: Mapping[str, object] | None = None
 
 
 class Problem(Exception):
@@ -142,7 +142,7 @@ def _floats(arrays: dict[str, np.ndarray], name: str, dimensions: int) -> NDArra
     return array
 
 
-def _exact_to_json(form: ExactForm) -> dict[str, Any]:
+def _exact_to_json(form: ExactForm) -> dict[str, object]:
     return {
         "numerators": [[hex(value) for value in row] for row in form.numerators],
         "denominators": [hex(value) for value in form.denominators],

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -202,7 +201,7 @@ class Subspace:
         """Return the relations in words, with the names of the columns where they are known."""
         return tuple(relation.describe(self.names) for relation in self.relations())
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return what can be said about the subspace in a few words, for JSON."""
         return {
             "dimension": self.dimension,

@@ -52,7 +52,7 @@ def adaptive_subspace(
     robust: bool = True,
     options: Mapping[str, object] | None = None,
     rng: RandomLike = None,
-    **settings: Any,
+    **settings: object,
 ) -> Release:
     """Learn the leading k-dimensional subspace of the rows of X.
 
