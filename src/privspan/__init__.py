@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from privspan.privacy import (
         AbstentionWarning,
         Budget,
+        IdentifierWarning,
         NotPrivateWarning,
         Part,
         PrivacyCost,
@@ -56,6 +57,7 @@ _HOMES = {
     "AbstentionWarning": "privspan.privacy",
     "Budget": "privspan.privacy",
     "ExactForm": "privspan.subspace.relations",
+    "IdentifierWarning": "privspan.privacy",
     "NoSpreadWarning": "privspan.standard.column_scales",
     "NotPrivateWarning": "privspan.privacy",
     "Part": "privspan.privacy",
@@ -100,6 +102,7 @@ __all__ = [
     "AbstentionWarning",
     "Budget",
     "ExactForm",
+    "IdentifierWarning",
     "NoSpreadWarning",
     "NotPrivateWarning",
     "Part",

@@ -16,16 +16,16 @@ from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
-from privspan.rows.files.columns import choose_columns
+from privspan.rows.table import LeftOut
 
 
 def open_table(X: Any) -> PartitionedTable:
     """Open a Dask array (n, d) or dataframe; no value is looked at.
 
-    An array is made of NumPy blocks with known chunks, each holding whole rows.  Of a dataframe the columns of
-    numbers are used as `privspan.rows.open_rows` would use those of a file, and the lengths of its partitions are
-    counted, once.  The table is float32 if that is the declared type of the array, or of all columns that are used;
-    else float64.  A chunk of another type is read cell by cell, and what is not a real number is NaN.
+    An array is made of NumPy blocks with known chunks, each holding whole rows.  Of a dataframe all columns of
+    numbers are used, and the lengths of its partitions are counted, once.  The table is float32 if that is the
+    declared type of the array, or of all columns that are used; else float64.  A chunk of another type is read cell
+    by cell, and what is not a real number is NaN.
     """
     kind = type(X).__name__
     if kind == "Array":
@@ -70,13 +70,15 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
 
 def _open_frame(X: Any) -> PartitionedTable:
     kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
-    names, left_out = choose_columns("X", ((name, kind.other) for name, kind in kinds), None)
+    checks.distinct_names([name for name, _ in kinds])
+    names = tuple(name for name, kind in kinds if kind.other is None)
+    left_out = tuple(LeftOut(name, kind.other) for name, kind in kinds if kind.other is not None)
     if not names:
         raise ParameterError("{X} must have a column of numbers; it has none.")
     used = set(names)
     chosen = [name for name in X.columns if str(name) in used]
     table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used))
-    return replace(table, names=tuple(names), left_out=left_out)
+    return replace(table, names=names, left_out=left_out)
 
 
 def _frame_parts(name: str, frame: Any, dtype: np.dtype) -> PartitionedTable:

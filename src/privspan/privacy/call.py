@@ -11,7 +11,8 @@ Inside,
 * NumPy raises and warns of nothing;
 * the budget has been found to lie in the range in which every formula of the package stays within float64, so that
   nothing fails after it has been spent, and to be what the ledger allows, if there is one;
-* the caller is told, once, of a budget that promises little for so many rows (`WeakPrivacyWarning`);
+* the caller is told, once, of a budget that promises little for so many rows (`WeakPrivacyWarning`), and of columns
+  of a frame that are named like an identifier (`IdentifierWarning`);
 * `begin` writes the charge to the ledger before the first look at a value: without the `Run` that it returns there is
   no noise, and so nothing private;
 * a warning never costs what was paid for (`warn`): from `begin` on, warnings wait until there is a result.  Where
@@ -40,13 +41,14 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 from privspan._lib import checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan.privacy.cost import Budget, WeakPrivacyWarning
+from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
 from privspan.rows.categories import Categories, encoded
 from privspan.rows.door import open_table, whose
+from privspan.rows.identifiers import identifiers
 from privspan.rows.persons import PersonTable
 from privspan.rows.table import Table
 
@@ -107,6 +109,7 @@ class Call:
         self._page: Any = None
         self._spending: Any = None
         self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
+        self._given = None if X is None else (X, person)
         self._waiting: list[tuple[str, type[Warning]]] = []
         self._persons: PersonTable | None = None
         self._result: object = None
@@ -145,16 +148,35 @@ class Call:
 
     def open(self, X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
         """Return a table as `privspan.rows.door.open_table` does, and tell of a weak budget for so many rows."""
+        self._given = self._given or (X, "")  # of a function that takes no ids
         source = open_table(X, min_rows=min_rows, accept_sparse=accept_sparse)
         self.counted(source.shape[0])
         return source
 
     def counted(self, n: int) -> None:
-        """Tell the caller, unless that has been done, of a budget that promises little for n rows."""
+        """Tell the caller, unless that has been done, of a budget that promises little for n rows, and of names."""
         told, self._told = self._told, True  # whatever follows works with parts of the rows
+        if not told and self._given and hasattr(type(self._given[0]), "columns"):
+            self._tell_of_identifiers(*self._given)
         self.rows = self.rows if told else n
         if not told and (weak := weakness(n, *self._cost)):
             self.warn(weak, WeakPrivacyWarning)
+
+    def _tell_of_identifiers(self, X: object, person: object) -> None:
+        """Tell of columns of a frame that are named like an identifier; none is left out.
+
+        `person` is what the caller says of ids: None if nothing, "" where that cannot be said.
+        """
+        names = [name for name in identifiers(X) if not isinstance(person, str) or name != person]
+        if names:
+            one, listed = len(names) == 1, ", ".join(map(repr, names))
+            is_named, it = ("Column {} of X is", "it") if one else ("Columns {} of X are", "them")
+            ids = f", or say that the rows of a person share it: person={names[0]!r}" if person is None else ""
+            self.warn(
+                f"{is_named.format(listed)} named like an identifier, and used like any other number. "
+                f"Drop {it}{ids}. Rename {it} if {it if one else 'they'} hold{'s' if one else ''} measurements.",
+                IdentifierWarning,
+            )
 
     # ---- From the first look on ------------------------------------------------------------------------------------
 

@@ -51,6 +51,10 @@ class WeakPrivacyWarning(UserWarning):
     """The guarantee is weak: epsilon is above 10, or delta is above 1/100 or above one over the number of rows."""
 
 
+class IdentifierWarning(UserWarning):
+    """A column of a data frame is named like an identifier, and is used like any other number."""
+
+
 class UselessPlanWarning(UserWarning):
     """The predicted error is too large for a useful result; the message says how many rows are needed."""
 

@@ -1,13 +1,13 @@
 """Which columns of a file are used: decided by names and types, never by values.
 
 Left out are text, dates, categories, lists and other types that are not numbers, and columns whose *name* says that
-they identify a record.  A column that was asked for by name is never left out for its name; asked for with a type
-that is not a number, it is refused.  A schema declares types beside those of the file (`privspan.rows.files.schema`).
+they identify a record (`privspan.rows.identifiers`).  A column that was asked for by name is never left out for its
+name; asked for with a type that is not a number, it is refused.  A schema declares types beside those of the file
+(`privspan.rows.files.schema`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.schema import Column, Schema
+from privspan.rows.identifiers import looks_like_identifier
 from privspan.rows.levels import indicator_names
 from privspan.rows.table import LeftOut
 
@@ -23,26 +24,6 @@ _Reasons: TypeAlias = dict[str, str | None]  # of every column, why it is not us
 
 PERSON = "holds the person ids"
 """Why the column of persons is left out."""
-
-_WHOLE_NAME = re.compile(
-    r"(id|uuid|guid|index|rowid|row[ _.-]?(id|index|number|nr|names?)|__index_level_\d+__|unnamed: ?0)", re.IGNORECASE
-)
-_LAST_WORD = re.compile(r".*[\W_](id|uuid|guid)", re.IGNORECASE)
-_CAMEL_CASE = re.compile(r".*[a-z0-9](Id|ID|Uuid|UUID|Guid|GUID)")
-
-
-def looks_like_identifier(name: str) -> bool:
-    """Tell whether a column's name says that it identifies the record.
-
-    The rule: the name is "id", "uuid", "guid", "index", "rowid", "row id", "row names" or the like; or it ends in
-    the word "id", "uuid" or "guid" ("user_id", "Order ID"); or it ends so in camel case ("userId").
-
-    Examples
-    --------
-    >>> [name for name in ("id", "user_id", "userId", "humid", "body_mass_index") if looks_like_identifier(name)]
-    ['id', 'user_id', 'userId']
-    """
-    return any(rule.fullmatch(name.strip()) for rule in (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE))
 
 
 def choose_columns(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.columns import looks_like_identifier
 from privspan.rows.files.opening import damage_of, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema, schema_text
+from privspan.rows.identifiers import looks_like_identifier
 
 _HOW = "Types: number, boolean, category, text, list (with a width), skip. What is not named here is left out."
 _WORDS = 'to use it: type = "category", and a line categories = [...] with all words that it may hold'
