@@ -102,7 +102,7 @@ def _narrowed_blocks(X: RowSource, block_size: int, order: RowOrder) -> Iterator
     """Yield the blocks of a sparse table one by one, (1, m, c), without the columns in which they store nothing."""
     for j in range(X.shape[0] // block_size):
         numbers = slice(j * block_size, (j + 1) * block_size)
-        block = (X[numbers] if order is None else X[order[numbers]]).tocsr()
+        block = sparse.csr_array(X[numbers] if order is None else X[order[numbers]])
         rows_seen(block_size)
         columns, places = np.unique(block.indices, return_inverse=True)
         width = max(len(columns), block_size)  # a few columns of zeros change no singular value

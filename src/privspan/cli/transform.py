@@ -91,6 +91,7 @@ def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.
     """Yield the coordinates piece by piece, (rows, k); in a private PCA a gap counts as the centre, as in its fit."""
     import numpy as np
 
+    from privspan.rows.compressed import as_dense
     from privspan.rows.gaps import filled
 
     subspace, released = saved.subspace, {} if saved.release is None else saved.release.extras
@@ -108,9 +109,9 @@ def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.
     step = max(1, _PIECE_ENTRIES // d)
     for start in range(0, n, step):
         with np.errstate(all="ignore"):  # a row that is not finite gives one that is not
-            rows = source[start : start + step].astype(np.float64)
-            rows = rows if centre is None else filled(rows, centre)
-            yield np.asarray(np.clip(rows, *ends) @ basis - shift)
+            stored = source[start : start + step].astype(np.float64)
+            rows = stored if centre is None else filled(stored, centre)
+            yield np.asarray(np.clip(as_dense(rows), *ends) @ basis - shift)
 
 
 @contextmanager

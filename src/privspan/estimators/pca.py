@@ -19,6 +19,7 @@ from privspan.privacy.reading import Reading
 from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
+from privspan.rows.compressed import as_dense
 from privspan.rows.gaps import filled
 from privspan.rows.table import Missing
 from privspan.standard.column_scales import NoSpreadWarning
@@ -222,7 +223,9 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
 
     def _coordinates(self, X: Any) -> Any:
         rows = filled(X, self.mean_)  # a gap counts as the centre, as it does in `fit`
-        return super()._coordinates(np.clip(rows, self.low_, self.high_) if np.isfinite(self.high_).any() else rows)
+        return super()._coordinates(
+            np.clip(as_dense(rows), self.low_, self.high_) if np.isfinite(self.high_).any() else rows
+        )
 
     def _centre(self) -> Any:
         return self.mean_

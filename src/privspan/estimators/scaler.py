@@ -17,6 +17,7 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, public_columns
+from privspan.rows.compressed import as_dense
 from privspan.rows.door import given_table
 from privspan.rows.gaps import filled
 from privspan.rows.table import Missing, check_missing
@@ -157,7 +158,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             template = "{X} must have {d} columns; got {got}."
             raise ParameterError(template, d=self.n_features_in_, got=rows.shape[1])
         with np.errstate(all="ignore"):
-            cells = np.clip(filled(rows, self.mean_), self.low_, self.high_)
+            cells = np.clip(as_dense(filled(rows, self.mean_)), self.low_, self.high_)
             return np.asarray((cells - self._centre()) / self.scale_)
 
     def _centre(self) -> Any:

@@ -19,8 +19,9 @@ from scipy import sparse
 
 from privspan._lib.rounding import relative_error
 from privspan.rows.compressed import entry_rows
-from privspan.rows.gaps import filled
+from privspan.rows.gaps import filled_sparse
 from privspan.rows.scaling import squared_lengths_of
+from privspan.rows.table import LocalTable
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 
@@ -39,7 +40,7 @@ _SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row cou
 
 
 def local_rows(
-    X: Any,
+    X: LocalTable,
     centre: Array | None,
     *,
     clip: float | None = None,
@@ -56,7 +57,7 @@ def local_rows(
     return Rows(X, centre=centre, clip=clip, keep=keep, grain=grain)
 
 
-def in_single(X: Any, centre: Array | None = None) -> bool:
+def in_single(X: LocalTable, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     if X.is_sparse or np.dtype(X.dtype) != np.float32:
         return False
@@ -108,16 +109,16 @@ class CentredSparseRows(Rows):
     """
 
     def __init__(
-        self, X: Any, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
+        self, X: LocalTable, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
     ) -> None:
         super().__init__(X, clip=clip, keep=keep, grain=grain)
         self._carried, self.rounding = centre, SPREAD
 
     def _lengths(self, index: int, stored: Any) -> Array:
-        return np.asarray(np.sqrt(_squares_about(filled(stored, self._carried), self._carried)[0]))
+        return np.asarray(np.sqrt(_squares_about(filled_sparse(stored, self._carried), self._carried)[0]))
 
     def _cleaned(self, index: int, numbers: slice) -> CentredPiece:
-        rows = filled(self._source[numbers], self._carried)
+        rows = filled_sparse(self._source[numbers], self._carried)
         _, bounds = _squares_about(rows, self._carried)
         with np.errstate(all="ignore"):
             divisors = np.maximum(np.sqrt(bounds), 0.0 if self._clip is None else self._clip) * _INFLATION
@@ -128,7 +129,7 @@ class CentredSparseRows(Rows):
         return CentredPiece(rows, weights, self._carried)
 
 
-def _squares_about(rows: Any, centre: Array) -> tuple[Array, Array]:
+def _squares_about(rows: sparse.csr_array, centre: Array) -> tuple[Array, Array]:
     """Return squared lengths about the centre, and what is surely above them; zero for rows without use; (m,)."""
     with np.errstate(all="ignore"):
         own = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])  # (m,)
@@ -151,7 +152,7 @@ class CentredPiece:
     centre : (d,) array
     """
 
-    def __init__(self, scaled: Any, weights: Array, centre: Array) -> None:
+    def __init__(self, scaled: sparse.csr_array, weights: Array, centre: Array) -> None:
         self._scaled, self._weights, self._centre = scaled, weights, centre
         self.shape: tuple[int, int] = scaled.shape
         self.nbytes = 12 * scaled.nnz

@@ -8,7 +8,8 @@ their row stores them, whatever the others look like.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,22 @@ from scipy import sparse
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 
+Stored: TypeAlias = Reals | sparse.csr_array
+"""Rows as a table has them, dense or CSR."""
 
-def rows_inside(data: Reals, columns: Reals, starts: NDArray[np.integer], shape: tuple[int, int]) -> Any:
+Summing: TypeAlias = Callable[..., NDArray[np.float64]]
+"""From a run of rows, dense or CSR, to a sum over them."""
+
+Make: TypeAlias = Callable[[Stored, Stored], Stored]
+"""What is made of the first and of the second rows of pairs, pair by pair; float64, dense or CSR as the rows are."""
+
+
+def as_dense(rows: Stored) -> Reals:
+    """Return rows as an array; one as it is."""
+    return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+
+def rows_inside(data: Reals, columns: Reals, starts: NDArray[np.integer], shape: tuple[int, int]) -> sparse.csr_array:
     """Return a CSR array of stored entries; a row with an entry outside the table becomes a row of zeros.
 
     Such an entry would make products read foreign memory.  Its row keeps its entries, as zeros: neither the dtype nor
@@ -36,7 +51,9 @@ def _foreign(columns: Reals, d: int) -> NDArray[np.bool_]:
     return np.asarray((columns < 0) | (columns >= d))
 
 
-def sorted_rows(data: Reals, rows: NDArray[np.integer], columns: NDArray[np.integer], shape: tuple[int, int]) -> Any:
+def sorted_rows(
+    data: Reals, rows: NDArray[np.integer], columns: NDArray[np.integer], shape: tuple[int, int]
+) -> sparse.csr_array:
     """Return the same as `rows_inside` of entries whose rows come in any order; those of a row stay in their order.
 
     A row number outside the table is a ValueError: such an entry is of no record.
@@ -47,7 +64,7 @@ def sorted_rows(data: Reals, rows: NDArray[np.integer], columns: NDArray[np.inte
     return rows_inside(data[order], columns[order], _starts(rows, shape[0]), shape)
 
 
-def compressed_rows(table: Any) -> Any:
+def compressed_rows(table: Any) -> sparse.csr_array:
     """Return a sparse table of any format as CSR, itself if it is sound CSR; no two entries are added.
 
     Rows, columns or blocks that end before they begin are a ValueError: SciPy would write outside its arrays.
@@ -59,11 +76,12 @@ def compressed_rows(table: Any) -> Any:
         return sorted_rows(entries.data, entries.row, entries.col, table.shape)
     used = slice(int(table.indptr[-1]))  # SciPy allows for room behind
     if not _foreign(table.indices[used], table.shape[1]).any():
-        return table
+        found: sparse.csr_array = table
+        return found
     return rows_inside(table.data[used], table.indices[used], table.indptr, table.shape)
 
 
-def summed_rows(table: Any) -> Any:
+def summed_rows(table: sparse.csr_array) -> sparse.csr_array:
     """Return a CSR table as a fresh one of float64, its columns in order and every cell stored once."""
     owner = entry_rows(table.indptr)
     data, columns = table.data.astype(np.float64), table.indices

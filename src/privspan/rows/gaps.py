@@ -9,19 +9,22 @@ record and of released numbers (docs/explanation/gaps.md).
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Reals
-from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.compressed import Stored, entry_rows, summed_rows
+
+if TYPE_CHECKING:
+    from privspan.rows.table import LocalTable
 
 Array: TypeAlias = NDArray[np.float64]
 
 
-def spoiled(rows: Any) -> Any:
+def spoiled(rows: Stored) -> Stored:
     """Return rows, dense or CSR, in which a gap has spoiled its whole record, each from its own cells."""
     if not sparse.issparse(rows):
         return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, rows.dtype.type(np.nan))
@@ -32,7 +35,7 @@ def spoiled(rows: Any) -> Any:
     return whole
 
 
-def filled(rows: Any, centre: Array) -> Any:
+def filled(rows: Stored, centre: Array) -> Stored:
     """Return rows, dense or CSR, as fresh ones of float64 in which gaps are filled with a centre.
 
     Parameters
@@ -44,13 +47,18 @@ def filled(rows: Any, centre: Array) -> Any:
     if not sparse.issparse(rows):
         numbers = np.asarray(rows, dtype=np.float64)
         return np.where(np.isfinite(numbers), numbers, centre)
+    return filled_sparse(rows, centre)
+
+
+def filled_sparse(rows: sparse.csr_array, centre: Array) -> sparse.csr_array:
+    """Do that with CSR rows."""
     whole = summed_rows(rows)
     gaps = ~np.isfinite(whole.data)
     whole.data[gaps] = centre[whole.indices[gaps]]
     return whole
 
 
-def coordinates_of(rows: Any, basis: Array, offset: Array | None, step: int) -> Array:
+def coordinates_of(rows: Stored | LocalTable, basis: Array, offset: Array | None, step: int) -> Array:
     """Return the coordinates in a basis (d, k) of rows that are read so many at a time, gaps filled; (n, k)."""
     with np.errstate(all="ignore"):
         centre = np.zeros(len(basis)) if offset is None else offset
@@ -74,7 +82,7 @@ def surely_whole(rows: Reals) -> bool:
         return bool(np.isfinite(np.vdot(rows, rows)))
 
 
-def gap_counts(rows: Any) -> Array:
+def gap_counts(rows: Stored) -> Array:
     """Count the gaps of every column; (d,)."""
     if not sparse.issparse(rows):
         if surely_whole(rows):

@@ -12,7 +12,7 @@ An algorithm that opens its rows by `Table.rows` and looks at them through `map_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import itemgetter, methodcaller
@@ -63,7 +63,7 @@ class PartitionedSums:
         return cast(_Fold, self.place.merge(folds, self.lengths, _added))
 
 
-def _folded_part(start: Callable[[], _Fold], chunks: Callable[..., Iterator[Any]], *parts: Any) -> _Fold:
+def _folded_part(start: Callable[[], _Fold], chunks: Callable[..., Iterator[Any]], *parts: object) -> _Fold:
     return folded(chunks(*parts), start)
 
 
@@ -71,7 +71,7 @@ def _added(folds: list[_Fold]) -> _Fold:
     return reduce(lambda one, other: one.plus(other), folds)
 
 
-ChunkSums: TypeAlias = Any
+ChunkSums: TypeAlias = Iterable[Any] | PartitionedSums
 """One array per chunk: an iterator of them, or `PartitionedSums`."""
 
 
@@ -118,7 +118,7 @@ PerRow: TypeAlias = Any
 """One entry per row: an array (n, ...), `RowValues` or `PersonValues`."""
 
 
-def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
+def per_row(function: Callable[..., Reals], *known: PerRow) -> PerRow:
     """Return what a function makes of things known of every row, entry i from entries i.
 
     These are arrays (n, ...), or all of them `RowValues` or `PersonValues` of one table.
@@ -132,15 +132,15 @@ def per_row(function: Callable[..., Any], *known: PerRow) -> PerRow:
     return RowValues(first.place, first.lengths, parts)
 
 
-def _slab_by_slab(function: Callable[..., Any], *known: Any) -> Any:
+def _slab_by_slab(function: Callable[..., Reals], *known: Reals) -> Reals:
     """Return what a function makes of arrays with one entry per row, a few at a time: these stay in the cache."""
     n = len(known[0])
     if n <= _SLAB_ROWS:
         return function(*known)
-    made = None
+    made: Reals = np.empty(0)
     for start in range(0, n, _SLAB_ROWS):
         part = function(*(values[start : start + _SLAB_ROWS] for values in known))
-        if made is None:
+        if start == 0:
             made = np.empty((n, *part.shape[1:]), part.dtype)
         made[start : start + _SLAB_ROWS] = part
     return made
@@ -235,7 +235,7 @@ class PartitionedRows:
         chunks = partial(_piece_sums, method, function, finish)
         return PartitionedSums(self._place, self._lengths, chunks, (self._rows, *(values.parts for values in known)))
 
-    def map_rows(self, function: Callable[[Piece], Any]) -> RowValues:
+    def map_rows(self, function: Callable[[Piece], Reals]) -> RowValues:
         """Return one result per row, kept next to the rows; see `privspan.rows.unit.Rows.map_rows`."""
         if self._squares is not None:
             return self._held(methodcaller("results", function))
@@ -270,7 +270,7 @@ class PartitionedRows:
         parts = self._place.map(partial(_lengths, centre=self._centre), self._parts)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
-    def _held(self, function: Callable[[Rows], Any]) -> RowValues:
+    def _held(self, function: Callable[[Rows], object]) -> RowValues:
         parts = self._place.map(function, self._rows)
         return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
 
@@ -294,7 +294,7 @@ def _piece_sums(
     finish: Finish | None,
     rows: Rows,
     *known: Reals,
-) -> Iterator[Any]:
+) -> Iterator[Array]:
     return method(rows, function, *known, finish=finish)
 
 
@@ -346,7 +346,7 @@ class PersonRows:
         """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
         return PersonValues(self.slots.lengths(), self.width)
 
-    def map_rows(self, function: Callable[[Piece], Any]) -> PersonValues:
+    def map_rows(self, function: Callable[[Piece], Reals]) -> PersonValues:
         """Return one result per row; see `privspan.rows.unit.Rows.map_rows`."""
         return PersonValues(self.slots.map_rows(function), self.width)
 

@@ -22,12 +22,13 @@ from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
 from privspan._lib.watch import unwatched
+from privspan.rows.compressed import Make, Stored, Summing
 from privspan.rows.dealing import Order, PartitionOrders, public_order, public_stream
 from privspan.rows.gaps import coordinates_of
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedRows, PartitionedSums, RowValues
 from privspan.rows.place import LocalPlace, Part, Place
 from privspan.rows.source import RowPairs, RowSource, as_source, public_pairs
-from privspan.rows.table import DOUBLE, Array, LeftOut, Numbers, Table
+from privspan.rows.table import DOUBLE, Array, LeftOut, Made, Numbers, Table
 from privspan.rows.unit import chunk_sums, piece_rows
 from privspan.rows.windows import WindowedSource
 
@@ -89,8 +90,8 @@ class PartitionedTable(Table):
 
     def then(
         self,
-        function: Callable[..., Any],
-        *per_partition: Sequence[Any],
+        function: Callable[..., object],
+        *per_partition: Sequence[object],
         lengths: Sequence[int] | None = None,
         columns: int | None = None,
         dtype: np.dtype | None = None,
@@ -120,7 +121,7 @@ class PartitionedTable(Table):
             self.place, self.parts, self.lengths, self.columns, centre=centre, clip=clip, keep=keep
         )
 
-    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> ChunkSums:
+    def sums(self, function: Summing, *, exact: bool = False) -> ChunkSums:
         """Return one sum per chunk of rows, where they are."""
         return PartitionedSums(self.place, self.lengths, partial(chunk_sums, function, exact=exact), (self.parts,))
 
@@ -132,12 +133,12 @@ class PartitionedTable(Table):
         """Return the same rows, computed and kept where they are."""
         return replace(self, parts=self.place.hold(self.parts, self.lengths))
 
-    def column(self, y: Any) -> RowValues:
+    def column(self, y: object) -> RowValues:
         """Return one number per row, next to the rows."""
         column = partitioned_column(y, self)
         return RowValues(self.place, self.lengths, self.place.map(np.ravel, column.parts))
 
-    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> PartitionedTable:
+    def pairs(self, public: np.random.Generator, make: Make) -> PartitionedTable:
         """Return what is made of pairs within each partition, drawn there from one seed per partition."""
         halves = [length // 2 for length in self.lengths]
         seeds = public.integers(2**63, size=len(halves)).tolist()
@@ -185,7 +186,7 @@ class PartitionedTable(Table):
         """Draw one seed per partition."""
         return PartitionOrders(tuple(generator.integers(2**63, size=len(self.parts)).tolist()))
 
-    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
         """Return what a function makes of each partition, brought here."""
         seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(self.parts)
         made = self.place.map(partial(_in_order, function), self.parts, self.place.send(seeds))
@@ -196,7 +197,7 @@ class PartitionedTable(Table):
         return replace(self, lengths=tuple(length // 2 for length in self.lengths))
 
 
-def _pairs_within(make: Callable[[Any, Any], Any], part: Reals, seed: int) -> Array:
+def _pairs_within(make: Make, part: Reals, seed: int) -> Array:
     """Return what is made of pairs within one partition, drawn by a public seed.
 
     Whether the partition happens to be a memory map makes no difference: a task that is run again, elsewhere, must
@@ -206,7 +207,7 @@ def _pairs_within(make: Callable[[Any, Any], Any], part: Reals, seed: int) -> Ar
     return np.asarray(RowPairs(source, public_pairs(source, public_stream(seed)), make)[:])
 
 
-def _in_order(function: Callable[..., Any], part: Reals, seed: int | None) -> Any:
+def _in_order(function: Callable[..., Made], part: Reals, seed: int | None) -> Made:
     order = None if seed is None else public_order(len(part), np.random.default_rng(seed))
     return function(as_source(part), order, 1)
 
@@ -228,11 +229,11 @@ class GatheredRows(WindowedSource):
         self.shape, self.dtype, self.names, self.left_out = table.shape, table.dtype, table.names, table.left_out
         self.edges = np.cumsum([0, *table.lengths], dtype=np.intp)
 
-    def _fetched(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
+    def _fetched(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Reals]:
         with unwatched():  # whoever asks for rows counts them
             return self._table.place.fetch(parts, lengths)
 
-    def _load(self, window: int) -> Any:
+    def _load(self, window: int) -> Stored:
         return self._fetched([self._table.parts[window]], [self._table.lengths[window]])[0]
 
     def take_columns(self, part: slice) -> Reals:
@@ -266,7 +267,7 @@ def partition_rows(X: Reals | RowSource, lengths: Sequence[int]) -> PartitionedT
     >>> partition_rows(np.ones((10, 3)), [4, 6])
     <PartitionedTable: 10 rows in 2 partitions, 3 columns, float64>
     """
-    table: Any = X if isinstance(X, RowSource) else checks.matrix(X, min_rows=0)
+    table: Reals | RowSource = X if isinstance(X, RowSource) else checks.matrix(X, min_rows=0)
     if any(length < 0 for length in lengths) or sum(lengths) != len(table):
         raise ParameterError("{lengths} must be numbers of rows that sum to {n}.", n=len(table))
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
@@ -275,7 +276,7 @@ def partition_rows(X: Reals | RowSource, lengths: Sequence[int]) -> PartitionedT
     return PartitionedTable(LocalPlace(), parts, tuple(lengths), int(table.shape[1]), dtype)
 
 
-def _rows_between(table: Any, dtype: np.dtype, start: int, stop: int) -> Any:
+def _rows_between(table: Reals | RowSource, dtype: np.dtype, start: int, stop: int) -> Stored:
     return table[start:stop].astype(dtype, copy=False)
 
 

@@ -22,10 +22,11 @@ from privspan._lib import checks
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows.about import local_rows
+from privspan.rows.compressed import Make, Stored, Summing
 from privspan.rows.dealing import Order, PartitionOrders, public_order
 from privspan.rows.partitioned_rows import PersonRows, PersonValues
 from privspan.rows.source import RowPairs, RowSource, TakenRows
-from privspan.rows.table import Table
+from privspan.rows.table import Made, Table
 from privspan.rows.unit import CHUNK_ROWS, chunk_sums
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ class PersonTable(Table):
         """Return the rows, each of length at most 1; what is summed over them is averaged over those of a person."""
         return PersonRows(local_rows(self.slots, centre, clip=clip, keep=keep, grain=self.width), self.width)
 
-    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> Iterator[Array]:
+    def sums(self, function: Summing, *, exact: bool = False) -> Iterator[Array]:
         """Yield one sum per chunk of persons."""
         return (part / self.width for part in chunk_sums(function, self.slots, self.width))
 
@@ -79,7 +80,7 @@ class PersonTable(Table):
         """Return the rows in memory."""
         return PersonValues(self.slots.values(), self.width)
 
-    def column(self, y: Any) -> PersonValues:
+    def column(self, y: object) -> PersonValues:
         """Return one number per row of the table that this was made of, at the slots of these rows."""
         try:
             values = checks.column(y, self.read)
@@ -90,7 +91,7 @@ class PersonTable(Table):
         return PersonValues(values[self.numbers], self.width)
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
+        self, function: Callable[..., Stored], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> PersonTable:
         """Return the persons with other rows, made one by one of those they have."""
         return self._with(self.slots.then(function, columns=columns, dtype=dtype))
@@ -99,7 +100,7 @@ class PersonTable(Table):
         """Return the rows less a centre, each with the same last entry."""
         return self._with(self.slots.with_constant(centre, constant))
 
-    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> PersonTable:
+    def pairs(self, public: np.random.Generator, make: Make) -> PersonTable:
         """Return pairs of persons, slot by slot."""
         n = self.shape[0] // 2 * 2
         persons = public.permutation(self.shape[0])[:n].reshape(-1, 2)
@@ -132,7 +133,7 @@ class PersonTable(Table):
         """Draw an order of the persons."""
         return public_order(self.shape[0], generator)
 
-    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
         """Return what a function makes of all rows: those of a person go together."""
         assert not isinstance(order, PartitionOrders)
         return [function(self.slots, self.numbers_of(np.arange(len(self)) if order is None else order), self.width)]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from privspan.rows.limits import LIMITS
 
+_Value = TypeVar("_Value")
 Part: TypeAlias = Any
 """What a place knows a value by that belongs to one partition and lives next to it."""
 
@@ -27,11 +28,11 @@ class Place(ABC):
         """How much may be kept between passes, over all partitions."""
 
     @abstractmethod
-    def send(self, values: Sequence[Any]) -> list[Part]:
+    def send(self, values: Sequence[object]) -> list[Part]:
         """Return one part per value: small public arguments, one per partition."""
 
     @abstractmethod
-    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
+    def map(self, function: Callable[..., object], *parts: Sequence[Part]) -> list[Part]:
         """Return the parts ``function(first, second, …)``, one per partition; nothing need be computed yet."""
 
     @abstractmethod
@@ -46,7 +47,7 @@ class Place(ABC):
         """Compute the parts and bring them here, in order."""
 
     @abstractmethod
-    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
+    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[_Value]], _Value]) -> _Value:
         """Compute the parts, merge some at a time into fresh values until one is left, and bring that here."""
 
 
@@ -58,11 +59,11 @@ class LocalPlace(Place):
         """A gibibyte."""
         return LIMITS.kept_bytes
 
-    def send(self, values: Sequence[Any]) -> list[Part]:
+    def send(self, values: Sequence[object]) -> list[Part]:
         """Return functions that return the values."""
         return [partial(_itself, value) for value in values]
 
-    def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
+    def map(self, function: Callable[..., object], *parts: Sequence[Part]) -> list[Part]:
         """Return functions that compute when they are called."""
         return [partial(_computed, function, row) for row in zip(*parts, strict=True)]
 
@@ -74,7 +75,7 @@ class LocalPlace(Place):
         """Compute now."""
         return [part() for part in parts]
 
-    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[Any]], Any]) -> Any:
+    def merge(self, parts: Sequence[Part], lengths: Sequence[int], merge: Callable[[list[_Value]], _Value]) -> _Value:
         """Merge two at a time, so that two values are in memory at most."""
         merged = merge([parts[0]()])
         for part in parts[1:]:
@@ -82,9 +83,9 @@ class LocalPlace(Place):
         return merged
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: _Value) -> _Value:
     return value
 
 
-def _computed(function: Callable[..., Any], parts: Sequence[Callable[[], Any]]) -> Any:
+def _computed(function: Callable[..., _Value], parts: Sequence[Callable[[], object]]) -> _Value:
     return function(*(part() for part in parts))

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.arrays import Floats
+from privspan._lib.arrays import Floats, Reals
 from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF
-from privspan.rows.compressed import entry_rows, summed_rows
+from privspan.rows.compressed import Stored, entry_rows, summed_rows
 
 Array: TypeAlias = NDArray[np.float64]
 Piece: TypeAlias = Any
@@ -31,12 +31,12 @@ _SAFE_SINGLE = 2.0**80  # the same for rows of float32: nor do products with the
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
-def scaled_rows(source: Any, *, clip: float | None = None) -> Piece:
+def scaled_rows(source: Stored, *, clip: float | None = None) -> Piece:
     """Return a fresh copy of rows, dense or CSR, of length at most 1 (see `Rows`), each from its own entries."""
-    return scaled_sparse(source, clip) if sparse.issparse(source) else scaled_dense(source, clip)[0]
+    return scaled_dense(source, clip)[0] if isinstance(source, np.ndarray) else scaled_sparse(source, clip)
 
 
-def scaled_dense(source: Any, clip: float | None, factors: Factors | None = None) -> tuple[Array, Factors]:
+def scaled_dense(source: Reals, clip: float | None, factors: Factors | None = None) -> tuple[Array, Factors]:
     """Scale the rows of an array; also return the factors, with which the same rows are scaled faster again."""
     n, d = source.shape
     rows = np.empty((n, d))
@@ -55,7 +55,7 @@ def scaled_dense(source: Any, clip: float | None, factors: Factors | None = None
     return rows, (scales, delicate)
 
 
-def redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: float | None) -> None:
+def redo_delicate(rows: Reals, source: Reals, numbers: NDArray[np.intp], clip: float | None) -> None:
     """Scale again, with care, the rows of these numbers, which may have gaps."""
     near_one, exponents = near_one_rows(source, numbers)
     # Not by BLAS, whose last bits may depend on where in memory a row is: here that depends on the rows before it.
@@ -64,7 +64,7 @@ def redo_delicate(rows: Array, source: Any, numbers: NDArray[np.intp], clip: flo
     rows[numbers] = near_one / lengths[:, None]
 
 
-def near_one_rows(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
+def near_one_rows(source: Reals, numbers: NDArray[np.intp]) -> tuple[Array, NDArray[np.intc]]:
     """Return rows of these numbers, gaps zero, divided by 2^e so that the largest entry is in [1/2, 1), and e."""
     taken = np.asarray(source[numbers], dtype=np.float64)
     taken = np.where(np.isfinite(taken), taken, 0.0)
@@ -73,7 +73,7 @@ def near_one_rows(source: Any, numbers: NDArray[np.intp]) -> tuple[Array, NDArra
     return np.ldexp(taken, -exponents[:, None]), exponents
 
 
-def scaled_sparse(source: Any, clip: float | None) -> Any:
+def scaled_sparse(source: sparse.csr_array, clip: float | None) -> sparse.csr_array:
     """Scale the rows of a CSR matrix; a cell that is stored several times holds the sum of what is stored."""
     with np.errstate(all="ignore"):
         rows = summed_rows(source)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Reals
+from privspan.rows.compressed import Stored, as_dense
 
 _Made = TypeVar("_Made", bound=Reals)
 
 _LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
-def less(rows: Any, subtrahend: Any, out: Reals | None = None) -> Any:
+def less(rows: Stored, subtrahend: Stored, out: Reals | None = None) -> Stored:
     """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
 
     The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
@@ -26,6 +27,7 @@ def less(rows: Any, subtrahend: Any, out: Reals | None = None) -> Any:
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
+    subtrahend = as_dense(subtrahend)
     # A power of two, as the lengths of pieces are.
     shape, together = rows.shape, math.gcd(len(rows), 1 << max(0, (_LONG_ROW // rows.shape[1]).bit_length() - 1))
     in_runs = rows.flags.c_contiguous and (out is None or out.flags.c_contiguous)
@@ -34,7 +36,7 @@ def less(rows: Any, subtrahend: Any, out: Reals | None = None) -> Any:
         out = None if out is None else out.reshape(rows.shape)
     with np.errstate(all="ignore"):
         if rows.dtype != np.float64:  # converted at once: by the way NumPy takes twice as long
-            made = np.empty(rows.shape) if out is None else out
+            made: Reals = np.empty(rows.shape) if out is None else out
             np.copyto(made, rows, casting="unsafe")
             rows = out = made
         made = np.subtract(rows, subtrahend, out=out, dtype=np.float64, casting="unsafe", order="C")
@@ -51,7 +53,7 @@ class Scratch(threading.local):
     def __init__(self) -> None:
         self._buffer: Reals = np.empty(0)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
         return Scratch, ()  # a copy has a buffer of its own
 
     def of(self, shape: tuple[int, ...], dtype: type) -> Reals:
@@ -125,7 +127,7 @@ def cut(rows: Reals, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDA
     return np.where(np.isfinite(numbers), np.clip(numbers, low, high), np.nan)
 
 
-def times(rows: Any, factors: NDArray[np.float64]) -> Any:
+def times(rows: Stored, factors: NDArray[np.float64]) -> Stored:
     """Return rows with every column multiplied by its number, in float64: entry by entry, nothing raised.
 
     Parameters

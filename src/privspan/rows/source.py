@@ -9,18 +9,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from privspan._lib import checks
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan.rows.about import in_single, is_near, local_rows
+from privspan.rows.compressed import Make, Stored, Summing, as_dense
 from privspan.rows.dealing import Order, public_order
 from privspan.rows.gaps import coordinates_of
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.rows.shifting import Scratch, Shift, SingleShift, with_constant
-from privspan.rows.table import Array, LocalTable
+from privspan.rows.table import Array, LocalTable, Made
 from privspan.rows.unit import Rows, chunk_sums, piece_rows
 
 
@@ -54,14 +55,14 @@ class RowSource(LocalTable):
         return self.read_ids(self.person)
 
     @abstractmethod
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         """Return fresh rows in the order of the numbers."""
 
-    def _run(self, start: int, stop: int) -> Any:
+    def _run(self, start: int, stop: int) -> Stored:
         """Return fresh consecutive rows."""
         return self._take(np.arange(start, stop))
 
-    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Any:
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Stored:
         if isinstance(rows, slice):
             start, stop, step = rows.indices(self.shape[0])
             return self._run(start, max(start, stop)) if step == 1 else self._take(np.arange(start, stop, step))
@@ -72,7 +73,7 @@ class RowSource(LocalTable):
             raise IndexError(f"Row numbers must lie between 0 and {self.shape[0] - 1}.")
         return self._take(numbers)
 
-    def lend(self, rows: slice) -> Any:
+    def lend(self, rows: slice) -> Stored:
         """Return rows without a copy where possible: nobody may change them, or use them once others are lent."""
         return self[rows]
 
@@ -82,7 +83,7 @@ class RowSource(LocalTable):
 
     __iter__ = None  # rows come in pieces: iterating one by one would read the file n times
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Reals:
         """Read everything, as ``numpy.asarray(source)`` asks for."""
         if self.is_sparse:
             raise ParameterTypeError("A sparse table is not turned into a dense array by itself.")
@@ -103,7 +104,7 @@ class RowSource(LocalTable):
         step = self.limits.window_rows(d, self.dtype.itemsize)
         for first in range(0, n, step):
             rows = self._run(first, min(first + step, n))[:, start:stop]
-            wanted[first : first + step] = rows.toarray() if self.is_sparse else rows
+            wanted[first : first + step] = as_dense(rows)
         return wanted
 
     # ---- What algorithms ask of it: see `Table` --------------------------------------------------------------------
@@ -126,7 +127,7 @@ class RowSource(LocalTable):
         """Return the rows less a centre, each with the same last entry."""
         return WithConstant(self, centre, constant)
 
-    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> Iterator[Array]:
+    def sums(self, function: Summing, *, exact: bool = False) -> Iterator[Array]:
         """Yield one sum per chunk of rows."""
         return chunk_sums(function, self, exact=exact)
 
@@ -134,17 +135,17 @@ class RowSource(LocalTable):
         """Return the rows in memory."""
         return self[:]
 
-    def column(self, y: Any) -> PerRow:
+    def column(self, y: object) -> PerRow:
         """Return one number per row."""
         return checks.column(y, self.shape[0])
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
+        self, function: Callable[..., Stored], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> RowSource:
         """Return rows that are made when they are read."""
         return MadeRows(self, function, columns, dtype)
 
-    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> RowSource:
+    def pairs(self, public: np.random.Generator, make: Make) -> RowSource:
         """Return what is made of pairs, drawn in windows of a file where it has any."""
         source = self.dealt(public)
         return RowPairs(source, public_pairs(source, public), make)
@@ -160,13 +161,13 @@ class RowSource(LocalTable):
     def draw(self, numbers: NDArray[np.intp], *, dense: bool = False) -> RowSource:
         """Return some rows, in memory."""
         rows = self[numbers]
-        return as_source(rows.toarray() if dense and self.is_sparse else rows)
+        return as_source(as_dense(rows) if dense else rows)
 
     def order(self, generator: np.random.Generator) -> NDArray[np.intp]:
         """Draw an order of the rows, within windows if there are any."""
         return public_order(self.shape[0], generator, edges=self.edges)
 
-    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
         """Return what a function makes of all rows."""
         return [function(self, order, 1)]
 
@@ -181,41 +182,41 @@ class HeldRows(RowSource):
     nnz = 0  # stored entries, where they are known before
 
     def __init__(
-        self, shape: tuple[int, int], dtype: np.dtype, read: Callable[[], Any], *, is_sparse: bool = False
+        self, shape: tuple[int, int], dtype: np.dtype, read: Callable[[], Stored], *, is_sparse: bool = False
     ) -> None:
         self.shape, self.dtype, self.is_sparse, self._read = shape, dtype, is_sparse, read
         self.cheap = not is_sparse
 
     @cached_property
-    def _whole(self) -> Any:
+    def _whole(self) -> Stored:
         return self._read()
 
-    def _run(self, start: int, stop: int) -> Any:
+    def _run(self, start: int, stop: int) -> Stored:
         return self._whole[start:stop].copy()
 
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         return self._whole[numbers]
 
-    def lend(self, rows: slice) -> Any:
+    def lend(self, rows: slice) -> Stored:
         """Return the rows in memory themselves."""
         return self._whole[rows]
 
     def take_columns(self, part: slice) -> Reals:
         """Return columns in memory."""
         columns = self._whole[:, part]
-        return np.asarray(columns.toarray() if self.is_sparse else columns)
+        return as_dense(columns)
 
-    def values(self) -> Any:
+    def values(self) -> Stored:
         """Return all rows, as they lie in memory."""
         return self._whole
 
     unwrapped = values
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Reals:
         return super().__array__(dtype, copy) if copy or self.is_sparse else np.asarray(self._whole, dtype=dtype)
 
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
+        self, function: Callable[..., Stored], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> RowSource:
         """Return rows that are made when they are read; sparse ones at once."""
         if not self.is_sparse:
@@ -228,7 +229,7 @@ def as_source(table: Any) -> RowSource:
     if isinstance(table, RowSource):
         return table
     held = HeldRows(table.shape, table.dtype, lambda: table, is_sparse=sparse.issparse(table))
-    held.nnz = table.nnz if held.is_sparse else 0
+    held.nnz = 0 if isinstance(table, np.ndarray) else table.nnz
     return held
 
 
@@ -244,16 +245,16 @@ class Derived(RowSource):
         self.levels = source.levels
 
     @abstractmethod
-    def _made(self, rows: Any) -> Any:
+    def _made(self, rows: Stored) -> Stored:
         """Turn rows of the other source into rows of this one."""
 
-    def _run(self, start: int, stop: int) -> Any:
+    def _run(self, start: int, stop: int) -> Stored:
         return self._made(self._source[start:stop])
 
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         return self._made(self._source[numbers])
 
-    def lend(self, rows: slice) -> Any:
+    def lend(self, rows: slice) -> Stored:
         """Return rows made of those of the other source where they lie."""
         return self._made(self._source.lend(rows))
 
@@ -275,7 +276,7 @@ class MadeRows(Derived):
     def __init__(
         self,
         source: RowSource,
-        function: Callable[[Any], Any],
+        function: Callable[..., Stored],
         columns: int | None = None,
         dtype: np.dtype | None = None,
     ) -> None:
@@ -285,7 +286,7 @@ class MadeRows(Derived):
             self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
             self.cheap = False  # another row length means a copy in every pass
 
-    def _made(self, rows: Any) -> Any:
+    def _made(self, rows: Stored) -> Stored:
         return self._function(rows)
 
 
@@ -322,12 +323,14 @@ class WithConstant(Derived):
         """The type of the rows that these are made of."""
         return self._source.dtype
 
-    def _made(self, rows: Any) -> Any:
-        return with_constant(rows, self._shift, self._constant, np.empty((len(rows), self.shape[1]), self.dtype))
+    def _made(self, rows: Stored) -> Stored:
+        return with_constant(
+            as_dense(rows), self._shift, self._constant, np.empty((rows.shape[0], self.shape[1]), self.dtype)
+        )
 
-    def lend(self, rows: slice) -> Any:
+    def lend(self, rows: slice) -> Stored:
         """Return the rows in a buffer of the thread, where they lie until others are lent."""
-        lent = self._source.lend(rows)
+        lent = as_dense(self._source.lend(rows))
         return with_constant(
             lent, self._shift, self._constant, self._scratch.of((len(lent), self.shape[1]), self.dtype.type)
         )
@@ -352,7 +355,7 @@ class TakenRows(RowSource):
         self.shape, self.dtype, self.is_sparse = (len(numbers), source.shape[1]), source.dtype, source.is_sparse
         self.names, self.left_out = source.names, source.left_out
 
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         return self._source[self._numbers[numbers]]
 
 
@@ -368,7 +371,7 @@ class RowPairs(RowSource):
         Turns the first rows of some pairs and the second ones, (m, d) each, dense or CSR, into rows of float64.
     """
 
-    def __init__(self, source: RowSource, pairs: NDArray[np.intp], make: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, source: RowSource, pairs: NDArray[np.intp], make: Make) -> None:
         self._source, self._pairs, self._make, self.limits = source, pairs, make, source.limits
         self.shape = (len(pairs), source.shape[1])
         self.dtype, self.is_sparse, self.names = np.dtype(np.float64), source.is_sparse, source.names
@@ -376,7 +379,7 @@ class RowPairs(RowSource):
             window = np.searchsorted(source.edges, pairs.max(axis=1), side="right")
             self.edges = np.concatenate([[0], np.flatnonzero(np.diff(window)) + 1, [len(pairs)]])
 
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         m = len(numbers)
         # One request for both ends, so that the file is read once, forwards.
         both = self._source[self._pairs[numbers].T.ravel()]
@@ -389,7 +392,7 @@ class RowPairs(RowSource):
         m = self.shape[0]
         step = m if self.is_sparse else piece_rows(self.shape[1], self.limits)  # dense ones a few at a time
         made = [self[start : start + step] for start in range(0, m, step)]
-        return as_source(made[0] if len(made) == 1 else np.concatenate(made))
+        return as_source(made[0] if len(made) == 1 else np.concatenate([as_dense(rows) for rows in made]))
 
 
 def public_pairs(source: RowSource, public: np.random.Generator) -> NDArray[np.intp]:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from privspan._lib import checks
 from privspan._lib.arrays import Reals
+from privspan.rows.compressed import Make, Stored, Summing
 from privspan.rows.dealing import Order
 from privspan.rows.gaps import spoiled
 from privspan.rows.limits import LIMITS, Limits
@@ -29,6 +30,7 @@ from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
 from privspan.rows.shifting import cut, less, less_with_constant, times
 
 Array: TypeAlias = NDArray[np.float64]
+Made = TypeVar("Made")  # what a function makes of a partition
 Numbers: TypeAlias = NDArray[np.intp]
 
 DOUBLE = np.dtype(np.float64)
@@ -126,7 +128,7 @@ class Table(ABC):
         """
 
     @abstractmethod
-    def sums(self, function: Callable[[Any], Array], *, exact: bool = False) -> ChunkSums:
+    def sums(self, function: Summing, *, exact: bool = False) -> ChunkSums:
         """Return one sum per chunk of rows as they are, not made short.
 
         The function turns a run of rows (m, d), dense or CSR, into a sum over these rows.  Rows of a person are
@@ -138,7 +140,7 @@ class Table(ABC):
         """Return the rows as what is known of every row."""
 
     @abstractmethod
-    def column(self, y: Any) -> PerRow:
+    def column(self, y: object) -> PerRow:
         """Return a further column, one number per row of the table as it was handed in, after checks of its shape."""
 
     def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
@@ -153,7 +155,7 @@ class Table(ABC):
 
     @abstractmethod
     def then(
-        self, function: Callable[[Any], Any], *, columns: int | None = None, dtype: np.dtype | None = None
+        self, function: Callable[..., Stored], *, columns: int | None = None, dtype: np.dtype | None = None
     ) -> Table:
         """Return what a pure function makes of every row by itself, when it is read.
 
@@ -161,7 +163,7 @@ class Table(ABC):
         """
 
     @abstractmethod
-    def pairs(self, public: np.random.Generator, make: Callable[[Any, Any], Any]) -> Table:
+    def pairs(self, public: np.random.Generator, make: Make) -> Table:
         """Return what a function makes of pairs of records, which a public generator draws within partitions.
 
         No record is in two pairs.  The function takes the first rows of some pairs and the second ones.
@@ -179,7 +181,7 @@ class Table(ABC):
         """Return the same rows, made now and kept where they are."""
         return self
 
-    def unwrapped(self) -> Any:
+    def unwrapped(self) -> Stored | Table:
         """Return the array or CSR array that this is, if it is one in memory, else the table itself."""
         return self
 
@@ -254,7 +256,7 @@ class Table(ABC):
         return table, table.order(generator)
 
     @abstractmethod
-    def each_part(self, function: Callable[..., Any], order: Order) -> Sequence[Any]:
+    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
         """Return what a pure function makes of every partition, where it is.
 
         It takes a source of its rows, the order of these or None, and how many rows in turn are one record's.
@@ -280,15 +282,15 @@ class LocalTable(Table):
     drawable = True
 
     @abstractmethod
-    def __getitem__(self, rows: slice | Numbers) -> Any:
+    def __getitem__(self, rows: slice | Numbers) -> Stored:
         """Return fresh rows: a dense array, or a CSR array if the table is sparse."""
 
     @abstractmethod
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Reals:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Reals:
         """Read everything, as ``numpy.asarray(table)`` asks for; not if it is sparse."""
 
     @abstractmethod
-    def lend(self, rows: slice) -> Any:
+    def lend(self, rows: slice) -> Stored:
         """Return rows without a copy where possible: nobody may change them, or use them once others are lent."""
 
     @abstractmethod

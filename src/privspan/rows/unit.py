@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from scipy import sparse
 
 from privspan._lib.arrays import Floats, Reals
 from privspan._lib.watch import rows_seen
+from privspan.rows.compressed import Stored, Summing, as_dense
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import (
     Factors,
@@ -45,6 +46,9 @@ from privspan.rows.scaling import (
 )
 from privspan.rows.shifting import Shift, SingleShift, less
 
+if TYPE_CHECKING:
+    from privspan.rows.table import LocalTable
+
 Array: TypeAlias = NDArray[np.float64]
 Finish: TypeAlias = Callable[[Array], Any]
 """What is done with the sum of a chunk, a fresh array, before it is rounded and added to others."""
@@ -57,7 +61,7 @@ _LONGEST_SPARSE = 2.0**64  # rounding: a square of what is longer may leave the 
 _FEW_CALLS = 2**19  # entries at a time, where nothing is computed but a count: calls would take longer than that
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Tell whether an array, a SciPy matrix or a source of rows is sparse."""
     return bool(getattr(X, "is_sparse", sparse.issparse(X)))
 
@@ -101,7 +105,7 @@ class Rows:
 
     def __init__(
         self,
-        X: Any,
+        X: Stored | LocalTable,
         *,
         centre: Array | None = None,
         single: bool = False,
@@ -110,7 +114,8 @@ class Rows:
         grain: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        self._source, self._centre, self.width = X, centre, 1
+        self._source: Any = X  # None once all rows are kept
+        self._centre, self.width = centre, 1
         self.limits: Limits = limits or limits_of(X)
         self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
@@ -151,12 +156,12 @@ class Rows:
         """Read and clean one piece; from the second pass on the factors of its rows are known."""
         if self.is_sparse:
             return scaled_rows(self._source[numbers], clip=self._clip)
-        piece, found = scaled_dense(self._lent(numbers), self._clip, self._factors.get(index))
+        piece, found = scaled_dense(as_dense(self._lent(numbers)), self._clip, self._factors.get(index))
         if not self.single:  # whose factors are for rows within the range of float32
             self._factors[index] = found
         return piece
 
-    def _lent(self, numbers: slice) -> Any:
+    def _lent(self, numbers: slice) -> Stored:
         """Return rows of the table, where they lie if that is possible, less the centre: only until the next are."""
         source = self._source
         stored = source.lend(numbers) if hasattr(source, "lend") else source[numbers]  # an array of a partition
@@ -235,14 +240,14 @@ class Rows:
             return False
         return not self._keep or getattr(self._source, "cheap", True)
 
-    def _folded(self) -> Iterator[tuple[slice, Any, Floats]]:
+    def _folded(self) -> Iterator[tuple[slice, Piece, Floats]]:
         """Yield the row numbers, the rows and their factors of one piece after the other: one pass over the data."""
         if not self._in_place:
             for numbers, piece in self.pieces():
                 yield numbers, piece, np.ones(piece.shape[0])
             return
         for index, numbers in self._cuts():
-            stored = self._lent(numbers)
+            stored = as_dense(self._lent(numbers))
             with np.errstate(all="ignore"):
                 rows = stored if self.single else np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
@@ -313,7 +318,7 @@ class Rows:
         rows = self._source[numbers]
         return np.asarray(rows if self._centre is None else less(rows, self._centre), dtype=np.float64)
 
-    def _lengths(self, index: int, stored: Any) -> Array:
+    def _lengths(self, index: int, stored: Stored) -> Array:
         if sparse.issparse(stored):
             return np.asarray(np.sqrt(squared_lengths_of(scaled_sparse(stored, _LONGEST_SPARSE))) * _LONGEST_SPARSE)
         with np.errstate(all="ignore"):
@@ -326,7 +331,7 @@ class Rows:
                 lengths[careful] = np.ldexp(np.sqrt(np.add.reduce(near_one * near_one, axis=1)), exponents)
         return lengths
 
-    def map_rows(self, function: Callable[[Piece], Any]) -> Array:
+    def map_rows(self, function: Callable[[Piece], Reals]) -> Array:
         """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...).
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
@@ -360,11 +365,11 @@ class Rows:
             return squared_lengths_of(rows)
         return np.where(delicate, squared_lengths_of(rows), measured) if delicate.any() else measured
 
-    def results(self, function: Callable[[Piece], Any]) -> Array:
+    def results(self, function: Callable[[Piece], Reals]) -> Array:
         """Return one result per row, and remember nothing."""
         return np.concatenate([function(piece) for _, piece in self.pieces()])
 
-    def results_and_lengths(self, function: Callable[[Piece], Any]) -> tuple[Array, Array]:
+    def results_and_lengths(self, function: Callable[[Piece], Reals]) -> tuple[Array, Array]:
         """Return one result per row, and the squared lengths of the rows, from one pass."""
         results, squares = zip(
             *((function(piece), squared_lengths_of(piece)) for _, piece in self.pieces()), strict=True
@@ -394,7 +399,7 @@ def whole_persons(rows: int, grain: int) -> int:
     return grain << max(0, (rows // grain).bit_length() - 1)
 
 
-def chunk_sums(function: Callable[[Any], Array], X: Any, grain: int = 1, *, exact: bool = False) -> Iterator[Array]:
+def chunk_sums(function: Summing, X: Stored | LocalTable, grain: int = 1, *, exact: bool = False) -> Iterator[Array]:
     """Yield one sum per chunk of rows as they are, not made short; see `privspan.rows.table.Table.sums`."""
     n, d = (int(size) for size in X.shape)
     read = getattr(X, "lend", X.__getitem__)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan.rows.compressed import Stored
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import Derived, RowSource
 from privspan.rows.table import LeftOut
@@ -26,21 +26,21 @@ class WindowedSource(RowSource):
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self.limits = limits
-        self._held: tuple[int, Any] | None = None
+        self._held: tuple[int, Stored] | None = None
         self._reading = threading.Lock()  # threads may share a source, and a window of another one is other people
 
     @abstractmethod
-    def _load(self, window: int) -> Any:
+    def _load(self, window: int) -> Stored:
         """Read the rows of one window."""
 
-    def _window(self, index: int) -> Any:
+    def _window(self, index: int) -> Stored:
         with self._reading:
             if self._held is None or self._held[0] != index:
                 self._held = None  # let go of the old window first: two at a time would double the memory
                 self._held = (index, self._load(index))
             return self._held[1]
 
-    def _run(self, start: int, stop: int) -> Any:
+    def _run(self, start: int, stop: int) -> Stored:
         if self.is_sparse:
             return super()._run(start, stop)
         out = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
@@ -52,7 +52,7 @@ class WindowedSource(RowSource):
             window, at = window + 1, high
         return out
 
-    def _take(self, numbers: NDArray[np.intp]) -> Any:
+    def _take(self, numbers: NDArray[np.intp]) -> Stored:
         """Take rows window by window, in ascending order, and put them in the order asked for."""
         order = np.argsort(numbers, kind="stable")
         ascending = numbers[order]
@@ -90,7 +90,7 @@ class SelectedColumns(Derived):
             others = np.delete(np.arange(source.shape[1]), self._columns).tolist()
             self.left_out += tuple(LeftOut(source.names[column], "not asked for") for column in others)
 
-    def _made(self, rows: Any) -> Any:
+    def _made(self, rows: Stored) -> Stored:
         return rows[:, self._columns]
 
 
@@ -117,7 +117,7 @@ class DealtRows(WindowedSource):
         numbers = (self._starts[window][:, None] + np.arange(self._run_length)).ravel()
         return np.asarray(numbers[numbers < self.shape[0]], dtype=np.intp)  # the last run may be short
 
-    def _load(self, window: int) -> Any:
+    def _load(self, window: int) -> Stored:
         return self._source[self._numbers(window)]
 
 

@@ -26,6 +26,7 @@ from privspan.privacy.coin import Coin
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
 from privspan.rows import PartitionedTable, RowSource
+from privspan.rows.compressed import as_dense
 from privspan.rows.gaps import without_gaps
 from privspan.rows.table import LocalTable, Table
 from privspan.stable import plan as stable_plan
@@ -303,7 +304,7 @@ class _ScaledRows:
         self.scale_to(-np.inf)
 
     def _measure(self, part: slice) -> None:
-        rows = without_gaps(self._table[part])  # (step, d)
+        rows = without_gaps(as_dense(self._table[part]))  # (step, d)
         np.abs(rows, out=rows)
         rows_seen(len(rows))
         largest = rows.max(axis=1)

@@ -6,25 +6,20 @@ private for these is private for the rows, at the same cost.  Proof: docs/explan
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan.rows.compressed import summed_rows
+from privspan.rows.compressed import Stored, as_dense, summed_rows
 from privspan.rows.door import given_table, open_table
 from privspan.rows.gaps import surely_whole
 from privspan.rows.shifting import less
 from privspan.rows.table import Table
 
 Array = NDArray[np.float64]
-Make: TypeAlias = Callable[[Any, Any], Any]
-"""What is made of the first and of the second rows of pairs, pair by pair; float64, dense or CSR as the rows are."""
 
 
-def pair_differences(X: object, public: np.random.Generator) -> Any:
+def pair_differences(X: object, public: np.random.Generator) -> Stored | Table:
     """Return the differences of rows that a public random order pairs; one record reaches one difference.
 
     Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
@@ -71,7 +66,7 @@ def pair_signs(source: Table, public: np.random.Generator) -> Table:
     return source.mixed(public).pairs(public, signs)
 
 
-def signs(first: Any, second: Any) -> Any:
+def signs(first: Stored, second: Stored) -> Stored:
     """Return the signs of first - second, compared cell by cell: 0 for equal cells, and where either is a gap.
 
     Nothing is subtracted in dense rows, so nothing can overflow.
@@ -80,19 +75,21 @@ def signs(first: Any, second: Any) -> Any:
     ----------
     first, second : (m, d) arrays or CSR arrays
     """
-    if not isinstance(first, np.ndarray):
-        compared = sparse.csr_array(_gaps_marked(first) - _gaps_marked(second))
-        compared.data = np.nan_to_num(np.sign(compared.data), nan=0.0)
-        return compared
+    if not isinstance(first, np.ndarray) and not isinstance(second, np.ndarray):
+        stored = sparse.csr_array(_gaps_marked(first) - _gaps_marked(second))
+        stored.data = np.nan_to_num(np.sign(stored.data), nan=0.0)
+        return stored
     with np.errstate(all="ignore"):
-        a, b = first.astype(np.float64), second.astype(np.float64)  # by value: the type is one for all rows
+        a, b = (
+            as_dense(rows).astype(np.float64) for rows in (first, second)
+        )  # by value: the type is one for all rows
         compared = np.subtract(a > b, a < b, dtype=np.float64)
     if not (surely_whole(a) and surely_whole(b)):
         compared[~(np.isfinite(a) & np.isfinite(b))] = 0.0
     return compared
 
 
-def _gaps_marked(rows: Any) -> Any:
+def _gaps_marked(rows: sparse.csr_array) -> sparse.csr_array:
     whole = summed_rows(rows)
     whole.data = np.where(np.isfinite(whole.data), whole.data, np.nan)
     return whole
