@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Reals
-from privspan.rows.compressed import Stored, as_dense
+from privspan.rows.compressed import Stored
 
 _Made = TypeVar("_Made", bound=Reals)
 
 _LONG_ROW = 512  # entries: NumPy takes as long to begin a shorter row as to go through it, so several are made one
 
 
-def less(rows: Stored, subtrahend: Stored, out: Reals | None = None) -> Stored:
+def less(rows: Stored, subtrahend: Any, out: Reals | None = None) -> Stored:
     """Return rows less others, or less one vector, in float64 whatever their types: entry by entry, nothing raised.
 
     The type of an array is one for all its rows, and a single cell may widen it.  Every type that tables may have
@@ -27,7 +27,6 @@ def less(rows: Stored, subtrahend: Stored, out: Reals | None = None) -> Stored:
     """
     if not isinstance(rows, np.ndarray):
         return sparse.csr_array(rows.astype(np.float64) - subtrahend.astype(np.float64))
-    subtrahend = as_dense(subtrahend)
     # A power of two, as the lengths of pieces are.
     shape, together = rows.shape, math.gcd(len(rows), 1 << max(0, (_LONG_ROW // rows.shape[1]).bit_length() - 1))
     in_runs = rows.flags.c_contiguous and (out is None or out.flags.c_contiguous)

@@ -30,7 +30,7 @@ from scipy import sparse
 
 from privspan._lib.arrays import Floats, Reals
 from privspan._lib.watch import rows_seen
-from privspan.rows.compressed import Stored, Summing, as_dense
+from privspan.rows.compressed import Stored, Summing
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import (
     Factors,
@@ -156,12 +156,12 @@ class Rows:
         """Read and clean one piece; from the second pass on the factors of its rows are known."""
         if self.is_sparse:
             return scaled_rows(self._source[numbers], clip=self._clip)
-        piece, found = scaled_dense(as_dense(self._lent(numbers)), self._clip, self._factors.get(index))
+        piece, found = scaled_dense(self._lent(numbers), self._clip, self._factors.get(index))
         if not self.single:  # whose factors are for rows within the range of float32
             self._factors[index] = found
         return piece
 
-    def _lent(self, numbers: slice) -> Stored:
+    def _lent(self, numbers: slice) -> Any:
         """Return rows of the table, where they lie if that is possible, less the centre: only until the next are."""
         source = self._source
         stored = source.lend(numbers) if hasattr(source, "lend") else source[numbers]  # an array of a partition
@@ -247,7 +247,7 @@ class Rows:
                 yield numbers, piece, np.ones(piece.shape[0])
             return
         for index, numbers in self._cuts():
-            stored = as_dense(self._lent(numbers))
+            stored = self._lent(numbers)
             with np.errstate(all="ignore"):
                 rows = stored if self.single else np.ascontiguousarray(stored, dtype=np.float64)
                 factors = self._factors.get(index)
