@@ -9,7 +9,7 @@ their row stores them, whatever the others look like.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,17 @@ from privspan._lib.errors import ParameterError
 
 Stored: TypeAlias = Reals | sparse.csr_array
 """Rows as a table has them, dense or CSR."""
+
+
+class Readable(Protocol):
+    """A table whose rows are read by their numbers."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def __getitem__(self, rows: slice, /) -> Stored: ...
+
 
 Summing: TypeAlias = Callable[..., NDArray[np.float64]]
 """From a run of rows, dense or CSR, to a sum over them."""

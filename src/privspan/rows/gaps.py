@@ -9,17 +9,14 @@ record and of released numbers (docs/explanation/gaps.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Reals
-from privspan.rows.compressed import Stored, entry_rows, summed_rows
-
-if TYPE_CHECKING:
-    from privspan.rows.table import LocalTable
+from privspan.rows.compressed import Readable, Stored, entry_rows, summed_rows
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -58,7 +55,7 @@ def filled_sparse(rows: sparse.csr_array, centre: Array) -> sparse.csr_array:
     return whole
 
 
-def coordinates_of(rows: Stored | LocalTable, basis: Array, offset: Array | None, step: int) -> Array:
+def coordinates_of(rows: Stored | Readable, basis: Array, offset: Array | None, step: int) -> Array:
     """Return the coordinates in a basis (d, k) of rows that are read so many at a time, gaps filled; (n, k)."""
     with np.errstate(all="ignore"):
         centre = np.zeros(len(basis)) if offset is None else offset

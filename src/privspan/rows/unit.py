@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from scipy import sparse
 
 from privspan._lib.arrays import Floats, Reals
 from privspan._lib.watch import rows_seen
-from privspan.rows.compressed import Stored, Summing
+from privspan.rows.compressed import Readable, Stored, Summing
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import (
     Factors,
@@ -45,9 +45,6 @@ from privspan.rows.scaling import (
     squared_lengths_of,
 )
 from privspan.rows.shifting import Shift, SingleShift, less
-
-if TYPE_CHECKING:
-    from privspan.rows.table import LocalTable
 
 Array: TypeAlias = NDArray[np.float64]
 Finish: TypeAlias = Callable[[Array], Any]
@@ -105,7 +102,7 @@ class Rows:
 
     def __init__(
         self,
-        X: Stored | LocalTable,
+        X: Stored | Readable,
         *,
         centre: Array | None = None,
         single: bool = False,
@@ -399,7 +396,7 @@ def whole_persons(rows: int, grain: int) -> int:
     return grain << max(0, (rows // grain).bit_length() - 1)
 
 
-def chunk_sums(function: Summing, X: Stored | LocalTable, grain: int = 1, *, exact: bool = False) -> Iterator[Array]:
+def chunk_sums(function: Summing, X: Stored | Readable, grain: int = 1, *, exact: bool = False) -> Iterator[Array]:
     """Yield one sum per chunk of rows as they are, not made short; see `privspan.rows.table.Table.sums`."""
     n, d = (int(size) for size in X.shape)
     read = getattr(X, "lend", X.__getitem__)
