@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,19 @@ sys.path.insert(0, str(ROOT))  # the benchmark is no part of the package
 from benchmarks.methods import DELTA  # noqa: E402
 from benchmarks.suites.accuracy import BASE, DATA  # noqa: E402
 from privspan import baselines  # noqa: E402
+from privspan.baselines._tuning import RIVALS  # noqa: E402
 
 module: Any = sys.modules["privspan.baselines.k_dp_pca"]  # the package offers a function under its name
 AS_IS: dict[str, Any] = {}
 CONSTANTS: dict[str, dict[str, Any]] = {
     "as it is": AS_IS,
-    "half the steps": {"_STEPS": 4, "_STEPS_ALONE": 8},
-    "1.5 times the steps": {"_STEPS": 12, "_STEPS_ALONE": 24},
-    "two steps forgotten": {"_FORGOTTEN": 2},
-    "spread for 3 % of mu²": {"_SPREAD_SHARE": 0.03},
-    "spread for 30 % of mu²": {"_SPREAD_SHARE": 0.3},
-    "clip at 0.7 times the spread": {"_CLIP": 0.7},
-    "clip at 1.4 times the spread": {"_CLIP": 1.4},
+    "half the steps": {"oja_steps": 4, "oja_steps_alone": 8},
+    "1.5 times the steps": {"oja_steps": 12, "oja_steps_alone": 24},
+    "two steps forgotten": {"oja_forgotten": 2},
+    "spread for 3 % of mu²": {"oja_spread": 0.03},
+    "spread for 30 % of mu²": {"oja_spread": 0.3},
+    "clip at 0.7 times the spread": {"oja_clip": 0.7},
+    "clip at 1.4 times the spread": {"oja_clip": 1.4},
     "single pass": {"single_pass": True},
     "single pass, 2 steps": {"single_pass": True, "steps": 2},
     "single pass, 8 steps": {"single_pass": True, "steps": 8},
@@ -62,16 +64,15 @@ OTHERS = [
 def error(setting: dict[str, Any], seed: int, constants: dict[str, Any]) -> float:
     """Run k-DP-PCA with these constants and options on one table."""
     X, truth = _table(setting, seed)
-    private = {name: value for name, value in constants.items() if name.startswith("_")}
+    private = {name: value for name, value in constants.items() if name.startswith("oja_")}
     options = {name: value for name, value in constants.items() if name not in private}
-    kept = {name: getattr(module, name) for name in private}
-    vars(module).update(private)
+    module.RIVALS = replace(RIVALS, **private)
     try:
         release = baselines.k_dp_pca(
             X, setting["k"], epsilon=setting["epsilon"], delta=DELTA, rng=1_000 + seed, **options
         )
     finally:
-        vars(module).update(kept)
+        module.RIVALS = RIVALS
     assert release.subspace is not None
     return release.subspace.distance(truth)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -20,9 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from privspan._lib.watch import watching_rows
 from privspan.estimators import PrivatePCA
-from privspan.sums import krylov
-
-RULE = krylov._STANDING_OUT
+from privspan.sums import lazy_looks
+from privspan.sums.krylov import KRYLOV, KrylovTuning, leading_pairs
 
 
 def spiked(n: int, d: int, k: int, weak: float, strong: float, *, seed: int, tail: float = 0.0, heavy: bool = False):
@@ -69,7 +69,7 @@ TABLES: dict[str, dict[str, Table]] = {
 
 
 def captured_and_passes(X: np.ndarray, k: int, epsilon: float, fits: int, rule: float) -> tuple[np.ndarray, float]:
-    krylov._STANDING_OUT = rule
+    lazy_looks.leading_pairs = partial(leading_pairs, tuning=KrylovTuning(standing_out=rule))
     moment = np.cov(X.T)
     best, captured, seen = np.linalg.eigvalsh(moment)[-k:].sum(), [], []
     for seed in range(fits):
@@ -92,7 +92,7 @@ def main() -> None:
         for epsilon in (1.0,) if options.quick else (0.3, 1.0, 3.0):
             fits = 2 if options.quick else 8
             before, passes = captured_and_passes(X, k, epsilon, fits, 0.0)
-            after, fewer = captured_and_passes(X, k, epsilon, fits, RULE)
+            after, fewer = captured_and_passes(X, k, epsilon, fits, KRYLOV.standing_out)
             change, error = (after - before).mean(), (after - before).std() / np.sqrt(fits)
             row = f"| {name} | {k} | {epsilon:g} | {before.mean():.4f} | {change:+.4f} ± {error:.4f} "
             print(row + f"| {passes:.1f} | {fewer:.1f} |", flush=True)

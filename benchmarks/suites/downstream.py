@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cells import Cell, Suite, Value
 from benchmarks.methods import DELTA, check_size, learn
 from benchmarks.suites.accuracy import grid
-from privspan.baselines.analyze_gauss_gap import GAP_DELTA_SHARE
+from privspan.baselines._tuning import RIVALS
 from privspan.datasets import SignRows, sign_subspace
 from privspan.privacy import Budget, share_mu
 from privspan.subspace import Subspace
@@ -48,7 +48,7 @@ def measure(cell: Cell) -> tuple[dict[str, Value], float]:
 
 def _learnt(method: str, X: SignRows, k: int, seed: int) -> tuple[Subspace, Budget]:
     """Return the subspace learnt with half of the budget, and the other half."""
-    shared = _WHOLE.reserve_delta(GAP_DELTA_SHARE)[0] if method == "analyze_gauss_gap" else _WHOLE
+    shared = _WHOLE.reserve_delta(RIVALS.gap_delta)[0] if method == "analyze_gauss_gap" else _WHOLE
     half = Budget.for_mu(share_mu(shared.mu, 1.0, 1.0)[0], shared.delta)
     # The gap version takes the tenth off again, and is left with the mu of `half`.
     found, _ = learn(method, X, k, epsilon=half.epsilon, delta=_WHOLE.delta, seed=1_000 + seed)

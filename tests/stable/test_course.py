@@ -24,6 +24,7 @@ from privspan.rows.door import open_table
 from privspan.stable import choice, course
 from privspan.stable.course import LABELS, course_within, delta_share
 from privspan.stable.records import public_groups, unit_tail_squares
+from privspan.stable.tuning import STABLE
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-4}
 N, D, K = 600, 200, 2
@@ -117,7 +118,7 @@ def test_delta_is_set_aside_on_every_path_and_the_parts_fit_the_budget():
     for release in releases:
         assert (release.cost.epsilon, release.cost.delta) == (whole.epsilon, whole.delta)
         (aside,) = [part for part in release.cost.parts if part.mu is None]
-        assert aside.delta == pytest.approx(choice.TEST_SHARE * whole.delta)
+        assert aside.delta == pytest.approx(STABLE.test * whole.delta)
         square = sum(Fraction(part.mu) ** 2 for part in release.cost.parts if part.mu is not None)
         rest = Budget(whole.epsilon, float(Fraction(whole.delta) - Fraction(aside.delta)))
         assert square <= Fraction(rest.mu) ** 2

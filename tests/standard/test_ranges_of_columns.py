@@ -19,7 +19,7 @@ from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.standard import ranges
 from privspan.standard.ranges import (
-    BINS,
+    RANGES,
     SQUARES,
     CellMoments,
     Ranges,
@@ -48,7 +48,7 @@ def counts_of(rows):
     return bin_counts(rows, columns=np.arange(5), low=LOW, high=HIGH, bins=41)
 
 
-def found_in(X, *, epsilon=1.0, seed=0, tuning=None, **known):
+def found_in(X, *, epsilon=1.0, seed=0, tuning=RANGES, **known):
     X = np.asarray(X)
     public = public_columns(X, X.shape[1], **known)
     run = seeded(seed, epsilon)
@@ -237,7 +237,7 @@ def test_whole_numbers_are_not_told_apart_further_than_they_are():
     """Bins of whole numbers are no finer than a part of what lies between two of them."""
     for table in (np.full((6_000, 1), 4), np.random.default_rng(0).integers(0, 3, (6_000, 1))):
         whole, real = (found_in(X)[0].spread[0] for X in (table, table.astype(float)))
-        assert whole > 1.0 / BINS / np.sqrt(12.0)
+        assert whole > 1.0 / RANGES.bins / np.sqrt(12.0)
         assert real <= whole
     assert found_in(np.full((6_000, 1), 4.0))[0].spread[0] < 1e-3
 

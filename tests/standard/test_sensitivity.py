@@ -19,7 +19,7 @@ from privspan.rows import partition_rows
 from privspan.rows.door import open_table
 from privspan.rows.unit import Rows
 from privspan.standard import ranges
-from privspan.standard.signs import MOST_PAIRINGS, pairings, sign_moment
+from privspan.standard.signs import SIGNS, pairings, sign_moment
 from privspan.sums.pairs import signs
 
 CELLS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, np.nan, np.inf, -np.inf, 2.5])
@@ -105,7 +105,7 @@ def test_sorted_partitions_show_correlations_between_them():
 
 def test_pairings_are_a_power_of_two_of_public_numbers():
     assert [pairings(n) for n in (2, 1_000, 4_000, 8_001, 64_000, 10**7)] == [16, 16, 16, 4, 1, 1]
-    assert MOST_PAIRINGS == 16
+    assert SIGNS.most == 16
 
 
 @pytest.mark.parametrize("n", [2, 3, 40])

@@ -17,7 +17,7 @@ from privspan.rows.persons import PersonTable
 from privspan.rows.scaling import row_scales
 from privspan.rows.source import as_source
 from privspan.rows.windows import DealtRows, WindowedSource
-from privspan.standard.signs import MOST_PAIRINGS, _sign_gram, pairings, sign_bounds, sign_moment
+from privspan.standard.signs import SIGNS, _sign_gram, pairings, sign_bounds, sign_moment
 from privspan.sums.grid import grid_total, noise_level
 from privspan.sums.lifts import person_lift
 from privspan.sums.pairs import pair_differences, pair_signs, signs
@@ -197,7 +197,7 @@ def test_partitions_without_a_pair_are_left_out():
 def test_pairings_follow_from_n_and_are_powers_of_two():
     sizes = (2, 4_000, 4_001, 8_001, 32_000, 32_001, 64_000, 10**7)
     assert [pairings(n) for n in sizes] == [16, 16, 8, 4, 2, 1, 1, 1]
-    assert MOST_PAIRINGS == 16
+    assert SIGNS.most == 16
 
 
 # ---- What a record can do ------------------------------------------------------------------------------------------

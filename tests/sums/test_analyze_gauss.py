@@ -1,15 +1,16 @@
 """The reference: calibration, both storage forms, odd inputs."""
 
-import sys
-
 import numpy as np
 import pytest
+from runs import seeded
 from scipy import sparse
 
 from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
-from privspan.sums.analyze_gauss import analyze_gauss
+from privspan.privacy.zero_out import MOMENTS, most_share
+from privspan.rows.source import as_source
+from privspan.sums.analyze_gauss import GaussTuning, analyze_gauss, analyze_gauss_within
 
 
 def test_noise_is_the_best_calibration():
@@ -40,15 +41,14 @@ def test_error_is_that_of_theory():
     assert np.median(errors) == pytest.approx(expected, rel=0.2)
 
 
-def test_looking_and_forming_agree(monkeypatch):
+def test_looking_and_forming_agree():
     n, d, k = 3_000, 300, 3
     formed, looked = [], []
     for seed in range(6):
         X, truth = gaussian_subspace(n, d, k, gamma_w=0.5, rng=seed)
         formed.append(analyze_gauss(X, k, epsilon=1.0, delta=1e-6, rng=seed).subspace.distance(truth))
-        with monkeypatch.context() as patch:
-            patch.setattr(sys.modules[analyze_gauss.__module__], "_WIDEST_MATRIX", 10)
-            release = analyze_gauss(X, k, epsilon=1.0, delta=1e-6, rng=seed)
+        run = seeded(seed, empty=most_share(0.0, MOMENTS))
+        release = analyze_gauss_within(run, as_source(X), k, GaussTuning(widest=10))
         assert not release.parameters["whole_matrix"]
         looked.append(release.subspace.distance(truth))
     assert np.median(looked) == pytest.approx(np.median(formed), rel=0.15)

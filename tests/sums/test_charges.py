@@ -16,7 +16,7 @@ from privspan.rows.partitioned_rows import PersonValues
 from privspan.rows.persons import PersonTable
 from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS, Rows
-from privspan.standard.ranges import _histograms
+from privspan.standard.ranges import RANGES, _histograms
 from privspan.sums.analyze_gauss import analyze_gauss
 from privspan.sums.gaps import gap_share, released_gaps
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level
@@ -209,7 +209,7 @@ def test_rounding_of_averaged_votes_is_charged():
     rows = np.zeros((100 * 3, 1))
     rows[::3] = 1.0
     with watched() as seen:
-        _histograms(persons(rows, 3), np.arange(1), np.array([0.0]), np.array([1.0]), 1.0, seeded())
+        _histograms(persons(rows, 3), np.arange(1), np.array([0.0]), np.array([1.0]), 1.0, seeded(), RANGES)
     (chunk,) = seen.chunks
     exact = [Fraction(round(3 * count), 3) for count in np.ravel(chunk).tolist()]
     assert sum(exact) == 100

@@ -14,8 +14,7 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.privacy.run import Run
 from privspan.rows.unit import CHUNK_ROWS, Rows
-from privspan.sums import krylov
-from privspan.sums.krylov import _above_rest, leading_pairs, spiked_eigenvalues
+from privspan.sums.krylov import KrylovTuning, _above_rest, leading_pairs, spiked_eigenvalues
 from privspan.sums.lazy_gauss import Asked, LazyGauss, UnitGram
 from privspan.sums.looks import CONSTANT, AugmentedGram
 
@@ -145,6 +144,9 @@ def test_answers_are_products_when_there_is_little_noise():
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
 
 
+NO_RULE = KrylovTuning(standing_out=0.0)
+
+
 class AKnownMatrix:
     """A symmetric matrix that counts how often it is asked for products."""
 
@@ -178,31 +180,27 @@ def short_of_best(eigenvalues, spread, k, passes, **options):
 
 @pytest.mark.parametrize("strength", [3.0, 4.0, 6.0, 10.0, 30.0, 100.0])  # spreads of the noise
 @pytest.mark.parametrize("rest", [0.0, pytest.param(400.0, marks=pytest.mark.slow)])
-def test_a_last_step_that_asks_for_nothing_turns_vectors_to_where_passes_would(strength, rest, monkeypatch):
+def test_a_last_step_that_asks_for_nothing_turns_vectors_to_where_passes_would(strength, rest):
     eigenvalues = np.full(400, rest)
     eigenvalues[:3] += 20.0 * strength
     trace = {"trace": eigenvalues.sum()}
-    with monkeypatch.context() as no_rule:
-        no_rule.setattr(krylov, "_STANDING_OUT", 0.0)
-        for passes in (1, 2, 3):
-            turned, plain = (
-                short_of_best(eigenvalues, 20.0, 3, passes, small=0.0, **more)[0] for more in (trace, {})
-            )
-            assert turned < max(0.6 * plain, 1e-9)
+    for passes in (1, 2, 3):
+        options = {"small": 0.0, "tuning": NO_RULE}
+        turned, plain = (short_of_best(eigenvalues, 20.0, 3, passes, **options, **more)[0] for more in (trace, {}))
+        assert turned < max(0.6 * plain, 1e-9)
     turned, plain = (short_of_best(eigenvalues, 20.0, 3, 30, small=0.1, **more) for more in (trace, {}))
     assert plain[1] - 2 <= turned[1] < plain[1]  # a pass is saved, or two
     # What is lost is a fiftieth of what noise loses, at most: its squared spread over the gap, for each direction.
     assert turned[0] < 2e-2 * 3 * 20.0 / strength
 
 
-def test_directions_at_the_edge_of_the_noise_get_all_passes(monkeypatch):
+def test_directions_at_the_edge_of_the_noise_get_all_passes():
     """Where a value hardly exceeds what noise makes of nothing, a residual turns its direction most."""
     eigenvalues = np.zeros(400)
     eigenvalues[:3] = 20.0 * 1.3
     careful, hasty = (short_of_best(eigenvalues, 20.0, 3, 30, small=small, trace=0.0) for small in (0.1, 0.4))
     assert careful[1] > hasty[1]
-    monkeypatch.setattr(krylov, "_STANDING_OUT", 0.0)
-    assert careful == short_of_best(eigenvalues, 20.0, 3, 30, small=0.1, trace=0.0)
+    assert careful == short_of_best(eigenvalues, 20.0, 3, 30, small=0.1, trace=0.0, tuning=NO_RULE)
 
 
 @pytest.mark.parametrize("spread", [2.0, 10.0, 40.0])

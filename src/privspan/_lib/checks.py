@@ -27,7 +27,7 @@ from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError, 
 _LONGEST_SHOWN = 60  # characters of a scalar parameter that a message repeats
 
 EPSILONS = (1e-9, 1e4)
-"""Budgets outside are refused: below nothing can be learnt, above there is nothing left to promise."""
+"""Beyond these bounds a budget is refused: below nothing can be learnt, above there is nothing left to promise."""
 
 SMALLEST_DELTA = 2.0**-100
 """A smaller delta is refused: a release that rests on it would never come."""

@@ -17,11 +17,9 @@ import numpy as np
 
 from privspan.baselines._common import Array, Table, spectrum
 from privspan.baselines._renyi import draw_epsilon
+from privspan.baselines._tuning import RIVALS
 from privspan.privacy import Part
 from privspan.privacy.run import Run
-
-CAP_SHARE = 0.01
-"""Share of delta that pays for the cap on the number of tries."""
 
 _DENSITY_FLOOR = 0.0012  # of the quadratic form at its mean: lemma 3
 _BATCH_ENTRIES = 2**16
@@ -31,7 +29,7 @@ def plan_draws(
     table: Table, steps: str, eigenvalues: int = 0, eigenvalue_epsilon: float = 0.0
 ) -> tuple[float, int, tuple[Part, Part]]:
     """Return the e of each of k draws, the cap on its tries, and what draws, eigenvalues before them and cap cost."""
-    rest, reserved = table.budget.reserve_delta(CAP_SHARE)
+    rest, reserved = table.budget.reserve_delta(RIVALS.cap)
     step = draw_epsilon(table.k, rest, eigenvalues, eigenvalue_epsilon)
     tries = cap_on_tries(table.d, table.k, rest.epsilon, reserved)
     cap = Part("cap on the tries of the sampler", 0.0, reserved)

@@ -36,7 +36,7 @@ from privspan.sums.lazy_gauss import UnitGram
 Array = NDArray[np.float64]
 
 WIDEST_MATRIX = 2048
-"""Largest d for which a baseline forms a (d, d) matrix; wider tables are refused."""
+"""Largest d for which a baseline forms a (d, d) matrix, 32 MiB of memory; wider tables are refused."""
 
 REPLACEMENT = math.nextafter(math.sqrt(2.0), 2.0)
 """Frobenius norm of the change of a second moment, or of its upper triangle, under replacement: lemma 1."""

@@ -31,7 +31,7 @@ sum of.  Its real part falls along every vertical line from the real axis."""
 
 _ABSCISSAS: Array = np.logspace(-3, 12, 300)  # where the line may cross the real axis; the bound holds for every one
 _ALIAS = 20.0  # what the step adds is below e^-20 of the bound by moments
-_FEW_NODES, _MOST_NODES = 2**6, 2**12
+_FEW_NODES, _MOST_NODES = 2**6, 2**12  # time: of a sum whose end is bounded
 _TAIL = 1e-9  # relative: when the end of the sum is below it, or has most nodes, its bound is charged
 _ROUNDING = 2.0**-42  # rounding, relative to the terms in an exponent: 2048 of them, far more than there are
 NEAREST_POLE = 2.0**-10

@@ -22,7 +22,7 @@ from privspan._lib.rounding import down, tighten
 from privspan.baselines._common import Array
 from privspan.privacy import Budget
 
-ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)
+ORDERS: Array = 1.0 + np.logspace(-3, 7, 1000)  # the bound holds for any list
 _LOUDEST = 1e100  # a bound of the search: a noise level that no table could be seen through
 _ROUNDING = 2.0**-40  # relative to the terms: far more than the float64 operations below can be off
 _LEAST_WEIGHT = 2.0**-40  # less counts as so much: exp(-weight) must be below 1 in float64

@@ -21,7 +21,7 @@ from privspan.privacy import Budget, Release
 from privspan.privacy.randomness import RandomLike
 
 MOST_EXCESS = 2**18
-"""Most degrees of freedom beyond d: SciPy's chi-square tails are accurate up to here, and far off at 10^9."""
+"""Most degrees of freedom beyond d: SciPy's float64 chi-square tails are right up to here, and far off at 10^9."""
 
 _QUADRATURE_SLACK = 1e-6  # relative, on delta; the trapezoidal rule below is off by far less
 _REACH = 14.0  # standard deviations that the integral covers: what lies beyond is far below delta

@@ -13,16 +13,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from privspan.baselines._common import baseline, leading_subspace, open_table, second_moment, spectrum
+from privspan.baselines._tuning import RIVALS
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.noise import grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper_triangle
 
-GAP_DELTA_SHARE = 0.1
-"""Share of delta that is set aside for a gap that was overestimated."""
-
-_GAP_SHARE = 0.1  # of mu², for the gap
 _PROJECTOR_ERROR = 2.0**-48  # per d k: float64 error of a projector, orthonormality of the eigenvectors included
 
 
@@ -47,8 +44,8 @@ def analyze_gauss_gap(X: object, k: int, *, epsilon: float, delta: float, rng: R
     much is charged.  Proof: docs/explanation/baselines.md, "Analyze Gauss with a gap".
     """
     with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, proper=True) as table:
-        rest, reserved = table.budget.reserve_delta(GAP_DELTA_SHARE)
-        mu_gap, mu_projector = share_mu(rest.mu, _GAP_SHARE, 1.0 - _GAP_SHARE)
+        rest, reserved = table.budget.reserve_delta(RIVALS.gap_delta)
+        mu_gap, mu_projector = share_mu(rest.mu, RIVALS.gap, 1.0 - RIVALS.gap)
         moment = second_moment(table)
         values, vectors = spectrum(moment.matrix)
         gap = float(values[table.k - 1] - values[table.k])

@@ -10,11 +10,10 @@ import numpy as np
 
 from privspan.baselines._bingham import deflated_vectors, plan_draws
 from privspan.baselines._common import add_laplace, baseline, open_table, second_moment, spectrum
+from privspan.baselines._tuning import RIVALS
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
-
-_EIGENVALUE_SHARE = 0.1  # of epsilon; the subspace has the rest
 
 
 @baseline
@@ -41,7 +40,7 @@ def eigen_sampling(X: object, k: int, *, epsilon: float, delta: float, rng: Rand
     """
     with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng) as table:
         what = "Laplace noise on eigenvalues, exponential mechanism on vectors"
-        eigenvalue_epsilon = _EIGENVALUE_SHARE * table.budget.epsilon
+        eigenvalue_epsilon = RIVALS.eigenvalues * table.budget.epsilon
         step, tries, parts = plan_draws(table, what, table.k, eigenvalue_epsilon)
         matrix = second_moment(table).matrix
         noise = eigenvalue_change(table.k) / eigenvalue_epsilon

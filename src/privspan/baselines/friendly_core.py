@@ -21,6 +21,7 @@ from privspan._lib import checks
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, baseline, leading_subspace, open_table
+from privspan.baselines._tuning import RIVALS
 from privspan.blocks.bases import BlockBases, block_bases
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.noise import grid_for
@@ -31,11 +32,8 @@ from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, upper
 
 MOST_BLOCKS = 2**14  # memory: of all pairs
 _MOST_ENTRIES = 2**27  # of all block bases together
-_WEIGHT_SHARES = tuple(2.0 ** (-0.5 * j) for j in range(1, 15))  # of mu², for the weight of the core
 _ORTHONORMAL = 2.0**-40  # rounding: a block whose basis is worse than this does not vote
 _DISTANCE_SLACK = 2.0**-30  # per k: float64 error of a squared distance between projectors
-_DELTA_SHARE = 0.1  # of delta, for a weight that was overestimated
-_FEW, _PLENTY = 50.0, 1000.0  # blocks, over mu: hardly enough for a release, and enough for little noise
 
 
 @dataclass(frozen=True)
@@ -129,8 +127,8 @@ def friendly_core(
 @lru_cache(maxsize=256)  # of public numbers only
 def core_plan(blocks: int, budget: Budget) -> CorePlan:
     """Share the budget out so that blocks that all agree get the least noise; "FriendlyCore" in the note."""
-    rest, weight_delta = budget.reserve_delta(_DELTA_SHARE)
-    plans = [_plan(blocks, rest, weight_delta, share) for share in _WEIGHT_SHARES]
+    rest, weight_delta = budget.reserve_delta(RIVALS.core_delta)
+    plans = [_plan(blocks, rest, weight_delta, share) for share in RIVALS.core]
     return min(plans, key=_expected_noise)
 
 
@@ -156,8 +154,8 @@ def public_block_size(n: int, d: int, k: int, budget: Budget) -> int:
     It is 4 k, or 2 k where that leaves few blocks.  Where there are plenty, half of what is beyond goes to more
     blocks and half to larger ones, which agree better, in powers.
     """
-    size = 4 * k if n >= 4 * k * _FEW / budget.mu else 2 * k
-    plenty = _PLENTY / budget.mu
+    size = 4 * k if n >= 4 * k * RIVALS.few_blocks / budget.mu else 2 * k
+    plenty = RIVALS.plenty_blocks / budget.mu
     if n > plenty * size:
         size = math.ceil(math.sqrt(n * size / plenty))
     most = max(2, min(MOST_BLOCKS, _MOST_ENTRIES // (d * k)))

@@ -18,6 +18,7 @@ from privspan._lib import checks
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, Table, baseline, open_table
+from privspan.baselines._tuning import RIVALS
 from privspan.baselines.noisy_range_finder import MOST_ENTRIES
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
@@ -31,17 +32,12 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.localised import residual_slack
 from privspan.sums.variance import typical_size
 
-# Fitted: docs/explanation/baselines.md.
-_STEPS, _STEPS_ALONE, _STEPS_OF_A_PASS = 8, 16, 4
-_FORGOTTEN = 1  # first steps that do not count in the average
-_SPREAD_SHARE = 0.1  # of the mu² of a step
-_CLIP = 1.0  # times the typical distance of a gradient from the centre
 _OCTAVES = (-22, 1)  # of the distances that are told apart; none exceeds 1 by more than rounding
 _LEAST_RADIUS = 2.0**-20  # below, float64 would add more than one per cent to the sensitivity
 _INWARDS = 1.0 + 2.0**-36  # rounding: more than the relative error of a weight
 
 NO_CLIP = 4.0
-"""A radius that no gradient reaches."""
+"""A radius that no gradient reaches: they are bounded by 2."""
 
 
 @baseline
@@ -111,8 +107,8 @@ def k_dp_pca(
 def default_steps(k: int, single_pass: bool) -> int:
     """Return the steps for each direction; a single one can be followed for longer, as its records agree the most."""
     if single_pass:
-        return _STEPS_OF_A_PASS
-    return _STEPS_ALONE if k == 1 else _STEPS
+        return RIVALS.oja_steps_of_a_pass
+    return RIVALS.oja_steps_alone if k == 1 else RIVALS.oja_steps
 
 
 def _same_batch(table: Table) -> Iterator[AnyRows]:
@@ -141,7 +137,7 @@ def _direction(batches: Iterator[AnyRows], mus: tuple[float, ...], basis: Array,
         # Of Oja's rates, the one that makes the direction an average of what the steps found, the precise ones first.
         rate = math.inf if known == 0.0 or eigenvalue <= 0.0 else precision / (known * eigenvalue)
         direction = _normalised(mean if math.isinf(rate) else direction + rate * mean, direction)
-        if step >= _FORGOTTEN:
+        if step >= RIVALS.oja_forgotten:
             known += precision
             # At an eigenvector the mean gradient is the eigenvalue times it; no gradient is longer than 1.
             centre = min(max(eigenvalue, 0.0), 1.0) * direction
@@ -199,13 +195,13 @@ class Gradients:
 
 def _mean_gradient(rows: AnyRows, at: Gradients, mu: float, run: Run) -> tuple[Array, float]:
     """Release the mean gradient (d,) and tell the standard deviation of its noise, mu-GDP together."""
-    mu_spread, mu_mean = share_mu(mu, _SPREAD_SHARE, 1.0 - _SPREAD_SHARE)
+    mu_spread, mu_mean = share_mu(mu, RIVALS.oja_spread, 1.0 - RIVALS.oja_spread)
     frame = at.frame
     products = rows.map_rows(lambda piece: piece @ frame)  # (n, j + 2)
     lengths = per_row(at.lengths, rows.squared_lengths(), products)  # (n,)
     low, high = (2.0**octave for octave in _OCTAVES)
     spread = typical_size(per_row(lambda each: np.clip(each, low, high), lengths), _OCTAVES, mu_spread, run)
-    radius = max(_CLIP * spread, _LEAST_RADIUS)
+    radius = max(RIVALS.oja_clip * spread, _LEAST_RADIUS)
     radius = radius if radius < 0.5 else NO_CLIP  # from 1/2 on, clipping would save no noise
     n, d = rows.shape
     sums = clipped_sums(rows, at, products, lengths, radius)

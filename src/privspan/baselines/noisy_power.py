@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from privspan._lib import checks
 from privspan.baselines._common import REPLACEMENT, baseline, leading_range, open_table
+from privspan.baselines._tuning import RIVALS
 from privspan.baselines.noisy_range_finder import check_width, contraction, default_width, noisy_sketch
 from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.lazy_gauss import UnitGram
-
-_DIRECTIONS = 16  # for each dimension
-_LAST = 5.0  # what the last round has of mu², beside 1 for all before it
 
 
 @baseline
@@ -55,12 +53,12 @@ def noisy_power(
     public.  Rounding and the noise are exact.  Proof: docs/explanation/baselines.md, "The noisy power method".
     """
     with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None) as table:
-        width = default_width(table, _DIRECTIONS) if directions is None else directions
+        width = default_width(table, RIVALS.directions) if directions is None else directions
         checks.integer_at_least(1, rounds=rounds)
         check_width(table, directions=width)
         gram = UnitGram(table.rows)
         bounds = SumBounds(REPLACEMENT, gram.chunk_error(width), table.d * width, 1.02 * table.n)
-        shares = share_mu(table.budget.mu, *[1.0] * (rounds - 1), _LAST * max(1, rounds - 1))
+        shares = share_mu(table.budget.mu, *[1.0] * (rounds - 1), RIVALS.last * max(1, rounds - 1))
         block, sigma = noisy_sketch(table, width, shares[0])
         for mu in shares[1:]:
             products = gram.products(contraction(block))

@@ -16,6 +16,7 @@ from privspan._lib import checks
 from privspan._lib.errors import Parameter, ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.baselines._common import Array, Table, baseline, leading_range, open_table
+from privspan.baselines._tuning import RIVALS
 from privspan.privacy import Release
 from privspan.privacy.randomness import RandomLike
 from privspan.rows.unit import CHUNK_ROWS
@@ -24,7 +25,6 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 MOST_ENTRIES = 2**27
 """Largest number of entries of a (d, directions) block."""
 
-_COLUMNS = 32  # of a sketch, for each dimension
 _SAFE_SIDE = 1.0 + 2.0**-50  # rounding: more than a few operations can be off
 
 
@@ -54,7 +54,7 @@ def noisy_range_finder(
     Proof: docs/explanation/baselines.md, "The noisy range finder".
     """
     with open_table(X, k, epsilon=epsilon, delta=delta, rng=rng, widest=None) as table:
-        width = default_width(table, _COLUMNS) if sketch is None else sketch
+        width = default_width(table, RIVALS.columns) if sketch is None else sketch
         check_width(table, sketch=width)
         mu = table.budget.mu
         noisy, sigma = noisy_sketch(table, width, mu)

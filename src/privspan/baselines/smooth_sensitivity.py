@@ -18,15 +18,14 @@ from privspan._lib.errors import ParameterError
 from privspan.baselines._common import Array, baseline, haar_rotation, open_table, second_moment, spectrum
 from privspan.baselines._loss import NEAREST_POLE, Complex, LogMoment, log_loss_delta, log_plus_one
 from privspan.baselines._renyi import least_level
+from privspan.baselines._tuning import RIVALS
 from privspan.privacy import Budget, Release
 from privspan.privacy.noise import grid_for
 from privspan.privacy.randomness import RandomLike
 from privspan.subspace import Subspace
 
-_SCALE_SHARES = (*np.linspace(1.0, 0.1, 19).tolist(), *(0.1 * 2.0**-j for j in range(1, 25)))
-"""Of mu², for a record that moves the gap alone; where that is small the noise level hangs on it exponentially."""
 _FINEST = 2**7  # time: parts of the grid below; bounds hold between its points
-_TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, _FINEST + 1) ** 2  # from turning the basis to moving the gap
+_TURNS = 0.5 * math.pi * np.linspace(0.0, 1.0, _FINEST + 1) ** 2  # to moving the gap: any grid bounds all
 _TIGHT = 2.0**-11  # time: how far, relatively, the multiplier may be from its least
 _BASIS_ERROR = 2.0**-48  # per d k: float64 error of the rotated basis
 
@@ -87,7 +86,7 @@ def smooth_noise(entries: int, budget: Budget, rounding: float, *, typical_gap: 
     from where the subspace is unstable.  There are d k `entries`; `most` is the largest local sensitivity, and
     `rounding` what rounding and float64 add to it, in units of the smallest that can occur.
     """
-    rates = [math.sqrt(share / (2.0 * entries)) * budget.mu for share in _SCALE_SHARES]
+    rates = [math.sqrt(share / (2.0 * entries)) * budget.mu for share in RIVALS.scales]
     by_bound = {smooth_bound(typical_gap, 1.0, most, rate): rate for rate in rates}  # of equal bounds the least rate
     best, start, least = None, math.inf, math.inf
     for bound, rate in sorted(by_bound.items()):

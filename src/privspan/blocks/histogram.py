@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import BlockBases
-from privspan.blocks.plan import HistogramPlan
+from privspan.blocks.plan import BLOCKS, HistogramPlan
 from privspan.privacy import Part
 from privspan.privacy.cost import left_of
 from privspan.privacy.randomness import BitSource
@@ -37,10 +37,6 @@ _PRIME = 2**61 - 1  # lemma of the hash: collisions are rarer than one over it
 _LIMB = 21  # bits per limb: sums of 2^12 products of centred limbs stay below 2^53, hence exact in float64
 _LONGEST_RUN = 4096  # exact: sums of so many products stay below 2^53
 _BATCH_ENTRIES = 2**18  # coordinates handled at a time: one block in high dimension, many in low
-_SCALES_PER_DOUBLING = 2
-_SCALE_DOUBLINGS = 88
-_PAIR_TO_SPREAD = 1.3 * math.sqrt(math.pi) / 2.0
-"""Cell side over (c times the median L1 distance of two blocks): √(π/2)/√2, times 1.3 for the noisy median."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +141,15 @@ def histogram_step(
     side, parts = plan.side, list[Part]()
     if side is None:
         distance = private_pair_distance(blocks, frame, plan.scale_epsilon, run)
-        side = plan.cell_constant * _PAIR_TO_SPREAD * distance
+        to_spread = BLOCKS.median * math.sqrt(math.pi) / 2.0  # of the L1 distance of two blocks: √(π/2)/√2, if normal
+        side = plan.cell_constant * to_spread * distance
         parts.append(Part("cell side", plan.scale_epsilon, 0.0))
     side = max(side, frame.finest_side)
     collision = planner_blocks.collision_delta(plan.block_count)
     vote_delta = left_of(delta, collision)
     parts += [Part("cell vote", plan.vote_epsilon, vote_delta), Part("hash collisions", 0.0, collision)]
     basis = None
-    if plan.error(d, k, side) <= planner_blocks.LARGEST_ERROR:  # known from what is public or released by now
+    if plan.error(d, k, side) <= BLOCKS.largest_error:  # known from what is public or released by now
         cell = _winning_cell(blocks, frame, side, plan.vote_epsilon, vote_delta, run)
         if cell is not None:
             basis = np.linalg.svd(frame.centre(cell, side), full_matrices=False)[0][:, :k]
@@ -176,8 +173,8 @@ def private_pair_distance(blocks: BlockBases, frame: ReferenceFrame, epsilon: fl
 
 
 def _private_median(distances: Array, largest: float, epsilon: float, run: Run) -> float:
-    steps = np.arange(_SCALES_PER_DOUBLING * _SCALE_DOUBLINGS)
-    candidates = largest * 2.0 ** (-steps / _SCALES_PER_DOUBLING)
+    steps = np.arange(BLOCKS.scales_per_doubling * BLOCKS.scale_doublings)
+    candidates = largest * 2.0 ** (-steps / BLOCKS.scales_per_doubling)
     within = np.count_nonzero(distances[:, None] <= candidates, axis=0)  # (candidates,)
     below = np.append(within[1:], 0)  # the candidates decrease
     half = len(distances) // 2

@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 Votes = NDArray[np.bool_]
 
 RANK_TOLERANCE = 2.0**-42
-"""A block votes only if its k-th squared singular value exceeds this share of its first."""
+"""A block votes only if its k-th squared singular value exceeds this share of its first, which rounding may make."""
 
 LARGEST_GRAM = 96
-"""Blocks with both sides longer than this are decomposed by subspace iteration."""
+"""Blocks with both sides longer than this are decomposed by subspace iteration: beyond, `eigh` takes most time."""
 
 _EXTRA_DIRECTIONS, _PASSES = 4, 3  # time: of subspace iteration; the error shrinks by (s_{k+5}/s_k)² per pass
 _SAFE_SQUARE = 2.0**600  # float64: sums of squares within [1/_SAFE_SQUARE, _SAFE_SQUARE] are not beyond its range

@@ -17,25 +17,39 @@ from privspan._lib.errors import ParameterError
 from privspan.privacy.cost import left_of
 from privspan.privacy.selection import release_probability
 
-RELEASE_SUCCESS = 0.95
-"""Probability with which a vote of that many blocks is released."""
-
 MOST_GROUP_COLUMNS = 3000
-"""Columns of all block bases together that the stable aggregate takes on by default: 72 MB of Gram matrix."""
-
-LARGEST_ERROR = 0.5
-"""Cells so coarse that the answer may be further off than this are not used: the method refuses or abstains."""
+"""Columns of all block bases together that the stable aggregate takes on by default: memory, 72 MB of Gram matrix."""
 
 MOST_CELLS = 2**40
-"""No coordinate of a reference point may be cut into more cells than this."""
+"""No coordinate of a reference point is cut into more cells: docs/explanation/approximate-case.md, sums of a hash."""
 
-_LARGEST_CONTESTED_SHARE = Fraction(1, 2)  # the fit of `cell_constant` holds up to here
 _LONGEST_HISTOGRAM_BLOCK = 4096  # bounds the memory of one block
-_SINGULAR_VALUE_SLACK = 1.2  # a (k, 4k) normal matrix has s_k ≥ (√q − √k)/1.2 with probability 0.95
-_SCALE_SHARE = 0.25  # of epsilon, for the private choice of the cell side
-_SMALLEST_RANK_SHARE, _LARGEST_RANK_SHARE = 0.05, 0.5
-_INNER_MAJORITY = Fraction(6, 10)
+_INNER_MAJORITY = Fraction(6, 10)  # of parts: docs/explanation/boosted.md, "parts"
 _MOST_PARTS = 1000  # time: of a search by public numbers
+
+
+@dataclass(frozen=True)
+class BlockTuning:
+    """Of votes and cells: simulated, where a line does not say otherwise, for docs/explanation/approximate-case.md.
+
+    benchmarks/scripts/block_speed.py runs them.  What is by hand is a share that the answer hardly depends on.
+    """
+
+    success: float = 0.95  # probability with which a vote of that many blocks is released, by hand
+    largest_error: float = 0.5  # coarser cells are not used: the method refuses or abstains, by hand
+    cell_offset: float = 0.7  # of `cell_constant`, a line
+    cell_slope: float = 14.0  # of that line
+    contested: Fraction = Fraction(1, 2)  # share of blocks up to which the line holds
+    singular_value: float = 1.2  # a (k, 4k) normal matrix has s_k ≥ (√q − √k)/1.2 with probability 0.95
+    scale: float = 0.25  # of epsilon, for the private choice of the cell side, by hand
+    median: float = 1.3  # × the side: the private median of distances is noisy
+    scales_per_doubling: int = 2  # candidates for that median
+    scale_doublings: int = 88  # down to the finest side of 2⁴⁰ cells and beyond
+    least_rank: float = 0.05  # of epsilon, for choosing the dimension, by hand
+    most_rank: float = 0.5  # the same at most
+
+
+BLOCKS = BlockTuning()
 
 
 def stable_block_size(n: int, k: int) -> int:
@@ -58,12 +72,12 @@ def cell_constant(contested: float) -> float:
     fitted to the constant at which a simulation of the cuts by cell walls leads with probability 0.8, for shares
     up to one half.
     """
-    return 0.7 + 14.0 * contested
+    return BLOCKS.cell_offset + BLOCKS.cell_slope * contested
 
 
 def histogram_lead(epsilon: float, delta: float) -> int:
-    """Return the lead, in ballots, at which the stable vote answers with probability `RELEASE_SUCCESS`."""
-    return next(2 * margin for margin in count(1) if release_probability(margin, epsilon, delta) >= RELEASE_SUCCESS)
+    """Return the lead, in ballots, at which the stable vote answers with probability `BlockTuning.success`."""
+    return next(2 * margin for margin in count(1) if release_probability(margin, epsilon, delta) >= BLOCKS.success)
 
 
 @dataclass(frozen=True)
@@ -87,7 +101,7 @@ class HistogramPlan:
         """
         q = self.references
         noise = side / math.sqrt(12.0) * (math.sqrt(d) + math.sqrt(k))
-        return _SINGULAR_VALUE_SLACK * noise / (math.sqrt(q) - math.sqrt(k))
+        return BLOCKS.singular_value * noise / (math.sqrt(q) - math.sqrt(k))
 
 
 def plan_histogram(
@@ -107,10 +121,10 @@ def plan_histogram(
     against the length of the blocks. Refuses an n too small for a vote that would be released, naming the number that
     it takes, and a gamma too large for cells of any use.
     """
-    scale_epsilon = 0.0 if gamma is not None else _SCALE_SHARE * epsilon
+    scale_epsilon = 0.0 if gamma is not None else BLOCKS.scale * epsilon
     vote_epsilon = left_of(epsilon, scale_epsilon)
     lead = histogram_lead(vote_epsilon, delta)
-    fewest = math.ceil(lead / _LARGEST_CONTESTED_SHARE)
+    fewest = math.ceil(lead / BLOCKS.contested)
     if gamma is None:
         fewest = max(fewest, _blocks_for_scale(scale_epsilon))
     shortest = 2 * k + 2
@@ -129,8 +143,8 @@ def plan_histogram(
     constant = cell_constant(lead / t)
     side = None if gamma is None else constant * math.sqrt(q * d) * block_spread(d, k, m, q, gamma)
     plan = HistogramPlan(m, t, q, constant, scale_epsilon, vote_epsilon, side)
-    if gamma is not None and side is not None and plan.error(d, k, side) > LARGEST_ERROR:
-        largest = gamma * LARGEST_ERROR / plan.error(d, k, side)  # the side is in proportion to gamma
+    if gamma is not None and side is not None and plan.error(d, k, side) > BLOCKS.largest_error:
+        largest = gamma * BLOCKS.largest_error / plan.error(d, k, side)  # the side is in proportion to gamma
         raise ParameterError(
             '{gamma} must be at most {largest:.1e} for aggregate="histogram" to be of use for {k} of {d} '
             "dimensions from {n} rows; got {got!r}.",
@@ -214,4 +228,4 @@ def rank_epsilon(block_count: int, max_components: int, epsilon: float) -> float
     spends what a lead of half of the blocks needs, but at least 5 % and at most 50 % of epsilon.
     """
     wanted = 2.0 * math.log(max_components / 0.02) / (0.5 * max(1, block_count))
-    return min(max(wanted, _SMALLEST_RANK_SHARE * epsilon), _LARGEST_RANK_SHARE * epsilon)
+    return min(max(wanted, BLOCKS.least_rank * epsilon), BLOCKS.most_rank * epsilon)

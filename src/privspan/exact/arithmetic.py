@@ -30,7 +30,7 @@ from privspan.subspace.relations import ExactForm
 
 PRIME_BITS = 31
 PRIMES_TO_CHOOSE_FROM = 50_697_537
-"""How many primes lie between 2**30 and 2**31: 105,097,565 - 54,400,028 (OEIS A007053)."""
+"""Proof: how many primes lie between 2**30 and 2**31: 105,097,565 - 54,400,028 (OEIS A007053)."""
 
 _CELLS_PER_CHUNK = 1 << 22  # memory
 _LIMB = 16  # residues are split into 16-bit limbs, whose products add up exactly in float64

@@ -16,15 +16,23 @@ ExactMethod = Literal["auto", "gap-max", "votes"]
 ExactRule = Literal["majority", "gap"]
 METHODS: tuple[ExactMethod, ...] = get_args(ExactMethod)
 DEFAULT_MAX_WORK = 10**8
-"""At most about half a minute of searching on one core."""
+"""Projected points of a search: time, at most about half a minute on one core."""
 
 DEFAULT_MAX_BITS = 256
-SEARCH_SHARE = 1 / 1024  # of delta
 
 _POINTS_PER_BATCH = 2000  # time: what the innermost batch of the search costs beside its points
 _POINTS_PER_TRY = 500  # time: one try costs about as much as looking at so many points
 
-_COMFORTABLE = 0.999  # release probability that the planner wants for clean data
+
+@dataclass(frozen=True)
+class ExactTuning:
+    """Of the plan of a search: chosen by hand, and no script has fitted it."""
+
+    search: float = 1 / 1024  # of delta, for a search that misses: work grows with the logarithm of one over it
+    comfortable: float = 0.999  # release probability that is wanted for clean data: one run in a thousand abstains
+
+
+EXACT = ExactTuning()
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class ExactPlan:
     @property
     def search_share(self) -> float:
         """Share of delta that pays for a search that may miss the winner."""
-        return SEARCH_SHARE if (self.method, self.rule) == ("gap-max", "majority") else 0.0
+        return EXACT.search if (self.method, self.rule) == ("gap-max", "majority") else 0.0
 
 
 def plan_exact(
@@ -92,7 +100,7 @@ def gap_max_work(n: int, k: int, rule: ExactRule, delta: float) -> int:
     hyperplanes = math.comb(n, k - 1) + _POINTS_PER_BATCH * math.comb(n, max(0, k - 3))
     if rule == "gap":
         return hyperplanes * n
-    groups, tries = search_plan(k, delta * SEARCH_SHARE / 2, DEFAULT_MAX_BITS)
+    groups, tries = search_plan(k, delta * EXACT.search / 2, DEFAULT_MAX_BITS)
     return hyperplanes + groups * tries * (_POINTS_PER_TRY + n)
 
 
@@ -118,7 +126,7 @@ def blocks_needed(epsilon: float, delta: float, release: ReleaseRule, limit: int
     def chance(margin: int) -> float:
         return float(release_probability(margin, epsilon, delta, release))
 
-    return min(limit, 2 * bisect.bisect_left(range(limit // 2 + 1), _COMFORTABLE, key=chance))
+    return min(limit, 2 * bisect.bisect_left(range(limit // 2 + 1), EXACT.comfortable, key=chance))
 
 
 def choose_block_size(n: int, k: int, epsilon: float, delta: float, release: ReleaseRule = "optimal") -> int:

@@ -37,7 +37,7 @@ from privspan.rows.table import Missing, check_missing
 from privspan.rows.table import Table as Source
 from privspan.stable import near
 from privspan.stable.course import delta_share
-from privspan.standard.course import WIDEST_WHOLE, Standard, chosen_course, standardised_pca
+from privspan.standard.course import STANDARD, Standard, chosen_course, standardised_pca
 from privspan.standard.course import empty_share as standardised_empty_share
 from privspan.subspace import Subspace
 from privspan.sums.everyday import empty_share, everyday_pca, searches
@@ -53,15 +53,27 @@ Array = NDArray[np.float64]
 
 PCA_METHODS = tuple(method for method in PRIVATE_METHODS if method != "exact")
 
-# Shares of mu² for methods that compose in mu, of epsilon and delta for the others.
-_SHARES = {
-    "pair differences": {"subspace": 0.82, "variances": 0.08, "mean": 0.1},
-    "public centre": {"subspace": 0.94, "variances": 0.06},
-    "none": {"subspace": 0.94, "variances": 0.06},
-}
 _SCALES = 'True, False, "ranks" or "deviations"'
 _MOST_DECLARED = 200  # columns whose public numbers are shown with a release
-_DEFAULT_MOST_COMPONENTS = 10  # a vote among more would take more rows than most tables have
+
+
+@dataclass(frozen=True)
+class NamedTuning:
+    """Of a private PCA by a named method: chosen by hand, in round numbers, and no script has fitted them.
+
+    Shares are of mu² for methods that compose in mu, of epsilon and delta for the others.
+    """
+
+    by_pairs: tuple[tuple[str, float], ...] = (("subspace", 0.82), ("variances", 0.08), ("mean", 0.1))  # shares
+    otherwise: tuple[tuple[str, float], ...] = (("subspace", 0.94), ("variances", 0.06))  # shares
+    most_components: int = 10  # a vote among more would take more rows than most tables have
+
+    def shares(self, centring: str) -> dict[str, float]:
+        """Return the share of every step."""
+        return dict(self.by_pairs if centring == "pair differences" else self.otherwise)
+
+
+NAMED = NamedTuning()
 
 
 @dataclass(frozen=True)
@@ -198,12 +210,14 @@ class PCASettings:
         """Return the course of standardised columns: the one asked for, or chosen from public numbers."""
         sparse = table.source.is_sparse
         n, d = table.source.shape
-        if self._named_course == "deviations" and (sparse or d > WIDEST_WHOLE):
-            what = "a sparse table, which is never filled" if sparse else f"more than {WIDEST_WHOLE:,} columns"
+        if self._named_course == "deviations" and (sparse or d > STANDARD.widest_whole):
+            what = (
+                "a sparse table, which is never filled" if sparse else f"more than {STANDARD.widest_whole:,} columns"
+            )
             raise ParameterError('{scale} must be True or "ranks" for {what}.', what=what)
-        if self.k == "auto" and d > WIDEST_WHOLE:
+        if self.k == "auto" and d > STANDARD.widest_whole:
             template = "{k} must be a number with {scale:True} and more than {widest_whole:,} columns."
-            raise ParameterError(template, widest_whole=WIDEST_WHOLE)
+            raise ParameterError(template, widest_whole=STANDARD.widest_whole)
         if self._named_course == "ranks" or self.robust:
             return "ranks"
         mu = Budget(self.epsilon, self.delta).mu
@@ -339,14 +353,14 @@ class PCASettings:
         """Return the dimensions among which k is chosen."""
         rows, most = table.halves if self.center else table.source, self.max_components
         if self.share is not None:
-            most = min(_DEFAULT_MOST_COMPONENTS, *rows.shape) if most is None else most
+            most = min(NAMED.most_components, *rows.shape) if most is None else most
             checks.integer_at_least(1, max_components=most)
             return range(int(most), int(most) + 1)
         if self.k != "auto":
             checks.integer_at_least(1, k=self.k)
             return range(int(self.k), int(self.k) + 1)
         if most is None:
-            most = min(_DEFAULT_MOST_COMPONENTS, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
+            most = min(NAMED.most_components, rows.shape[1] - 1, rows.shape[0] // 2 - 1)
             most = max(most, 1) if self.standardised else most
         checks.integer_at_least(1, max_components=most)
         return range(1, int(most) + 1)
@@ -438,7 +452,7 @@ class PCASettings:
     def _course(self, table: Table, k: int, account: MuLedger) -> Course:
         """Choose from public numbers how to go on once k is known, and share mu, or the budget, out."""
         centring, rest = self._centring(table), account.budget
-        weights = _SHARES[centring]
+        weights = NAMED.shares(centring)
         mus = share_mu(account.mu, *weights.values())
         n, d = (table.halves if centring == "pair differences" else table.source).shape
         methods = methods_for(table.source) if self.method == "auto" else (self.method,)
@@ -469,7 +483,7 @@ class PCASettings:
         elif self.method == "auto":
             centring = self._centring(table)
             rows = table.halves if centring == "pair differences" else table.source
-            share = delta_share(rows, most, rest, _SHARES[centring]["subspace"], self.gamma)
+            share = delta_share(rows, most, rest, NAMED.shares(centring)["subspace"], self.gamma)
         account = MuLedger(rest, test_share=share)
         account.empty = self._empty_share(table, account)
         return account
@@ -477,7 +491,7 @@ class PCASettings:
     def _empty_share(self, table: Table, account: MuLedger) -> float:
         """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md."""
         if not self.everyday:
-            weights = _SHARES[self._centring(table)]
+            weights = NAMED.shares(self._centring(table))
             shares = (part * self._empty_of(step, table, account) for step, part in weights.items())
             return min(1.0, sum(shares) * (1.0 + 1e-9))
         if near.can_be_near(table.source, self._considered(table)[0], account.mu):
@@ -494,7 +508,7 @@ class PCASettings:
         rows = table.halves if centring == "pair differences" else table.source
         # Where nothing is set aside, one algorithm is the adaptive one.
         method = "adaptive" if self.method == "auto" and not account.set_aside else self.method
-        mu = share_mu(account.mu, *_SHARES[centring].values())[0]
+        mu = share_mu(account.mu, *NAMED.shares(centring).values())[0]
         return ALGORITHMS[method].empty(rows.shape[0], mu, {})
 
 

@@ -8,14 +8,12 @@ optimistic.  Derivations and how far they were checked: docs/explanation/plannin
 
 from privspan.planner.forecasts import METHODS, MOST_STABLE_ROWS
 from privspan.planner.plans import Plan, plan, plan_pca, plan_standardised, plan_within
-from privspan.planner.setting import CROWDED, NOMINAL_CROWDED_TAIL, NOMINAL_TAIL, USELESS
+from privspan.planner.setting import CROWDED, USELESS
 
 __all__ = [
     "CROWDED",
     "METHODS",
     "MOST_STABLE_ROWS",
-    "NOMINAL_CROWDED_TAIL",
-    "NOMINAL_TAIL",
     "USELESS",
     "Plan",
     "plan",

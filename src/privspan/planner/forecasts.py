@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import chdtri
 
 from privspan.blocks.plan import stable_block_size
-from privspan.planner.setting import TEST_SHARE, Setting
+from privspan.planner.setting import Setting
+from privspan.planner.tuning import PLANNER
 from privspan.rows.source import as_source
 from privspan.stable import choice, near
 from privspan.stable import plan as stable_plan
@@ -28,17 +29,10 @@ METHODS: tuple[str, ...] = ("auto", "adaptive", "stable", "approximate", "analyz
 """The methods that are planned: the everyday course, and those that can be named, as ties are broken."""
 
 MOST_STABLE_ROWS = 12_000
-"""Beyond, the (n, n) Gram matrix of the stable method is not formed on anybody's behalf."""
+"""Beyond, the (n, n) Gram matrix of the stable method, 1.2 GB of memory, is not formed on anybody's behalf."""
 
-_MOST_ABSTENTION = 0.2
 _MOST_ROWS = 10**12  # bound of a search
-_RARE_ABSTENTION = 0.03
 _NO_ANSWER = (1.0, 1.0, 1.0)
-_TEST_WEIGHTS = (0.1, 0.2, 0.35, 0.5)  # of mu²
-_SIGNAL_WEIGHTS = (0.04, 0.1)
-_NORM_QUANTILES = (0.3, 0.45)
-_BIN_EDGE = 2.0 ** (1 / 6)  # a released tail is the upper edge of a bin of a third of an octave: half a bin more
-_BLOCK_TILT = 0.8  # the tilt that is released for blocks, over 1 / (√m - √k): measured for k from 1 to 8
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ def rows_of(method: str, setting: Setting, error: float) -> int | None:
 
     def reaches(n: int) -> bool:
         expected = forecast(method, replace(setting, n=n))
-        return expected.error <= error and expected.abstention <= _MOST_ABSTENTION
+        return expected.error <= error and expected.abstention <= PLANNER.most
 
     most = MOST_STABLE_ROWS if method == "stable" else _MOST_ROWS
     low, high = setting.k, max(2 * setting.k, 16)
@@ -98,7 +92,7 @@ def _analyze_gauss(setting: Setting) -> tuple[float, float, float]:
     # Eigenvectors feel the gap above the tail, not the eigenvalue itself.
     gap = max(weakest - off_square / (d - k), 1e-12)
     error = setting.size / (setting.mu * n * gap)
-    return error, 1.0 + 1.3 / setting.size, 0.0
+    return error, 1.0 + PLANNER.once / setting.size, 0.0
 
 
 def _everyday(setting: Setting) -> tuple[float, float, float]:
@@ -138,7 +132,7 @@ def _adaptive(setting: Setting) -> tuple[float, float, float]:
     mu = planner_adaptive.lively(setting.mu, k, d)
     total = planner_adaptive.predicted_error(n, d, k, mu, setting.tail)
     by_rounds = math.sqrt(max(total**2 - setting.sampling**2, 0.0))
-    return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + 1.6 / setting.size, 0.0
+    return min(by_rounds, _analyze_gauss(setting)[0]), 1.0 + PLANNER.rounds / setting.size, 0.0
 
 
 def _auto(setting: Setting) -> tuple[float, float, float]:
@@ -147,7 +141,7 @@ def _auto(setting: Setting) -> tuple[float, float, float]:
         return _adaptive(setting)
     public = setting.public
     if choice.pays(public, setting.tail):
-        return setting.look.error, 1.2 if setting.look.rounds else 1.35, 0.0
+        return setting.look.error, PLANNER.look if setting.look.rounds else PLANNER.look_alone, 0.0
     return _adaptive(replace(setting, mu=public.mu * math.sqrt(1.0 - choice.probe_share(public))))
 
 
@@ -159,16 +153,17 @@ def _stable(setting: Setting) -> tuple[float, float, float]:
     mu = setting.mu_beside_test
     before = sum(stable_plan.scale_weights(n, k, mu))
     best, length, room = math.inf, 1.0, stable_plan.allowance_for("auto")
-    for quantile, signal in product(_NORM_QUANTILES, _SIGNAL_WEIGHTS):
+    for quantile, signal in product(PLANNER.quantiles, PLANNER.signals):
         scale, share = stable_plan.normal_scales(k, quantile, setting.tail)
-        released = min(1.0, _BIN_EDGE * setting.tail / scale)
+        released = min(1.0, PLANNER.bin_edge * setting.tail / scale)
         strength = stable_plan.usual_strength(n, share, mu, signal)
         levels = partial(stable_plan.plan_levels, n, d, strength, released, allowance=room)
         error = _by_noise(setting, before + signal, levels)
         if error < best:
             best, length = error, released
-    # Measured: no abstentions up to a tail of .02 of a record's length, half of the runs at .027.
-    return _NO_ANSWER if math.isinf(best) else (best, 1.35, _clipped((length - 0.018) / 0.018))
+    begins, over = PLANNER.tails
+    abstains = _clipped((length - begins) / over)
+    return _NO_ANSWER if math.isinf(best) else (best, PLANNER.look_alone, abstains)
 
 
 def _approximate(setting: Setting) -> tuple[float, float, float]:
@@ -178,22 +173,22 @@ def _approximate(setting: Setting) -> tuple[float, float, float]:
     groups = n // m
     if groups < 2 or k == d:
         return _NO_ANSWER
-    tilt = min(1.0, setting.tail * _BLOCK_TILT / (math.sqrt(m) - math.sqrt(k)))
+    tilt = min(1.0, setting.tail * PLANNER.block_tilt / (math.sqrt(m) - math.sqrt(k)))
     mu = setting.mu_beside_test
     strength, room = STABLE.group_strength * groups, STABLE.groups
     levels = partial(stable_plan.plan_levels, groups, d, strength, tilt, allowance=room, width=k)
     error = _by_noise(setting, stable_plan.group_tail_weight(groups, mu), levels, k)
-    # Measured: a third of the runs at 30 groups per unit of 1/mu, none at 40; and as above for long tails.
-    few = (40.0 - mu * groups) / 30.0
-    return _NO_ANSWER if math.isinf(error) else (error, 1.6, _clipped(max(few, (tilt - 0.01) / 0.015)))
+    (enough, few), (begins, over) = PLANNER.few_groups, PLANNER.tilts
+    abstains = _clipped(max((enough - mu * groups) / few, (tilt - begins) / over))
+    return _NO_ANSWER if math.isinf(error) else (error, PLANNER.groups, abstains)
 
 
 def _by_noise(setting: Setting, before: float, levels: stable_plan.Levels, width: int = 1) -> float:
     """Return the error of the best split of what earlier steps leave of mu²; inf if no split has a plan."""
-    mu, test = setting.mu_beside_test, TEST_SHARE * setting.delta
-    *_, noise, sensitivity = stable_plan.least_noise(1.0 - before, mu, test, levels, _TEST_WEIGHTS)
+    mu, test = setting.mu_beside_test, PLANNER.test * setting.delta
+    *_, noise, sensitivity = stable_plan.least_noise(1.0 - before, mu, test, levels, PLANNER.tests)
     return sensitivity * math.sqrt(width) * setting.size / (mu * math.sqrt(noise))
 
 
 def _clipped(abstention: float) -> float:
-    return min(1.0, max(_RARE_ABSTENTION, abstention))
+    return min(1.0, max(PLANNER.rare, abstention))

@@ -22,19 +22,15 @@ from privspan.planner.choosing import choose, everyday_reason, standardised_reas
 from privspan.planner.forecasts import METHODS, forecast, rows_of
 from privspan.planner.setting import (
     CROWDED,
-    NOMINAL_CROWDED_TAIL,
-    NOMINAL_TAIL,
-    TEST_SHARE,
     USELESS,
     Setting,
     mu_beside_test,
 )
+from privspan.planner.tuning import PLANNER
 from privspan.privacy import Budget, mu_from_budget
 from privspan.standard.course import Standard, chosen_course
 from privspan.standard.forecast import expected_captured, needed_rows
 from privspan.sums import plan as planner_adaptive
-
-_WORSE = 1.5  # the error that nine tables of ten stay below, over the typical one: tables differ more than runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,9 +240,9 @@ def plan_standardised(n: int, d: int, k: int, budget: Budget, course: Standard |
     error = math.sqrt(1.0 - captured)
     reason = standardised_reason(n, d, k, budget, course)
     return Plan(
-        method=course, reason=reason, limited_by="privacy", error=error, error_90=min(1.0, _WORSE * error),
+        method=course, reason=reason, limited_by="privacy", error=error, error_90=min(1.0, PLANNER.worse * error),
         abstention=0.0, captured=captured, n=n, d=d, k=k, epsilon=budget.epsilon, delta=budget.delta,
-        gamma=NOMINAL_TAIL, assumed=True, center=True, scale=True,
+        gamma=PLANNER.tail, assumed=True, center=True, scale=True,
     )  # fmt: skip
 
 
@@ -305,9 +301,9 @@ def _best_plan(
 
 def setting_of(n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None) -> Setting:
     """Return the setting of a budget and its mu, with a nominal tail where none is given."""
-    nominal = NOMINAL_TAIL if planner_adaptive.crowding(n, d, k, mu) < CROWDED else NOMINAL_CROWDED_TAIL
+    nominal = PLANNER.tail if planner_adaptive.crowding(n, d, k, mu) < CROWDED else PLANNER.crowded_tail
     supposed = nominal / math.sqrt(max(d - k, 1)) if gamma is None else gamma
-    beside = mu_beside_test(mu, epsilon, delta, TEST_SHARE)
+    beside = mu_beside_test(mu, epsilon, delta, PLANNER.test)
     return Setting(n, d, k, epsilon, delta, supposed, gamma is None, mu, beside)
 
 

@@ -13,23 +13,17 @@ from functools import lru_cache
 
 from scipy.special import ndtri
 
+from privspan.planner.tuning import PLANNER
 from privspan.privacy import delta_from_mu, mu_from_budget
 from privspan.stable import choice
+from privspan.stable.tuning import STABLE
 
 USELESS = 0.5
-"""A predicted error from here on is called useless: half of a direction, or more, would be noise."""
+"""A predicted error that is shown as useless, from here on: half of a direction, or more, would be noise."""
 
 CROWDED = USELESS
 """The bar on kappa = (√d + √k) k / (μ n), the error of one noisy sum, beyond which only a short tail would help."""
 
-NOMINAL_TAIL = 0.3
-NOMINAL_CROWDED_TAIL = 0.01
-"""Tail energy γ√(d − k) supposed when `gamma` is not given: far off, or very near where nothing else helps."""
-
-TEST_SHARE = 0.2
-"""The share of delta that a test is supposed to take: between the two that the stable methods choose from."""
-
-_BY_PAIRS = 0.82  # of mu² has the subspace of a private PCA by a named method
 _MOST_NEWTON_STEPS = 20  # bound of a search
 
 
@@ -52,7 +46,7 @@ class Setting:
 
     def on_pairs(self) -> Setting:
         """Return the setting of a named method in a private PCA: half of the rows, a share of the budget."""
-        share = math.sqrt(_BY_PAIRS)
+        share = math.sqrt(PLANNER.by_pairs)
         mu, beside_test = self.mu * share, self.mu_beside_test * share
         return replace(self, n=self.n // 2, mu=mu, mu_beside_test=beside_test, center=False, joint=False)
 
@@ -64,9 +58,9 @@ class Setting:
     @property
     def public(self) -> choice.Public:
         """The same numbers for the choice that the course makes; what is set aside for its test is public too."""
-        aside = choice.TEST_SHARE * self.delta
+        aside = STABLE.test * self.delta
         whole = _mu_of(self.epsilon, self.delta)  # `self.mu` may be a share of it
-        mu = mu_beside_test(whole, self.epsilon, self.delta, choice.TEST_SHARE) * (self.mu / whole)
+        mu = mu_beside_test(whole, self.epsilon, self.delta, STABLE.test) * (self.mu / whole)
         public = choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
         if not self.joint:
             return public

@@ -54,7 +54,7 @@ from privspan.rows.table import Table
 
 _Result = TypeVar("_Result")
 
-_LARGE_EPSILON = 10.0  # exp(10): a result may be 22,000 times as likely with a person's row as with another one
+_LARGE_EPSILON = 10.0  # beyond, a message: a result may be 22,000 times as likely with a person's row as without
 _LARGE_DELTA = 0.01
 
 _PACKAGE = str(Path(__file__).parents[1])

@@ -29,7 +29,7 @@ COIN_BITS = 96
 USUAL_SCORE = 2.0
 """Plans are made for data that go on with a chance of about Φ of it."""
 
-_HIGHEST_SCORE = 3.0  # the test never goes on with probability above Φ(3), so both tails stay accurate
+_HIGHEST_SCORE = 3.0  # the largest chance is Φ(3): float64 holds both tails; stable-leverage.md, step 5
 _SCORE_SLACK = 1e-9  # rounding of a score
 _ROTATION_SCALE = 2.0**54  # grid of a rotation: its rounding is charged
 

@@ -39,13 +39,13 @@ from privspan._lib.rounding import down, least_passing, sqrt_down, sqrt_up, tigh
 # high precision in the tests); five times that is added before anything is promised.
 _SLACK = 1e-10
 
-_LOG_SQRT_TAU = 0.5 * math.log(math.tau)
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on [-1, 1]
+_LOG_SQRT_TAU = 0.5 * math.log(math.tau)  # of the density of the exact normal law
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on [-1, 1]: error in docs/explanation/accounting.md
 _VANISHING = 39.0  # float64: the normal tail beyond it is below the smallest positive one
 
 MOST_JOINT_MU = 1.0
 """The largest mu of `hockey_stick_up`."""
-_STICK_SLACK = 1e-9  # what `hockey_stick_up` adds to a logarithm that is off by less than 1e-10
+_STICK_SLACK = 1e-9  # rounding: added to a logarithm that is off by less than 1e-10
 
 
 def delta_from_mu(mu: float, epsilon: float) -> float:

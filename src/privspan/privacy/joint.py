@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 _SLACK = 1e-9  # rounding, relative: more than that of one term
 _LOWER = 1e-12  # rounding, taken off arguments: hockey sticks fall
 _KNOTS = 320  # the bound holds for any number of them
-_MOST_EPSILON = 100.0
+_MOST_EPSILON = 100.0  # beyond, no bound is given: exp of it and of losses stays within float64
 _UNDERFLOW = 1e-200  # underflow: more than what products lose
 _REACH = 9.0  # standard deviations that knots cover: the bound holds for any
 

@@ -30,9 +30,9 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 MOST_ROWS = 8
-"""Rows of one person that are looked at, unless another number is given."""
+"""Rows of one person that are looked at, unless another number is given: the default that signatures have shown."""
 
-_WIDEST = 1024
+_WIDEST = 1024  # then no border of a chunk is inside a person: docs/explanation/several-rows.md, "Borders"
 
 
 def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTable:

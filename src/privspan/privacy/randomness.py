@@ -44,8 +44,7 @@ RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.rand
 
 # Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
 
-# Each round of `BitSource.below` succeeds with probability at least 1/2.
-_MAX_ROUNDS = 1000
+_MAX_ROUNDS = 1000  # of `BitSource.below`, each with chance 1/2 or more
 
 
 class BitSource:

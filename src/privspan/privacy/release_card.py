@@ -15,10 +15,10 @@ from privspan.subspace import Subspace
 
 Array = NDArray[np.float64]
 
-_MOST_COMPONENTS = 8
-_MOST_LOADINGS = 3
-_MOST_COLUMNS = 12
-_MOST_RELATIONS = 8
+_MOST_COMPONENTS = 8  # on a card
+_MOST_LOADINGS = 3  # of a component on a card
+_MOST_COLUMNS = 12  # on a card
+_MOST_RELATIONS = 8  # on a card
 _MOST_CELLS = 40_000  # of all relations together: beyond, a notebook would have to wait for them
 
 

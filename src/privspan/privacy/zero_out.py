@@ -17,7 +17,7 @@ _KEPT = 0.99  # of a gain: rounding is charged for either relation, and counts f
 _ROUND = 1.0 - 2.0**-48  # rounding: more than these operations can be off
 
 ROOT_HALF = math.nextafter(math.sqrt(0.5), 1.0)
-"""What a positive semidefinite matrix of norm 1 is, over what two of them differ by; rounded up."""
+"""What a positive semidefinite matrix of norm 1 is, over what two of them differ by; rounded up: lemma 1."""
 
 
 def gain(sensitivity: float, empty: float) -> float:

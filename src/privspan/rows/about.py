@@ -28,10 +28,10 @@ from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 Array = NDArray[np.float64]
 
 WIDEST_DENSE = 256
-"""Columns up to which a whole second moment is as cheap as a few products."""
+"""Columns up to which a whole second moment takes as little time as a few products."""
 
 SPREAD = 256.0
-"""Largest w (||x|| + ||c||) of a sparse row that carries its centre along."""
+"""Largest w (||x|| + ||c||) of a sparse row that carries its centre along: everyday-tables, lemma 6."""
 
 _INFLATION = 1.0 + 2.0**-40  # rounding: more than SPREAD of them
 _WIDEST_SINGLE = 2048  # columns: in float32 the errors of longer products would cost more than they save

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPAWN_DOMAIN = 0x70726976
-"""First number, "priv", in the keys of the children of a seed."""
+"""First number, the letters "priv", in the keys of the children of a seed."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from privspan.rows.unit import CHUNK_ROWS, Finish, Rows, whole_persons
 
 Array: TypeAlias = NDArray[np.float64]
 
-_SLAB_ROWS = 2**13  # of what is computed for each by itself
+_SLAB_ROWS = 2**13  # at a time, of what is computed for each by itself
 _MANY_ROWS = 2**17  # of what is added up exactly: a megabyte of numbers
 
 

@@ -25,10 +25,10 @@ from privspan.stable.inverse import SLAB
 from privspan.stable.leverage import Array, LeverageFilter, gram_of, split_gram, top_factor
 
 TAIL_TOLERANCE = 1e-4
-"""Error of a computed (k+1)-th eigenvalue, in units of the ridge."""
+"""Error of a computed (k+1)-th eigenvalue, over the ridge, at most: docs/explanation/stable-leverage.md."""
 
 EIGENVALUE_TOLERANCE = 0.05
-"""Error of `kth_eigenvalue`."""
+"""Bound of the error of `kth_eigenvalue`: docs/explanation/stable-leverage.md."""
 
 LEAST_GAP = 1.0
 """Smallest G − E of a plan: with less, rounding errors could not be told from the gap."""

@@ -21,9 +21,6 @@ from privspan.stable.tuning import STABLE, Allowance, StableTuning
 from privspan.sums import plan as sums_plan
 from privspan.sums.adaptive_tuning import LEAN
 
-TEST_SHARE = 0.05
-"""Of delta, set aside for the test, whether or not there will be one."""
-
 
 @dataclass(frozen=True)
 class Public:
@@ -76,7 +73,7 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     released = min(1.0, public.tuning.tail_read * tail / length)
     room = stable_plan.allowance_for("auto")
     levels = partial(stable_plan.plan_levels, public.rows, public.d, strength, released, allowance=room)
-    rotation = delta * TEST_SHARE * public.tuning.rotation
+    rotation = delta * public.tuning.test * public.tuning.rotation
     shares = stable_plan.steepest_of(epsilon, delta, before, no, otherwise, rotation, levels)
     if shares is None:
         return None
@@ -131,9 +128,8 @@ class Course:
 def probe_share(public: Public) -> float:
     """Return the share of mu² at which the number of short groups is known well enough to be compared with half."""
     groups = public.rows // (public.k + 1)
-    return min(
-        public.tuning.most_probe, max(0.001, math.pow(2.0 * public.tuning.sure / (public.mu * max(groups, 1)), 2))
-    )
+    share = math.pow(2.0 * public.tuning.sure / (public.mu * max(groups, 1)), 2)
+    return min(public.tuning.most_probe, max(public.tuning.least_probe, share))
 
 
 def group_length(k: int, tail: float) -> float:
@@ -143,7 +139,8 @@ def group_length(k: int, tail: float) -> float:
 
 def moment_share(n: int, k: int, mu: float) -> float:
     """Return the share of the (k, k) second moment along the basis: enough for errors of a tenth."""
-    return min(0.04, max(0.002, math.pow(k, 3) / (0.1 * mu * n) ** 2))
+    least, most, off = STABLE.moments
+    return min(most, max(least, math.pow(k, 3) / (off * mu * n) ** 2))
 
 
 def scales_for(public: Public) -> Scales:
@@ -151,11 +148,13 @@ def scales_for(public: Public) -> Scales:
     m, k, mu = public.rows, public.k, public.mu
     norm, tail, long = stable_plan.scale_weights(m, k, mu)
     error = (k + 1) / (mu * math.sqrt(long) * m)  # of the share of long tails
-    signal = min(public.tuning.most_signal, max(0.005, (public.tuning.signal_size * k / (mu * m)) ** 2))
+    limits = public.tuning.least_signal, public.tuning.most_signal, public.tuning.signal_size
+    signal = stable_plan.size_share(limits, mu * m, k)
     if m * mu < public.tuning.few:
-        norm, tail, quantile = public.tuning.thrift * norm, public.tuning.thrift * tail, 0.15
+        norm, tail = public.tuning.thrift * norm, public.tuning.thrift * tail
+        quantile = public.tuning.thrifty_quantile
     else:
-        quantile = 0.3
+        quantile = public.tuning.quantile
     return Scales(norm, tail, long if error < public.tuning.long_error else 0.0, signal, quantile)
 
 
@@ -191,7 +190,7 @@ def course_for(public: Public) -> Course:
     low, high = public.tuning.tails
     if not pays(public, low):
         return Course(0.0, 0.0)
-    while high > 1.25 * low:
+    while high > public.tuning.tail_steps * low:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if pays(public, middle) else (low, middle)
     return Course(probe_share(public), low)
@@ -221,7 +220,7 @@ def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float
     m, k = public.rows, public.k
     square = public.tuning.norm_edge**2 * float(chdtri(k, 1.0 - scales.quantile))
     length, share = stable_plan.normal_scales(k, float(chdtr(k, square)), tail)
-    weakest = share * (1.0 - 0.75 * math.sqrt(k / m))  # the least of k eigenvalues of a sample
+    weakest = share * (1.0 - public.tuning.sampled * math.sqrt(k / m))
     usual = stable_plan.usual_strength(m, weakest, public.mu, scales.signal)
     return length, bolder_strength(public, scales, usual)
 
@@ -232,7 +231,7 @@ def bolder_strength(public: Public, scales: Scales, strength: float) -> float:
 
 
 def _strength_noise(public: Public, scales: Scales) -> float:
-    return 1.1 / (public.mu * math.sqrt(scales.signal))
+    return public.tuning.strength_noise / (public.mu * math.sqrt(scales.signal))
 
 
 def plan_released(
@@ -245,7 +244,7 @@ def plan_released(
     k, mu = public.k, public.mu
     length, usual = _expected_scales(public, scales, 0.0)
     flat, off_square = sums_plan.signal_strength(k, min(tail / public.tuning.tail_read, 1.0) * length)
-    weakest, off = flat * min(1.0, max(strength / usual, 0.05)), math.sqrt(off_square)
+    weakest, off = flat * min(1.0, max(strength / usual, public.tuning.weakest)), math.sqrt(off_square)
     look = plan_look(public, strength, tail, weakest, off, left, allowance)
     rest = sums_plan.lively(mu, k, public.d) * math.sqrt(left)
     adaptive = public.tuning.by_adaptive * sums_plan.error_at(public.n, public.d, k, rest, weakest, off)
@@ -282,7 +281,7 @@ def plan_look(
             margins = stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test), allowance.usual)
         else:
             rest, margins = 1.0, public.joint.coin.margins(allowance.usual)
-        plan = levels(margins) if rest > 0.1 else None
+        plan = levels(margins) if rest > public.tuning.least_left else None
         if plan is None:
             continue
         alone = plan.sensitivity() * size / mu  # the error of the look, for all of mu²
@@ -290,7 +289,7 @@ def plan_look(
         for part in public.tuning.noises:
             noise = part * rest
             start = min(1.0, alone / math.sqrt(noise))
-            if rest - noise - moment < 0.05:
+            if rest - noise - moment < public.tuning.least_rounds:
                 continue
             left_over = rest - noise - moment
             error = sums_plan.rounds_error(

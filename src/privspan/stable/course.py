@@ -100,9 +100,9 @@ def delta_share(source: Table, k: int, budget: Budget, mu_share: float = 1.0, ga
 
     Zero where stable leverage could not pay off, so that nothing is paid for what cannot come.
     """
-    rest, aside = budget.reserve_delta(choice.TEST_SHARE)
+    rest, aside = budget.reserve_delta(STABLE.test)
     public = _public(source, int(k), rest.mu * math.sqrt(mu_share), aside)
-    return choice.TEST_SHARE if _deltas(aside)[1] > 0.0 and choice.may_pay(public, gamma) else 0.0
+    return STABLE.test if _deltas(aside)[1] > 0.0 and choice.may_pay(public, gamma) else 0.0
 
 
 def single_account(
@@ -116,7 +116,7 @@ def single_account(
     share = delta_share(source, k, budget, gamma=gamma)
     account = MuLedger(budget, test_share=share)
     if joint:
-        rest, aside = budget.reserve_delta(choice.TEST_SHARE)
+        rest, aside = budget.reserve_delta(STABLE.test)
         public = _public(source, int(k), rest.mu, aside)
         together = choice.accounted_together(public, budget.epsilon, budget.delta, gamma)
         if together is not None and together.joint is not None:

@@ -34,7 +34,7 @@ STABLE_PRESETS: tuple[StablePreset, ...] = ("auto", "tight", "robust")
 SMALLEST_RIDGE = 2.0**-36
 """Smaller ridges gain nothing, since items lie on a grid, and float64 could not certify their leverages."""
 
-_SMALLEST_MU = 2.0**-45  # of a step: with less its noise would leave the range of integers, after others have spent
+_SMALLEST_MU = 2.0**-45  # of a step: noise of less leaves the range of 64-bit integers, after others have spent
 _HIGHEST_LEVEL = 2**40  # counts up to here are exact in float64, with room for sums
 
 _TAIL_SHARES = np.geomspace(0.05, 5, 60)[:, None]  # of a leverage: all of which bound the same, the least is taken
@@ -129,14 +129,19 @@ class StableSplit:
 
 def scale_weights(n: int, k: int, mu: float, tuning: StableTuning = STABLE) -> tuple[float, float, float]:
     """Weights of the steps that release scales: norms, tails, and how many tails are long."""
-    scale = min(0.1, max(0.002, (61.0 / (mu * n)) ** 2))
-    tail = min(0.15, max(0.004, (20.3 * (k + 1) / (mu * n)) ** 2))
+    scale, tail = size_share(tuning.norms, mu * n), size_share(tuning.tail_lengths, mu * n, k + 1)
     return scale, tail, min(tuning.most_long, ((k + 1) / (mu * tuning.long_known * n)) ** 2)
 
 
 def group_tail_weight(groups: int, mu: float) -> float:
     """Weight of the only scale that the group version releases."""
-    return min(0.2, max(0.004, (34.0 / (mu * groups)) ** 2))
+    return size_share(STABLE.group_tails, mu * groups)
+
+
+def size_share(limits: tuple[float, float, float], data: float, times: float = 1.0) -> float:
+    """Return the share that makes a size as well known as the plan can use, within limits."""
+    least, most, size = limits
+    return min(most, max(least, (size * times / data) ** 2))
 
 
 @lru_cache(maxsize=256)
@@ -163,16 +168,16 @@ def split_of_mu(
 ) -> tuple[float, StableSplit]:
     """The same for a given mu and chance to go on wrongly, with the error to expect; infinite for too few records.
 
-    The error is the noise of an entry of the basis at a tail of 1e-3, `share` is noted as that of delta.
+    The error is the noise of an entry of the basis at the ideal tail, `share` is noted as that of delta.
     """
-    best = StableSplit(0.1, 0.15, 0.05, 0.1, 0.35, 0.25, share, 0.45)  # for too few records, which abstain
+    best = StableSplit(*tuning.abstaining, share, tuning.quantiles[2])  # for too few records, which abstain
     least = math.inf
     scale, tail, long = scale_weights(n, k, mu, tuning)
     long = long if counts_long else 0.0
     for quantile, signal in product(tuning.quantiles, tuning.signals):
         scale_norm, strength_share = normal_scales(k, quantile)
         strength = usual_strength(n, strength_share, mu, signal, tuning)
-        levels = partial(plan_levels, n, n, strength, 1e-3 / scale_norm, allowance=tuning.tight)
+        levels = partial(plan_levels, n, n, strength, tuning.ideal / scale_norm, allowance=tuning.tight)
         left = 1 - scale - tail - long - signal
         error, test, noise, _ = least_noise(left, mu, delta_test, levels, tuning.tests)
         if error < least:
@@ -209,7 +214,7 @@ def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSpl
         n,
         n,
         usual_strength(n, strength_share, mu, split.signal),
-        1e-3 / scale_norm,
+        STABLE.ideal / scale_norm,
         allowance=STABLE.tight,
     )
     before = [mu for mu in (shares.mu_scale, shares.mu_tail, shares.mu_long, shares.mu_signal) if mu > 0]
@@ -248,18 +253,20 @@ mu_of = lru_cache(maxsize=256)(mu_from_budget)
 
 def usual_strength(n: int, share: float, mu: float, signal: float, tuning: StableTuning = STABLE) -> float:
     """Signal strength to expect of a release with a share `signal` of mu², when λ_k is that share of n."""
-    return n * share - tuning.signal_quantile * 1.1 / (mu * math.sqrt(signal))
+    return n * share - tuning.signal_quantile * tuning.strength_noise / (mu * math.sqrt(signal))
 
 
 @lru_cache(maxsize=256)
 def plan_group_split(groups: int, k: int, epsilon: float, delta: float, tuning: StableTuning = STABLE) -> StableSplit:
     """Split the budget of the group version, which needs neither norm scale nor signal strength."""
-    best, least = StableSplit(0.0, 0.2, 0.0, 0.0, 0.4, 0.4, 0.1, 1.0), math.inf
+    best, least = StableSplit(*tuning.abstaining_groups, tuning.test_deltas[0], 1.0), math.inf
     strength = tuning.group_strength * groups
-    levels = partial(plan_levels, groups, groups, strength, 1e-3, allowance=tuning.groups, width=k)
+    levels = partial(plan_levels, groups, groups, strength, tuning.ideal, allowance=tuning.groups, width=k)
     for test_share, mu in _test_shares(epsilon, delta):
         tail = group_tail_weight(groups, mu)
-        error, test, noise, _ = least_noise(1 - tail, mu, test_share * delta, levels, tuning.tests, 0.08)
+        error, test, noise, _ = least_noise(
+            1 - tail, mu, test_share * delta, levels, tuning.tests, tuning.least_noise_groups
+        )
         if error < least:
             best, least = StableSplit(0.0, tail, 0.0, 0.0, test, noise, test_share, 1.0), error
     return best
@@ -273,7 +280,7 @@ def group_shares(groups: int, k: int, budget: Budget, split: Mapping[str, float]
 
 def _test_shares(epsilon: float, delta: float) -> list[tuple[float, float]]:
     """Shares of delta for the test, and the mu that the rest of delta leaves beside each."""
-    return [(share, mu_from_budget(epsilon, delta * (1 - share))) for share in (0.1, 0.3)]
+    return [(share, mu_from_budget(epsilon, delta * (1 - share))) for share in STABLE.test_deltas]
 
 
 def allowance_for(preset: StablePreset, long_share: float | None = None) -> Allowance:
@@ -281,13 +288,20 @@ def allowance_for(preset: StablePreset, long_share: float | None = None) -> Allo
     if preset == "auto":
         share = min(max(long_share or 0.0, 0.0), 1.0)
         usual = USUAL_SCORE if long_share is None or share > 0.0 else STABLE.even_score  # None: nobody asked
-        movers, factor = min(0.02, 0.01 + 0.08 * share), min(3.2, 1.25 + 9 * share)
+        movers, factor = (
+            min(most, none + each * share) for none, each, most in (STABLE.long_movers, STABLE.long_factor)
+        )
         return replace(STABLE.robust, movers=movers, tail_factor=factor, usual=usual)
     return STABLE.tight if preset == "tight" else STABLE.robust
 
 
 def least_noise(
-    left: float, mu: float, delta_test: float, levels: Levels, tests: Sequence[float], smallest: float = 0.1
+    left: float,
+    mu: float,
+    delta_test: float,
+    levels: Levels,
+    tests: Sequence[float],
+    smallest: float = STABLE.least_noise,
 ) -> tuple[float, float, float, float]:
     """Divide what is left of mu² between test and noise, which gets the `smallest` weight at least.
 
@@ -314,16 +328,16 @@ def plan_levels(
     data should reach and the one at which to stop counting. None if there is no plan with a useful bound.
     """
     target, largest = margins
-    if not strength > target + 10:
+    if not strength > target + STABLE.clear_target:
         return None
-    length = tail * allowance.tail_factor * (1 + 2.3 / np.sqrt(d))  # lengths of even normal tails differ
+    length = tail * allowance.tail_factor * (1 + STABLE.even_tails / np.sqrt(d))
     bulk = (tail * (1 + np.sqrt(n / d))) ** 2  # top eigenvalue of a normal tail
     share = _TAIL_SHARES / strength  # tail part of the leverage, (60, 1)
     ridge = np.maximum(length**2 / share, SMALLEST_RIDGE)
     share = length**2 / ridge
-    full = np.floor(0.97 / (1 / strength + share)) - target
+    full = np.floor(STABLE.full / (1 / strength + share)) - target
     ramp = _ramps(n)  # (1, ramps)
-    movers = target + max(4, int(allowance.movers * n))
+    movers = target + max(STABLE.fewest_movers, int(allowance.movers * n))
     signal = strength - target - allowance.signal_margin * n
     level = full - ramp
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,7 +18,7 @@ from privspan.stable.tuning import STABLE, StableTuning
 Array = NDArray[np.float64]
 
 _PER_OCTAVE = 3  # bins, a fixed number of them: the histogram has exact counts whatever the lengths are
-_BINS = 26 * _PER_OCTAVE
+_BINS = 26 * _PER_OCTAVE  # what lies beyond counts in the last: exact counts
 # An octave to either side of a bin, what is nearer counts more; of exact counts.
 _WINDOW = np.array([1, 2, 3, 4, 3, 2, 1])
 

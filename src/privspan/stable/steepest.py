@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,22 +25,33 @@ Array = NDArray[np.float64]
 _HIGHEST = float(ndtr(3.0))  # the largest chance
 _MOST_MARGINS = 250  # memory
 _LEAST_RISE = 1e-4  # time: of a log-odds from one margin to the next, or the table has no end
-_FIRST = 0.9  # chance at margin 1 over the delta of a pair
-_FIRST_TARGET, _TRIES, _NEAR = 0.45, 6, 0.01  # of delta, for a pair; how often and how nearly it is mended
-_TUNE = 0.5  # what follows *no* is proposed for as if it were at least this share of what follows *yes*
 _SECANTS, _CLOSE = 8, 2e-3  # time: of a search whose result is bounded anew
-_ROOT_HALF = math.sqrt(0.5)
-_ROOMS = (0.998, 0.99, 0.95)  # parts of delta that a proposal may use up, one after the other: the bound is above
-_NODES = np.linspace(-8.0, 9.0, 69)  # of a normal law, for sums by Simpson's rule
-_WEIGHTS = np.where(np.arange(69) % 2, 4.0, 2.0) * np.exp(-0.5 * _NODES**2)
+_ROOT_HALF = math.sqrt(0.5)  # of an error function: of a proposal, which is bounded anew
+_NODES = np.linspace(-8.0, 9.0, 69)  # of a normal law, for sums of a proposal by Simpson's rule: it is bounded anew
+_WEIGHTS = np.where(np.arange(69) % 2, 4.0, 2.0) * np.exp(-0.5 * _NODES**2)  # bounded anew, too
 _WEIGHTS /= _WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class CoinTuning:
+    """Of proposals; benchmarks/scripts/joint_account.py measures what the coins are worth.  Chosen by hand."""
+
+    first: float = 0.9  # chance at margin 1 over the delta of a pair
+    target: float = 0.45  # of delta, for a pair, to begin with
+    tries: int = 6  # to mend that, each of which takes time
+    near: float = 0.01  # of delta, relatively: nearer is not looked for
+    no: float = 0.5  # what follows *no* is proposed for as if it were at least this share of what follows *yes*
+    rooms: tuple[float, ...] = (0.998, 0.99, 0.95)  # of delta that may be used up, one after the other, as it fails
+
+
+COINS = CoinTuning()
 
 
 def accepted(epsilon: float, delta: float, shares: JointShares) -> JointAccount | None:
     """Return the account of proposed shares, or with a flatter coin if the bound does not allow that one."""
-    for room in _ROOMS:
+    for room in COINS.rooms:
         mus = shares.before, shares.yes, shares.no, shares.otherwise
-        found = shares if room == _ROOMS[0] else steepest(epsilon, delta, *mus, shares.rotation, room)
+        found = shares if room == COINS.rooms[0] else steepest(epsilon, delta, *mus, shares.rotation, room)
         if found is not None:
             with suppress(ParameterError):
                 return JointAccount(epsilon, delta, found)
@@ -55,24 +67,24 @@ def steepest(
     no: float,
     otherwise: float,
     rotation: float,
-    room: float = _ROOMS[0],
+    room: float = COINS.rooms[0],
 ) -> JointShares | None:
     """Propose a coin as steep as these mus leave room for, up to a part of delta; None if there is hardly any."""
     if max(before, yes, no, otherwise) > MOST_JOINT_MU:
         return None
-    best, target, used, slope = None, math.log(_FIRST_TARGET * delta), 0.0, 1.0
+    best, target, used, slope = None, math.log(COINS.target * delta), 0.0, 1.0
     step = 0.0
-    for _ in range(_TRIES):
-        chances = _greedy(math.exp(target), epsilon, before, yes, max(no, _TUNE * yes))
+    for _ in range(COINS.tries):
+        chances = _greedy(math.exp(target), epsilon, before, yes, max(no, COINS.no * yes))
         if chances is None:
             break
         now = math.log(_estimate(epsilon, chances, before, yes, no, otherwise) / (room * delta - rotation))
         if step:
             slope = min(max((now - used) / step, 0.2), 2.0)
         best, used = chances if now <= 0.0 else best, now
-        if -_NEAR < now <= 0.0:
+        if -COINS.near < now <= 0.0:
             break
-        step = -(now + 0.5 * _NEAR) / slope
+        step = -(now + 0.5 * COINS.near) / slope
         target += step
     if best is None or best[0] * 2.0**COIN_BITS < 1.0:
         return None
@@ -90,7 +102,7 @@ def _greedy(target: float, epsilon: float, before: float, yes: float, no: float)
         second = b * _stick(both[0], epsilon + up) + (1 - b) * _stick(both[1], epsilon + down)
         return math.log(max(first, second, 1e-300) / target)
 
-    found, rise, slope = [_FIRST * target], 1.0, 1.0
+    found, rise, slope = [COINS.first * target], 1.0, 1.0
     while found[-1] < _HIGHEST:
         last = found[-1]
         if len(found) == _MOST_MARGINS:

@@ -30,8 +30,16 @@ from privspan.sums.gaps import gap_share, released_gaps
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_RANGES = 0.6  # of mu² is for the search; the rest is for means and squares
-_SPREADS = 4.0  # at which cells are cut off
+
+@dataclass(frozen=True)
+class ScaleTuning:
+    """Of means and standard deviations by themselves: chosen by hand, after the shares of `StandardTuning`."""
+
+    ranges: float = 0.6  # share of mu² for the search, as there; the rest is for means and squares
+    spreads: float = 4.0  # at which cells are cut off: normal columns lose next to nothing
+
+
+SCALES = ScaleTuning()
 
 
 class NoSpreadWarning(UserWarning):
@@ -180,7 +188,7 @@ def empty_share(mu: float, source: Table, public: PublicColumns, missing: Missin
     """Return the share of mu² that an empty place can tell: ranges have a gain, and squares of cells next to none."""
     n, gaps = source.shape[0], int((~public.complete).sum()) if missing == "fill" else 0
     counted = gap_share(n, gaps, mu)
-    ranges = _RANGES * (1.0 - counted) if looks_for_ranges(public) else 0.0
+    ranges = SCALES.ranges * (1.0 - counted) if looks_for_ranges(public) else 0.0
     return most_share(1.0 - ranges, MOMENTS)
 
 
@@ -188,8 +196,8 @@ def scales_within(run: Run, source: Table, public: PublicColumns, missing: Missi
     """Do what `private_scales` does for a table that has been let in: docs/explanation/standardised.md."""
     source = source.with_gaps(missing)
     gaps = released_gaps(source, ~public.complete, run) if missing == "fill" else None
-    ranges = find_ranges(source, public, run, _RANGES * run.account.left)
-    reach = reaches(ranges, public, _SPREADS)
+    ranges = find_ranges(source, public, run, SCALES.ranges * run.account.left)
+    reach = reaches(ranges, public, SCALES.spreads)
     moments = cell_moments(source, ranges, reach, run.account.spend("means and squares", run.account.left), run, gaps)
     return PrivateScales(
         moments.mean,

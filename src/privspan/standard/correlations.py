@@ -31,16 +31,17 @@ class ReadingTuning:
     draws: int = 60  # of split noise, in pairs of opposite sign
     few_draws: int = 12  # with many columns, whose eigenvectors take long and scatter less
     bars: int = 200  # draws of pure noise for the bar that a component must rise above
-    few_bars: int = 10
+    few_bars: int = 10  # the same with many columns
+    many_columns: int = 64  # beyond so many there are few draws: each takes time
     level: float = 0.95  # quantile of the largest eigenvalue of noise
     least_left: float = 0.25  # of a column's variance after taming: more than fourfold is not given back
     second_order: float = 1.2  # × the variance of what is told of a component that stands out: second-order noise
     unseen: float = 0.25  # of the variance of tamed columns, that the best components may have besides
+    most_own: float = 0.2  # variance of the logarithm of a weight, which taming keeps from going further
 
 
-_MANY_COLUMNS = 64  # from so many on there are few draws
-_WIDENED = 4.0  # × the noise between two components: what of a squared gap is due to it, half of what it is at no gap
-_MOST_OWN = 0.2  # variance of the logarithm of a weight, which taming keeps from going further
+READING = ReadingTuning()
+_WIDENED = 4.0  # × the noise between two components, in a squared gap: docs/explanation/standardised.md, "Loadings"
 _ALL_VECTORS = 40  # time: columns up to which all eigenvectors are as fast as some
 
 
@@ -135,7 +136,7 @@ class _Weights:
 
 
 def read_components(
-    released: NoisyMoment, k: int, public: np.random.Generator, tuning: ReadingTuning | None = None
+    released: NoisyMoment, k: int, public: np.random.Generator, tuning: ReadingTuning = READING
 ) -> Components:
     """Return the k leading components of the correlation matrix behind a released moment.
 
@@ -148,7 +149,6 @@ def read_components(
         Noise that judges noise: it protects nobody.
     tuning : ReadingTuning, optional
     """
-    tuning = tuning or ReadingTuning()
     d = len(released.moment)
     weights = _column_weights(np.diagonal(released.moment), released, tuning)
     w, sigma = weights.values, released.noise
@@ -157,7 +157,7 @@ def read_components(
     values, vectors = np.linalg.eigh(correlations)
     values, vectors = values[::-1], vectors[:, ::-1]
     basis, best = vectors[:, :k], 1.0 + values[:k]
-    many = d > _MANY_COLUMNS
+    many = d > tuning.many_columns
     draws = tuning.few_draws if many else tuning.draws
     # What taming took from a column is given back where variances are measured, not where components are chosen.
     untamed = 1.0 / np.sqrt(np.maximum(weights.left, tuning.least_left))  # (d,)
@@ -222,7 +222,7 @@ def _column_weights(diagonal: Array, released: NoisyMoment, tuning: ReadingTunin
     known = np.minimum(left - 1.0, 0.0) / 2.0  # a column that hardly varies is rare, or constant: half of either
     own = 2.0 * sigma**2 * trust * w**4
     own *= np.where(left > tuning.least_left, np.maximum(left, tuning.least_left) ** -2.0, 1.0)
-    own = np.minimum(own, _MOST_OWN)
+    own = np.minimum(own, tuning.most_own)
     noise = own, 2.0 * sigma**2 * (1.0 - trust) / (d * level**2)
     jitter = 2.0 * sigma**2 / (positive + ridge) ** 2
     return _Weights(w / np.sqrt(released.present), left, known, *noise, jitter)
@@ -337,7 +337,7 @@ def _stands_out(
         return np.zeros(basis.shape[1], dtype=bool)
     d, deviations = len(w), np.sqrt(released.noise**2 * np.outer(w, w) ** 2 + released.sampling)
     np.fill_diagonal(deviations, 0.0)
-    draws = tuning.few_bars if d > _MANY_COLUMNS else tuning.bars
+    draws = tuning.few_bars if d > tuning.many_columns else tuning.bars
     noises = [_symmetric(d, public) * deviations for _ in range(draws)]
     groups = [np.ones(d, dtype=bool)] if seen.all() or not seen.any() else [np.ones(d, dtype=bool), seen]
     out = np.zeros(basis.shape[1], dtype=bool)

@@ -23,9 +23,9 @@ from privspan.rows.columns import PublicColumns
 from privspan.rows.table import DOUBLE, Table
 from privspan.standard.correlations import Components, NoisyMoment, read_components
 from privspan.standard.ranges import (
+    RANGES,
     CellMoments,
     Ranges,
-    RangeTuning,
     cell_moments,
     find_ranges,
     measured_ranges,
@@ -41,9 +41,6 @@ from privspan.sums.pairs import pair_signs
 
 Array = NDArray[np.float64]
 
-WIDEST_WHOLE = 1024
-"""Columns up to which a whole moment is released and read: beyond, that would take longer than the passes."""
-
 Standard: TypeAlias = Literal["ranks", "deviations"]
 """What is estimated: rank correlations, or correlations of winsorised columns."""
 
@@ -53,17 +50,19 @@ class StandardTuning:
     """Shares and bars of the two courses; fitted by benchmarks/scripts/standardised_tables.py on other tables."""
 
     deviations_from: float = 700.0  # n mu / sqrt(d): below, ranges are too rough for one table in twenty
-    ranges_from: float = (
-        150.0  # the same: below, most columns have none, so nothing is told to stand out by deviations
-    )
+    ranges_from: float = 150.0  # the same: below, most columns have none, and none is told to stand out by deviations
     spreads: float = 4.0  # at which cells are cut off, where n mu / sqrt(d) is that bar; more with more data
     row: float = 0.4  # rows are cut at this × spreads × sqrt(d): longer ones are rare, and would add noise to all
-    ranges: float = 0.145  # shares of mu², by deviations
-    units: float = 0.10
+    ranges: float = 0.145  # share of mu², for where columns lie
+    units: float = 0.10  # share of mu², for their means and standard deviations
     clear: float = 0.25  # error over standard deviation below which a column is looked at in standard deviations
     alike: float = 1.25  # × the first reach, up to which what long rows lost can be told
     weight: float = 0.01  # of mu², for the weight of persons with several rows
     units_from: float = 400.0  # n mu / sqrt(d) from which ranks measure units too: below, columns would lack one
+    widest_whole: int = 1024  # columns whose whole moment is released and read: else that is longer than the passes
+
+
+STANDARD = StandardTuning()
 
 
 @dataclass(frozen=True)
@@ -113,22 +112,21 @@ def data_per_column(n: int, d: int, mu: float) -> float:
     return n * mu / math.sqrt(d)
 
 
-def chosen_course(n: int, d: int, mu: float, sparse: bool, tuning: StandardTuning | None = None) -> Standard:
+def chosen_course(n: int, d: int, mu: float, sparse: bool, tuning: StandardTuning = STANDARD) -> Standard:
     """Choose from public numbers; sparse rows are never filled, so they are ranked, and so are very wide tables."""
-    enough = data_per_column(n, d, mu) >= (tuning or StandardTuning()).deviations_from
-    return "deviations" if enough and not sparse and d <= WIDEST_WHOLE else "ranks"
+    enough = data_per_column(n, d, mu) >= tuning.deviations_from
+    return "deviations" if enough and not sparse and d <= tuning.widest_whole else "ranks"
 
 
-def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuning | None = None) -> float:
+def unit_share(n: int, d: int, mu: float, course: Standard, tuning: StandardTuning = STANDARD) -> float:
     """Return the share of mu² that means and units of columns take; 0 where there is too little data for them."""
-    tuning = tuning or StandardTuning()
     enough = course == "deviations" or data_per_column(n, d, mu) >= tuning.units_from
     return tuning.ranges + tuning.units if enough else 0.0
 
 
-def empty_share(source: Table, mu: float, course: Standard, gaps: int, tuning: StandardTuning | None = None) -> float:
+def empty_share(source: Table, mu: float, course: Standard, gaps: int, tuning: StandardTuning = STANDARD) -> float:
     """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md."""
-    tuning, (n, d) = tuning or StandardTuning(), source.shape
+    n, d = source.shape
     plain = gap_share(n, gaps, mu) + (tuning.weight if source.width > 1 else 0.0)
     plain += tuning.units if unit_share(n, d, mu, course, tuning) and not source.is_sparse else 0.0
     return most_share(plain, look_gain(CONSTANT if course == "deviations" else 0.0, most_lift(source)))
@@ -142,7 +140,7 @@ def standardised_pca(
     *,
     course: Standard,
     gaps: Gaps | None = None,
-    tuning: StandardTuning | None = None,
+    tuning: StandardTuning = STANDARD,
 ) -> StandardisedPCA:
     """Release the leading components of the correlation matrix of a table, whatever the units of its columns.
 
@@ -168,7 +166,6 @@ def standardised_pca(
     data set; n, d, declared types and what `public` holds are public.
     Proof: docs/explanation/standardised.md.
     """
-    tuning = tuning or StandardTuning()
     if course == "deviations":
         return _by_deviations(source, k, run, public, gaps, tuning)
     return _by_ranks(source, k, run, public, gaps, tuning)
@@ -186,16 +183,16 @@ def _by_ranks(
     units, passes = None, pairings(n)
     if unit_share(n, d, run.account.mu, "ranks", tuning) and not source.is_sparse:
         units = _measured_units(source, run, public, gaps, tuning, tuning.spreads)
-        passes += len(RangeTuning().stages) + 1
-    if d > WIDEST_WHOLE:
-        return StandardisedPCA(_of_wide_ranks(source, k, run), "ranks", units, passes, gaps, None)
+        passes += len(RANGES.stages) + 1
+    if d > tuning.widest_whole:
+        return StandardisedPCA(_of_wide_ranks(source, k, run, tuning), "ranks", units, passes, gaps, None)
     mu = run.account.spend("signs of pairs", run.account.left, MOMENTS)
     released = sign_moment(source, mu, run, _present(gaps, d))
     components = read_components(released, k, run.streams.public)
     return StandardisedPCA(components, "ranks", units, passes, gaps, released)
 
 
-def _of_wide_ranks(source: Table, k: int, run: Run) -> Components:
+def _of_wide_ranks(source: Table, k: int, run: Run, tuning: StandardTuning) -> Components:
     """Look at the signs of one pairing in a few directions, as a whole moment would take too long to read.
 
     Columns are not divided by their diagonal: those with many ties weigh a little less.
@@ -203,7 +200,7 @@ def _of_wide_ranks(source: Table, k: int, run: Run) -> Components:
     rows = pair_signs(source, run.streams.public).rows()
     lift, count, d = person_lift(rows, 0.0), float(rows.shape[0]), rows.shape[1]
     if lift is not None:
-        mu = run.account.spend("weight of persons", StandardTuning().weight)
+        mu = run.account.spend("weight of persons", tuning.weight)
         count = released_weight(lift, rows.shape[0], mu, run)[0]
     mu = run.account.spend("signs of pairs", run.account.left, MOMENTS)
     made = lazy_looks(rows, None, [mu], k, run, total=count, constant=0.0, lift=lift, count=count).verdict
@@ -245,7 +242,7 @@ def _by_deviations(
     sampling = 1.0 / n if data >= tuning.ranges_from else math.inf
     released = NoisyMoment(look.moment, look.noise, sampling, _present(gaps, d))
     components = read_components(released, k, run.streams.public)
-    return StandardisedPCA(components, "deviations", units, len(RangeTuning().stages) + 2, gaps, released, cut)
+    return StandardisedPCA(components, "deviations", units, len(RANGES.stages) + 2, gaps, released, cut)
 
 
 def _measured_units(

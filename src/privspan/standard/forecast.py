@@ -7,10 +7,20 @@ on average, with a root mean square error of .06 to .09.  docs/explanation/stand
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from privspan.standard.course import data_per_column
 
-_HALF, _SLOPE = 22.0, 1.3  # n mu / sqrt(d) at which half of what can be gained is, and how fast it comes
+
+@dataclass(frozen=True)
+class CurveTuning:
+    """Of the curve, as said above."""
+
+    half: float = 22.0  # n mu / sqrt(d) at which half of what can be gained is
+    slope: float = 1.3  # exponent: how fast it comes
+
+
+CURVE = CurveTuning()
 
 
 def expected_captured(n: int, d: int, k: int, mu: float) -> float:
@@ -24,7 +34,7 @@ def expected_captured(n: int, d: int, k: int, mu: float) -> float:
         Of the whole budget.
     """
     by_chance = math.sqrt(k / d)  # about what components of pure noise capture
-    missing = math.pow(_HALF / data_per_column(n, d, mu), _SLOPE)
+    missing = math.pow(CURVE.half / data_per_column(n, d, mu), CURVE.slope)
     return by_chance + (1.0 - by_chance) / (1.0 + missing)
 
 
@@ -35,5 +45,5 @@ def needed_rows(captured: float, d: int, k: int, mu: float) -> int | None:
         return 2
     if captured >= 1.0:
         return None
-    data = _HALF / math.pow((1.0 - by_chance) / (captured - by_chance) - 1.0, 1.0 / _SLOPE)
+    data = CURVE.half / math.pow((1.0 - by_chance) / (captured - by_chance) - 1.0, 1.0 / CURVE.slope)
     return max(2, math.ceil(data * math.sqrt(d) / mu))

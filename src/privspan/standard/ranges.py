@@ -30,14 +30,8 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-BINS = 24
-"""Even bins of every histogram but the first."""
-
 SQUARES = Fraction(79, 50)
 """Weight of squares beside means: (v, 1.58 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
-
-_MOSTLY = 0.8  # of the cells in the filled bins of the last histogram: if one bin has more, they have one value
-_FIRST_EDGES = np.concatenate([-(16.0 ** np.arange(12, -9, -1.0)), 16.0 ** np.arange(-8, 13.0)])  # (42,)
 
 
 @dataclass(frozen=True)
@@ -50,6 +44,20 @@ class RangeTuning:
     likely: float = 2.0  # deviations that a bin beside a filled one needs to count as well
     draw: float = 4000.0  # n mu / sqrt(d) of rows that are drawn for histograms: more would not make them better
     fewest: int = 2**14  # rows of a draw
+    bins: int = 24  # even ones, of every histogram but the first
+    base: float = 16.0  # of the edges of the first: coarse, as it spans all that occurs
+    tiny: int = -8  # exponent of the first edge beside 0
+    huge: int = 12  # of the last one: a column beyond has no range
+    mostly: float = 0.8  # of the cells found: with more in one bin of the last histogram, they have one value
+
+    @property
+    def first_edges(self) -> Array:
+        """Edges of the first histogram, of either sign; (42,)."""
+        powers = self.base ** np.arange(self.tiny, self.huge + 1.0)
+        return np.concatenate([-powers[::-1], powers])
+
+
+RANGES = RangeTuning()
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def find_ranges(
     public: PublicColumns,
     run: Run,
     share: float,
-    tuning: RangeTuning | None = None,
+    tuning: RangeTuning = RANGES,
 ) -> Ranges:
     """Release where the bulk of every column lies.
 
@@ -122,7 +130,6 @@ def find_ranges(
     Gaussian steps with fixed shares of mu², for replace-one neighbours: at most the share that is spent.
     Proof: docs/explanation/standardised.md, lemma 2.
     """
-    tuning = tuning or RangeTuning()
     d = source.shape[1]
     known = np.isfinite(public.around) & public.scaled
     centre = np.where(known, public.around, np.where(public.boolean, 0.5, np.nan))
@@ -138,11 +145,11 @@ def find_ranges(
         mu = run.account.spend(f"range {stage + 1}", part, MOMENTS)  # spent even if there is nothing left to find
         if not len(active):
             continue
-        counts, sigma = _histograms(drawn, active, low[active], high[active], mu, run)
+        counts, sigma = _histograms(drawn, active, low[active], high[active], mu, run, tuning)
         again = []
         for j, h in zip(active.tolist(), counts, strict=True):
             first = math.isnan(low[j])
-            edges = _FIRST_EDGES if first else np.linspace(low[j], high[j], BINS + 1)
+            edges = tuning.first_edges if first else np.linspace(low[j], high[j], tuning.bins + 1)
             h = h[: len(edges) - 1]
             filled = _filled_bins(h, sigma, _sure(len(active) * len(h), tuning.false), tuning.likely)
             if filled is None:
@@ -153,22 +160,22 @@ def find_ranges(
             pad = 0.0
             if not first:
                 pad = edges[1] - edges[0]  # the width of a bin
-                centre[j], spread[j], spike[j] = _bulk(np.maximum(h[a : b + 1], 0.0), edges[a : b + 2])
+                centre[j], spread[j], spike[j] = _bulk(np.maximum(h[a : b + 1], 0.0), edges[a : b + 2], tuning.mostly)
             coarse = first or b - a + 1 < tuning.filled
             if coarse and not (public.whole[j] and 0.0 < pad <= 1.0):  # whole numbers have nothing between them
                 low[j], high[j] = edges[a] - pad, edges[b + 1] + pad
-                if high[j] - low[j] > BINS * np.spacing(max(abs(low[j]), abs(high[j]))):
+                if high[j] - low[j] > tuning.bins * np.spacing(max(abs(low[j]), abs(high[j]))):
                     again.append(j)
         active = np.array(again, dtype=np.intp)
     return Ranges(centre, spread, spike)
 
 
-def _bulk(mass: Array, edges: Array) -> tuple[float, float, bool]:
+def _bulk(mass: Array, edges: Array, mostly: float) -> tuple[float, float, bool]:
     """Return centre and spread of what lies in even bins, and whether most of it is in one of them."""
     middle, total = (edges[:-1] + edges[1:]) / 2.0, mass.sum()
     centre = float(mass @ middle / total)
     spread = math.sqrt(mass @ (middle - centre) ** 2 / total + (edges[1] - edges[0]) ** 2 / 12.0)
-    return centre, spread, bool(mass.max() > _MOSTLY * total)
+    return centre, spread, bool(mass.max() > mostly * total)
 
 
 def _sure(bins: int, false: float) -> float:
@@ -200,19 +207,19 @@ def _drawn(source: Table, mu: float, public: np.random.Generator, tuning: RangeT
 
 
 def _histograms(
-    table: Table, columns: NDArray[np.intp], low: Array, high: Array, mu: float, run: Run
+    table: Table, columns: NDArray[np.intp], low: Array, high: Array, mu: float, run: Run, tuning: RangeTuning
 ) -> tuple[Array, float]:
     """Release the histograms of some columns, (columns, bins), and the deviation of a count.
 
     Bins are even ones from `low` to `high`, or the first ones where these are NaN.
     """
-    bins = max(len(_FIRST_EDGES) - 1, BINS)
+    bins = max(len(tuning.first_edges) - 1, tuning.bins)
     entries = len(columns) * bins
     # Counts of a chunk are exact, but for averages over the rows of a person.
     error = math.sqrt(entries) * table.count_error
     one = sqrt_up(Fraction(len(columns)))  # of an empty place, which leaves a bin and enters none
     bounds = SumBounds(histogram_sensitivity(len(columns)), error, entries, 1.1 * table.shape[0], one)
-    counting = partial(bin_counts, columns=columns, low=low, high=high, bins=bins)
+    counting = partial(bin_counts, columns=columns, low=low, high=high, bins=bins, tuning=tuning)
     return gaussian_sum(table.sums(counting, exact=True), (len(columns), bins), bounds, mu, run)
 
 
@@ -221,7 +228,15 @@ def histogram_sensitivity(columns: int) -> float:
     return sqrt_up(Fraction(2 * columns))
 
 
-def bin_counts(rows: Reals, *, columns: NDArray[np.intp], low: Array, high: Array, bins: int) -> Array:
+def bin_counts(
+    rows: Reals,
+    *,
+    columns: NDArray[np.intp],
+    low: Array,
+    high: Array,
+    bins: int,
+    tuning: RangeTuning = RANGES,
+) -> Array:
     """Count the cells in every bin of some columns, gaps nowhere; each is in one bin at most, by itself.
 
     What lies outside of even bins counts in the outermost.  What lies beyond the first bins counts nowhere: a column
@@ -231,18 +246,18 @@ def bin_counts(rows: Reals, *, columns: NDArray[np.intp], low: Array, high: Arra
     -------
     (columns, bins) array
     """
-    counts = np.zeros((len(columns), bins))
+    counts, edges, even = np.zeros((len(columns), bins)), tuning.first_edges, tuning.bins
     for i, j in enumerate(columns.tolist()):
         cells = np.asarray(rows[:, j], dtype=np.float64)
         cells = cells[np.isfinite(cells)]
         if math.isnan(low[i]):
-            cells = cells[(cells >= _FIRST_EDGES[0]) & (cells < _FIRST_EDGES[-1])]
-            place = np.searchsorted(_FIRST_EDGES, cells, side="right") - 1
-            last = len(_FIRST_EDGES) - 2
+            cells = cells[(cells >= edges[0]) & (cells < edges[-1])]
+            place = np.searchsorted(edges, cells, side="right") - 1
+            last = len(edges) - 2
         else:
             with np.errstate(all="ignore"):
-                place = np.floor(np.clip((cells - low[i]) * (BINS / (high[i] - low[i])), -1.0, BINS)).astype(np.intp)
-            last = BINS - 1
+                place = np.floor(np.clip((cells - low[i]) * (even / (high[i] - low[i])), -1.0, even)).astype(np.intp)
+            last = even - 1
         counts[i] = np.bincount(np.clip(place, 0, last), minlength=bins)
     return counts
 

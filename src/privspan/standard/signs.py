@@ -10,6 +10,7 @@ Proof: docs/explanation/standardised.md, lemma 1.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,13 +26,21 @@ from privspan.sums.pairs import pair_signs
 
 Array = NDArray[np.float64]
 
-MOST_PAIRINGS = 16  # sampling variance is then within 5 % of that of all pairs
-_ROWS_PAIRED = 64_000  # time: rows in all pairings together; more tell next to nothing new
+
+@dataclass(frozen=True)
+class SignTuning:
+    """Of the pairings; chosen by the formula of `sampling_variance`: docs/explanation/standardised.md."""
+
+    most: int = 16  # pairings: sampling variance is then 22 % above that of all pairs
+    rows: int = 64_000  # in all pairings together: with more, noise and time matter more than the draw of pairs
+
+
+SIGNS = SignTuning()
 
 
 def pairings(n: int) -> int:
     """Return how many pairings a table of n rows gets: a power of two, so that averaging them is exact."""
-    return int(2 ** np.clip(math.floor(math.log2(_ROWS_PAIRED / n)), 0, math.log2(MOST_PAIRINGS)))
+    return int(2 ** np.clip(math.floor(math.log2(SIGNS.rows / n)), 0, math.log2(SIGNS.most)))
 
 
 def sampling_variance(n: int) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_WELL_CONDITIONED = 1e-3  # smallest singular value of unit rows; the float route is then right to about 1e-13
+_WELL_CONDITIONED = 1e-3  # smallest singular value of unit rows; float64 is then right to about 1e-13
 _SAFE_BITS = 64  # bits of accuracy wanted of the fixed-point route
 
 _Integers = NDArray[np.object_]

@@ -9,6 +9,7 @@ older calibration.  Proof: docs/explanation/everyday-pca.md, lemmas 4 and 5.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from privspan._lib import checks
@@ -23,9 +24,17 @@ from privspan.sums.krylov import leading_pairs, separation_errors
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 from privspan.sums.lifts import person_lift
 
-_WIDEST_MATRIX = 1024  # up to this d the noisy matrix is formed as the paper says; beyond, only looked at
-_PASSES = 24
-_OVERSAMPLING = 7
+
+@dataclass(frozen=True)
+class GaussTuning:
+    """Of how the noisy matrix is looked at; chosen by hand: the law of the noise is the same for any."""
+
+    widest: int = 1024  # columns up to which the matrix is formed, as the paper says; beyond, it is only looked at
+    passes: int = 24  # over the rows, at most: residuals have long ended the search by then
+    oversampling: int = 7  # directions of a pass beyond k
+
+
+GAUSS = GaussTuning()
 
 
 def analyze_gauss(X: object, k: int, *, epsilon: float, delta: float, rng: RandomLike = None) -> Release:
@@ -75,19 +84,20 @@ def prepare_analyze_gauss(call: Call, X: object, k: int, budget: Budget) -> Lear
     return partial(analyze_gauss_within, source=source, k=k)
 
 
-def analyze_gauss_within(run: Run, source: Table, k: int) -> Release:
+def analyze_gauss_within(run: Run, source: Table, k: int, tuning: GaussTuning = GAUSS) -> Release:
     """Do what `analyze_gauss` does for the mu of a run: docs/explanation/everyday-pca.md, lemmas 1 to 5."""
     n, d = int(source.shape[0]), int(source.shape[1])
     mu = run.account.spend("noisy second moment", 1.0, MOMENTS)
-    block = min(int(k) + _OVERSAMPLING, d)
-    columns = d if d <= _WIDEST_MATRIX else (_PASSES + 1) * block
+    block = min(int(k) + tuning.oversampling, d)
+    whole = d <= tuning.widest
+    columns = d if whole else (tuning.passes + 1) * block
     rows = source.rows()
     gram = UnitGram(rows, person_lift(rows, 0.0))
-    lazy = LazyGauss(gram, mu, run, most_columns=columns, most_passes=_PASSES + 1)
-    if d <= _WIDEST_MATRIX:
+    lazy = LazyGauss(gram, mu, run, most_columns=columns, most_passes=tuning.passes + 1)
+    if whole:
         lazy.reveal_all()
-    values, vectors = leading_pairs(lazy, int(k), block, _PASSES, run.streams.public)
-    parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": d <= _WIDEST_MATRIX}
+    values, vectors = leading_pairs(lazy, int(k), block, tuning.passes, run.streams.public)
+    parameters = {"n": n, "d": d, "k": int(k), "noise": lazy.noise, "whole_matrix": whole}
     if k < d:
         error = float(separation_errors(values, lazy.noise, float(n), d).max())
         parameters["expected_error"] = min(1.0, error)

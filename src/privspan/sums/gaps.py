@@ -25,10 +25,20 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-_WANTED, _WORST = 0.005, 0.02  # noise of a share of gaps: what is aimed at, and the most that is worth a release
-_LEAST, _MOST = 0.002, 0.02  # shares of mu²
-_SEEN = 3.0  # standard deviations: fewer gaps may be none
-_MOST_GAPS = 0.8  # of the cells of a column, for numbers of the others to be said
+
+@dataclass(frozen=True)
+class GapTuning:
+    """Of the counts of gaps; chosen by hand, and benchmarks/scripts/gaps.py measures what comes of them."""
+
+    wanted: float = 0.005  # noise of a share of gaps that is aimed at: half a per cent of a mean
+    worst: float = 0.02  # the same, the most that is worth a release
+    least: float = 0.002  # share of mu²: less would hardly be missed elsewhere
+    most: float = 0.02  # the same, at most: the directions lose 1 % by it
+    seen: float = 3.0  # standard deviations: fewer gaps may be none
+    most_gaps: float = 0.8  # of the cells of a column, for numbers of the others to be said
+
+
+GAPS = GapTuning()
 
 
 @dataclass(frozen=True)
@@ -74,9 +84,9 @@ class Gaps:
     @property
     def present(self) -> Array:
         """Which share of the cells is there, as far as it can be told; 1 where there may be no gaps at all; (d,)."""
-        seen = self.counted & (self.counts > _SEEN * self.std)
+        seen = self.counted & (self.counts > GAPS.seen * self.std)
         share = np.where(seen, 1.0 - self.counts / self.rows, 1.0)
-        return np.where(share >= 1.0 - _MOST_GAPS, share, 1.0)
+        return np.where(share >= 1.0 - GAPS.most_gaps, share, 1.0)
 
     @property
     def present_std(self) -> Array:
@@ -171,13 +181,13 @@ class Gaps:
         )
 
 
-def gap_share(n: int, columns: int, mu: float) -> float:
+def gap_share(n: int, columns: int, mu: float, tuning: GapTuning = GAPS) -> float:
     """Return the share of mu² that counting gaps is worth, from public numbers; 0 if it is not."""
     if not columns:
         return 0.0
     noise = math.sqrt(columns) / (n * mu)  # of a share of gaps, for all of mu²
-    share = min(_MOST, max(_LEAST, (noise / _WANTED) ** 2))
-    return share if noise / math.sqrt(share) <= _WORST else 0.0
+    share = min(tuning.most, max(tuning.least, (noise / tuning.wanted) ** 2))
+    return share if noise / math.sqrt(share) <= tuning.worst else 0.0
 
 
 def released_gaps(source: Table, counted: Bools, run: Run) -> Gaps | None:

@@ -6,6 +6,7 @@ Plain post-processing of what `LazyGauss` reveals, and the choice of what it is 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,8 +16,16 @@ from privspan.rows.about import WIDEST_DENSE
 
 Array = NDArray[np.float64]
 
-_SMALL_RESIDUAL = 0.1
-_STANDING_OUT = 0.5  # spreads of the noise that a residual may have where its value is far beyond all others
+
+@dataclass(frozen=True)
+class KrylovTuning:
+    """Of when passes end; benchmarks/scripts/wide_stopping.py measures what that leaves, and what passes it saves."""
+
+    small: float = 0.1  # of the gap, and of the noise's spread: a residual that ends the search, by hand
+    standing_out: float = 0.5  # spreads of the noise that one may have where its value is far beyond all others
+
+
+KRYLOV = KrylovTuning()
 
 
 class Revealed(Protocol):
@@ -54,6 +63,7 @@ def leading_pairs(
     *,
     small: float | None = None,
     trace: float | None = None,
+    tuning: KrylovTuning = KRYLOV,
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of A + N by block Krylov iteration on what is revealed.
 
@@ -80,10 +90,10 @@ def leading_pairs(
     for _ in range(0 if lazy.complete else passes):
         wanted = inner[:, :block_size]
         residual = lazy.image @ wanted - lazy.basis @ (wanted * values[:block_size])  # (d, b)
-        sizes, enough = np.linalg.norm(residual[:, :k], axis=0), _enough(values, k, spread, small)
+        sizes, enough = np.linalg.norm(residual[:, :k], axis=0), _enough(values, k, spread, tuning.small, small)
         if trace is not None:
             left = _left_by_turning(values, k, block_size, spread, trace, d)
-            sizes, enough = sizes * left, np.maximum(enough, _STANDING_OUT * spread * (1.0 - left))
+            sizes, enough = sizes * left, np.maximum(enough, tuning.standing_out * spread * (1.0 - left))
         if (sizes <= enough).all() or not lazy.extend(residual):
             break
         values, inner, within = _ritz(lazy, within)
@@ -95,10 +105,10 @@ def leading_pairs(
     return np.append(values, np.nan)[: k + 1], np.linalg.qr(vectors)[0]
 
 
-def _enough(values: Array, k: int, spread: float, small: float | None) -> Array:
+def _enough(values: Array, k: int, spread: float, usual: float, small: float | None) -> Array:
     """Return the size of a residual that ends the iteration; (k,)."""
     gap = values[k - 1] - values[k] if len(values) > k else 0.0
-    return np.full(min(k, len(values)), _SMALL_RESIDUAL * min(gap, spread) if small is None else small * spread)
+    return np.full(min(k, len(values)), usual * min(gap, spread) if small is None else small * spread)
 
 
 def _left_by_turning(values: Array, k: int, block: int, spread: float, trace: float, d: int) -> Array:

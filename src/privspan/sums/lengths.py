@@ -23,7 +23,7 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 Array = NDArray[np.float64]
 
 LONGEST = 2.0**64
-"""Lengths beyond this are taken for this."""
+"""Lengths beyond this are taken for this: everyday-tables, lemma 1."""
 
 _FURTHER = 2.0  # lemma 1 bounds what lies beyond a count: from so many times a radius on
 

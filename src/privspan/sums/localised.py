@@ -30,10 +30,10 @@ from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid
 Array = NDArray[np.float64]
 
 INNER_CAP = 2.0
-"""The cap m on w ||u||², where E ||u||² is about 1."""
+"""The cap m on w ||u||², where E ||u||² is about 1: everyday-pca, lemma 7 bounds M by it, for any value."""
 
 MOST_WEIGHT = 2.0
-"""The largest weight of a record.  Weights above 1 let a record that fits well use the clip to the full."""
+"""The largest weight of a record: everyday-pca, lemma 7.  Above 1, one that fits well uses the clip to the full."""
 
 _INWARDS = 1.0 + 2.0**-36  # more than the relative error of a weight, so that the clipped sizes hold exactly
 

@@ -31,12 +31,9 @@ from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
-from privspan.sums.variance import typical_length
+from privspan.sums.variance import LENGTHS, typical_length
 
 Array = NDArray[np.float64]
-
-_LENGTH_SHARE = 0.2  # of mu², for the typical length when no bound is given
-_CLIP = 3.0  # times the geometric mean of the lengths
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,7 +143,7 @@ def private_mean(
 
 def empty_share(norm_bound: float | None) -> float:
     """Return the share of mu² that an empty place can tell: docs/explanation/zero-out.md."""
-    return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, SUMS)
+    return most_share(0.0 if norm_bound is not None else LENGTHS.of_mean, SUMS)
 
 
 def mean_within(run: Run, source: Table, subspace: Subspace | None, norm_bound: float | None) -> PrivateMean:
@@ -154,8 +151,8 @@ def mean_within(run: Run, source: Table, subspace: Subspace | None, norm_bound: 
     if subspace is not None:
         source = source.coordinates(subspace.basis, subspace.offset)  # (n, k)
     if norm_bound is None:
-        mu_length = run.account.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * typical_length(source, mu_length, run)
+        mu_length = run.account.spend("typical length", LENGTHS.of_mean)
+        norm_bound = LENGTHS.clip * typical_length(source, mu_length, run)
     bound, n = float(norm_bound), source.shape[0]
     rows = source.rows(clip=bound)
     mu = run.account.spend("mean", run.account.left, SUMS)

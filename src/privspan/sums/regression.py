@@ -34,7 +34,7 @@ from privspan.sums.mean import check_columns
 
 Array = NDArray[np.float64]
 
-_TARGET_WEIGHT = math.nextafter(math.sqrt(0.5), 0.0)  # of t z beside z zᵀ: balances the noise of the two sums
+_TARGET_WEIGHT = math.nextafter(math.sqrt(0.5), 0.0)  # w of t z beside z zᵀ, rounded down: private-mean.md, lemma 3
 
 
 @dataclass(frozen=True)

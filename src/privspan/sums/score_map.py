@@ -36,12 +36,22 @@ from privspan.sums.variance import typical_length
 
 Array = NDArray[np.float64]
 
-_REACH = 3.0  # standard deviations from the centre to the border
-_SPREAD_SHARE = 0.05  # of mu², for each spread that nobody has released yet
-_NORMAL = 0.53  # geometric mean of |z| for a normal z, in standard deviations
-_SIDES = (8, 64)  # fewest and most cells along an axis, unless the user says otherwise
+_NORMAL = 0.53  # geometric mean of |z| for a normal z, in standard deviations: exactly exp(-(log 2 + 0.5772) / 2)
 _LARGEST_SIDE = 1024  # memory: of a map, whatever the user says
-_WIDTHS = (0.0, *(2.0 ** (step / 2) for step in range(-1, 7)))  # of the smoothing kernel, in cells
+
+
+@dataclass(frozen=True)
+class MapTuning:
+    """Of a map of scores; chosen by hand, and benchmarks/scripts/score_map.py measures what the maps show."""
+
+    reach: float = 3.0  # standard deviations from the centre to the border: one normal person in 200 is outside
+    spread: float = 0.05  # share of mu², for each spread that nobody has released yet
+    fewest: int = 8  # cells along an axis, unless the user says otherwise: with fewer there is no picture
+    most: int = 64  # the same: more would be smoothed away again
+    widths: tuple[float, ...] = (0.0, *(2.0 ** (step / 2) for step in range(-1, 7)))  # of the kernel, in cells
+
+
+MAP = MapTuning()
 
 
 @dataclass(frozen=True)
@@ -125,7 +135,7 @@ class ScoreMap:
         (rows, columns) array
         """
         if width is None:
-            width = min(_WIDTHS, key=self._estimated_error)
+            width = min(MAP.widths, key=self._estimated_error)
         checks.non_negative(width=width)
         return _nearest_counts(_blurred(self.counts, float(width)), min(max(self.n - self.outside, 0.0), self.n))
 
@@ -268,7 +278,7 @@ def private_score_map(
         check_columns(source, view.subspace)
         sides = None if bins is None else _sides(bins)
         ends = None if ranges is None else _ends(ranges)
-        measured = 0.0 if ends is not None or view.spreads is not None else 2.0 * _SPREAD_SHARE
+        measured = 0.0 if ends is not None or view.spreads is not None else 2.0 * MAP.spread
         run = call.begin(gaussian=True, empty=most_share(measured, MOMENTS))
         return call.finish(score_map_within(run, source, view, sides, ends, codes, tuple(labels or ())))
 
@@ -422,8 +432,7 @@ def _sides(bins: Any) -> tuple[int, int]:
 
 
 def _usual_sides(n: int, mu: float) -> tuple[int, int]:
-    fewest, most = _SIDES
-    side = max(fewest, min(most, round(math.sqrt(n * mu))))
+    side = max(MAP.fewest, min(MAP.most, round(math.sqrt(n * mu))))
     return side, side
 
 
@@ -449,10 +458,10 @@ def _scores(source: Table, view: _View) -> Table:
 def _half_widths(scores: Table, spreads: Array | None, run: Run) -> list[float]:
     """Return how far the grid reaches along either component; spreads that are not known yet are measured."""
     if spreads is not None:
-        return [_REACH * float(spread) for spread in spreads]
-    mus = [run.account.spend(f"spread {axis}", _SPREAD_SHARE) for axis in (1, 2)]
+        return [MAP.reach * float(spread) for spread in spreads]
+    mus = [run.account.spend(f"spread {axis}", MAP.spread) for axis in (1, 2)]
     return [
-        _REACH / _NORMAL * typical_length(scores.then(partial(_one_of, axis=axis), columns=1), mu, run)
+        MAP.reach / _NORMAL * typical_length(scores.then(partial(_one_of, axis=axis), columns=1), mu, run)
         for axis, mu in enumerate(mus)
     ]
 

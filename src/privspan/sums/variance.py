@@ -13,6 +13,7 @@ Proof: docs/explanation/everyday-pca.md, lemma 10.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -36,11 +37,25 @@ from privspan.sums.localised import geometric_mean
 
 Array = NDArray[np.float64]
 
-_LENGTH_SHARE = 0.3  # of the budget, for the typical length when no bound is given
-_CLIP = 3.0  # times the geometric mean of the lengths
-_OCTAVE_AND_MEAN = (1.0, 1.0)  # shares of mu² of the octave of a typical size, and of the mean of the logarithms
-_AROUND = (-2, 3)  # octaves about it in which lengths count
 _OCTAVES = (-40, 40)  # of the lengths that are told apart: all within the range of exact counts
+
+
+@dataclass(frozen=True)
+class LengthTuning:
+    """Of a typical length, and of means and variances that are clipped at it.
+
+    Chosen by hand, in round numbers; benchmarks/scripts/downstream_mean.py measures means that are made with them.
+    """
+
+    of_mean: float = 0.2  # share of mu², for the typical length of a mean when no bound is given
+    of_variance: float = 0.3  # the same of variances, which grow with the square of the bound
+    clip: float = 3.0  # × the geometric mean of the lengths: few rows are longer, where lengths vary as normal ones
+    octave: float = 1.0  # part of mu² of the octave of a typical size
+    logarithms: float = 1.0  # and of the mean of the logarithms
+    around: tuple[int, int] = (-2, 3)  # octaves about the fullest three, in which lengths count as they are
+
+
+LENGTHS = LengthTuning()
 
 
 def explained_variance(
@@ -96,15 +111,15 @@ def explained_variance(
 
 def empty_share(norm_bound: float | None) -> float:
     """Return the share of mu² that an empty place can tell: docs/explanation/zero-out.md."""
-    return most_share(0.0 if norm_bound is not None else _LENGTH_SHARE, MOMENTS)
+    return most_share(0.0 if norm_bound is not None else LENGTHS.of_variance, MOMENTS)
 
 
 def variance_within(run: Run, source: Table, subspace: Subspace, norm_bound: float | None) -> Release:
     """Do what `explained_variance` does for the mu of a run: docs/explanation/everyday-pca.md, lemma 10."""
     n, d = source.shape
     if norm_bound is None:
-        mu_length = run.account.spend("typical length", _LENGTH_SHARE)
-        norm_bound = _CLIP * typical_length(source, mu_length, run)
+        mu_length = run.account.spend("typical length", LENGTHS.of_variance)
+        norm_bound = LENGTHS.clip * typical_length(source, mu_length, run)
     mu = run.account.spend("second moments", run.account.left, MOMENTS)
     rows = source.rows(clip=float(norm_bound))
     inside, outside, noise = second_moments(rows, subspace.basis, mu, run)
@@ -189,21 +204,21 @@ def typical_size(lengths: PerRow, octaves: tuple[int, int], mu: float, run: Run)
     ---------
     mu-GDP for replace-one neighbours.  Proof: docs/explanation/everyday-pca.md, lemma 8.
     """
-    mu_octave, mu_mean = share_mu(mu, *_OCTAVE_AND_MEAN)
+    mu_octave, mu_mean = share_mu(mu, LENGTHS.octave, LENGTHS.logarithms)
     size = octaves[1] - octaves[0] + 1
     # One bin loses, one gains; the float is above the root.
     bounds = SumBounds(math.sqrt(2.0), count_error(lengths), size, 1.1 * len(lengths))
     counts = known_chunks(partial(_octave_counts, octaves=octaves), lengths)
     noisy, _ = gaussian_sum(counts, (size,), bounds, mu_octave, run)
     middle = int(np.argmax(np.convolve(noisy, np.ones(3), "same"))) + octaves[0]
-    low, high = _AROUND
+    low, high = LENGTHS.around
     return geometric_mean(lengths, 2.0 ** (middle + low), 2.0 ** (middle + high), mu_mean, run)
 
 
 def size_noise(n: int, mu: float) -> float:
     """Return the noise of the logarithm of a `typical_size` of n records that was released with mu."""
-    low, high = _AROUND
-    return (high - low) * math.log(2.0) / (n * share_mu(mu, *_OCTAVE_AND_MEAN)[1])
+    low, high = LENGTHS.around
+    return (high - low) * math.log(2.0) / (n * share_mu(mu, LENGTHS.octave, LENGTHS.logarithms)[1])
 
 
 def _octave_counts(lengths: Array, octaves: tuple[int, int] = _OCTAVES) -> Array:
