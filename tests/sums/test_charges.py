@@ -12,10 +12,9 @@ from runs import seeded
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
 from privspan.rows.door import open_table
-from privspan.rows.partitioned_rows import PersonValues
 from privspan.rows.persons import PersonTable
 from privspan.rows.source import as_source
-from privspan.rows.unit import CHUNK_ROWS, Rows
+from privspan.rows.unit import CHUNK_ROWS, PersonValues, Rows
 from privspan.standard.ranges import RANGES, _histograms
 from privspan.sums.analyze_gauss import analyze_gauss
 from privspan.sums.gaps import gap_share, released_gaps
@@ -258,7 +257,7 @@ def test_rounding_of_the_weight_of_persons_is_charged():
 def test_a_lift_provides_for_the_rounding_of_its_norm(width):
     """Of equal rows along an axis the norm is known: lifted, it stays below that of a row by all that is charged."""
     opened = open_table(persons(np.eye(1, 4).repeat(width, 0), width)).rows()
-    ((_, units),) = opened.slots.pieces()
+    ((_, units),) = opened.pieces()
     lifted = Fraction(float(person_lift(opened, 0.0).factors.slots[0])) ** 2 * Fraction(float(units[0, 0])) ** 2
     charged = Fraction(1.1) * (4 + width * width + 8) * Fraction(2) ** -53  # relative: gamma of every inner product
     assert charged <= 1 - lifted <= charged + Fraction(2) ** -48

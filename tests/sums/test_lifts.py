@@ -12,10 +12,10 @@ from runs import seeded
 
 from privspan.audit.replay import spent_by
 from privspan.rows.door import open_table
-from privspan.rows.partitioned_rows import PersonValues, count_error, known_chunks, per_row
+from privspan.rows.partitioned_rows import count_error, known_chunks, per_row
 from privspan.rows.persons import PersonTable
 from privspan.rows.source import as_source
-from privspan.rows.unit import CHUNK_ROWS, whole_persons
+from privspan.rows.unit import CHUNK_ROWS, PersonValues, whole_persons
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
@@ -156,7 +156,7 @@ def test_the_error_of_a_chunk_of_persons_is_below_its_bound(width):
     image, _ = sums(rows, width, factors, block=block)
     opened = open_table(persons(rows, width)).rows()
     lift = person_lift(opened, CONSTANT).factors.slots
-    units = np.concatenate([piece for _, piece in opened.slots.pieces()])
+    units = np.concatenate([piece for _, piece in opened.pieces()])
     truth = exact_sum(units, lift, factors, width)
     off = [[float(truth[i][j] - Fraction(float(whole[i, j]))) for j in range(4)] for i in range(4)]
     assert np.linalg.norm(off) <= gram.chunk_error(0)
@@ -171,7 +171,7 @@ def test_a_computed_lift_is_never_too_large(width):
     rng = np.random.default_rng(0)
     rows = np.vstack([np.ones((width, 2)), rng.standard_normal((width, 2)), np.tile(np.eye(2), (width, 1))[:width]])
     opened = open_table(persons(rows, width)).rows()
-    units = np.concatenate([piece for _, piece in opened.slots.pieces()])
+    units = np.concatenate([piece for _, piece in opened.pieces()])
     for constant in (0.0, CONSTANT):
         lifts = person_lift(opened, constant).factors.slots
         for start in range(0, 3 * width, width):

@@ -46,15 +46,15 @@ def local_rows(
     clip: float | None = None,
     keep: bool = True,
     single: bool = False,
-    grain: int = 1,
+    width: int = 1,
 ) -> Rows:
     """Return the rows of a source in this process; see `privspan.rows.table.Table.rows`."""
     if X.is_sparse and centre is not None:
-        return CentredSparseRows(X, centre, clip=clip, keep=keep, grain=grain)
+        return CentredSparseRows(X, centre, clip=clip, keep=keep, width=width)
     if single and in_single(X, centre):
         centre = np.zeros(X.shape[1]) if centre is None else centre
         return Rows(X, centre=centre, single=True, clip=clip, keep=keep)
-    return Rows(X, centre=centre, clip=clip, keep=keep, grain=grain)
+    return Rows(X, centre=centre, clip=clip, keep=keep, width=width)
 
 
 def in_single(X: LocalTable, centre: Array | None = None) -> bool:
@@ -104,14 +104,14 @@ class CentredSparseRows(Rows):
     ----------
     X : CSR matrix or sparse RowSource
     centre : (d,) array
-    clip, keep, grain
+    clip, keep, width
         As for `privspan.rows.unit.Rows`.
     """
 
     def __init__(
-        self, X: LocalTable, centre: Array, *, clip: float | None = None, keep: bool = True, grain: int = 1
+        self, X: LocalTable, centre: Array, *, clip: float | None = None, keep: bool = True, width: int = 1
     ) -> None:
-        super().__init__(X, clip=clip, keep=keep, grain=grain)
+        super().__init__(X, clip=clip, keep=keep, width=width)
         self._carried, self.rounding = centre, SPREAD
 
     def _lengths(self, index: int, stored: Any) -> Array:

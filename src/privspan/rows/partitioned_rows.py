@@ -4,7 +4,7 @@
 where the partition lives.  So chunks are cut inside partitions: at most 4096 rows each, by row number and the public
 lengths of the partitions, which is all that lemma 3 of docs/explanation/everyday-pca.md asks of them.  What is known
 of single rows stays there as `RowValues`; sums over chunks are rounded to their grid there, added exactly, and only
-the total travels.  `PersonRows` has the same methods too and averages over the rows of a person.
+the total travels.
 
 An algorithm that opens its rows by `Table.rows` and looks at them through `map_rows`, `per_row`, `map_chunks`,
 `map_folded` and `known_chunks` alone runs wherever its rows are.
@@ -13,7 +13,7 @@ An algorithm that opens its rows by `Table.rows` and looks at them through `map_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import itemgetter, methodcaller
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
@@ -25,7 +25,8 @@ from privspan._lib.arrays import Reals
 from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows.place import Part, Place
 from privspan.rows.scaling import Piece
-from privspan.rows.unit import CHUNK_ROWS, Finish, Rows, whole_persons
+from privspan.rows.unit import CHUNK_ROWS, Finish, PersonValues, Rows, inside, whole_persons
+from privspan.rows.unit import PerRow as PerRow
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -90,32 +91,12 @@ class RowValues:
     """What is known of every row of a partitioned table, kept next to the rows."""
 
     place: Place
-    lengths: Sequence[int]  # rows per partition
-    parts: Sequence[Part]  # arrays (rows, ...)
+    lengths: Sequence[int]  # records per partition
+    parts: Sequence[Part]  # arrays (rows, ...) or, of persons, `PersonValues`
+    width: int = 1  # rows of a record
 
     def __len__(self) -> int:
         return sum(self.lengths)
-
-
-@dataclass(frozen=True)
-class PersonValues:
-    """What is known of every row of a table of persons.
-
-    Attributes
-    ----------
-    slots : (n * width, …) array
-    width : int
-    """
-
-    slots: Reals
-    width: int
-
-    def __len__(self) -> int:
-        return len(self.slots) // self.width
-
-
-PerRow: TypeAlias = Any
-"""One entry per row: an array (n, ...), `RowValues` or `PersonValues`."""
 
 
 def per_row(function: Callable[..., Reals], *known: PerRow) -> PerRow:
@@ -128,8 +109,8 @@ def per_row(function: Callable[..., Reals], *known: PerRow) -> PerRow:
         return PersonValues(function(*(values.slots for values in known)), first.width)
     if not isinstance(first, RowValues):
         return _slab_by_slab(function, *known)
-    parts = first.place.map(partial(_slab_by_slab, function), *(values.parts for values in known))
-    return RowValues(first.place, first.lengths, parts)
+    parts = first.place.map(partial(per_row, function), *(values.parts for values in known))
+    return replace(first, parts=parts)
 
 
 def _slab_by_slab(function: Callable[..., Reals], *known: Reals) -> Reals:
@@ -152,13 +133,14 @@ def known_chunks(function: Callable[..., Array], *known: PerRow, exact: bool = F
     The function turns arrays (rows, ...) into a fresh array that is a sum over these rows; it is averaged over those
     of a person.  Where it is `exact`, as counts are, chunks of rows may have any length, and there are few.
     """
-    first, chunks = known[0], partial(_chunks_of, function, step=_MANY_ROWS if exact else CHUNK_ROWS)
+    first = known[0]
     if isinstance(first, PersonValues):
         step = whole_persons(CHUNK_ROWS, first.width)
         slots = [values.slots for values in known]
         return (part / first.width for part in _chunks_of(function, *slots, step=step))
     if not isinstance(first, RowValues):
-        return chunks(*known)
+        return _chunks_of(function, *known, step=_MANY_ROWS if exact else CHUNK_ROWS)
+    chunks: Callable[..., Any] = partial(known_chunks, function, exact=exact)
     return PartitionedSums(first.place, first.lengths, chunks, tuple(values.parts for values in known))
 
 
@@ -173,7 +155,7 @@ def _chunks_of(function: Callable[..., Array], *known: Reals, step: int = CHUNK_
 
 def count_error(values: PerRow) -> float:
     """Bound the float64 error of a count over one chunk: none for rows, one rounding for averages over persons."""
-    return CHUNK_ROWS * UNIT_ROUNDOFF if isinstance(values, PersonValues) else 0.0
+    return CHUNK_ROWS * UNIT_ROUNDOFF if getattr(values, "width", 1) > 1 else 0.0
 
 
 class PartitionedRows:
@@ -185,14 +167,14 @@ class PartitionedRows:
     parts : sequence of Part
         Dense arrays.
     lengths : sequence of int
-        Rows per partition.
+        Records per partition.
     columns : int
         d.
-    centre, clip, keep
+    centre, clip, keep, width
         As for `privspan.rows.unit.Rows`.
     """
 
-    single, rounding, is_sparse, width = False, 1.0, False, 1
+    single, rounding, is_sparse = False, 1.0, False
 
     def __init__(
         self,
@@ -204,11 +186,12 @@ class PartitionedRows:
         centre: Array | None = None,
         clip: float | None = None,
         keep: bool = True,
+        width: int = 1,
     ) -> None:
-        self.shape, self._parts = (sum(lengths), columns), parts
+        self.shape, self._parts, self.width = (sum(lengths), columns), parts, width
         self._place, self._lengths, self._clip, self._centre = place, lengths, clip, centre
-        keep = keep and 8 * self.shape[0] * self.shape[1] <= place.kept_bytes
-        self._rows = place.map(partial(_opened, centre=centre, clip=clip, keep=keep), parts)
+        keep = keep and 8 * width * self.shape[0] * self.shape[1] <= place.kept_bytes
+        self._rows = place.map(partial(_opened, centre=centre, clip=clip, keep=keep, width=width), parts)
         if keep:
             self._rows = place.hold(self._rows, lengths)
         self._squares: PerRow | None = None
@@ -245,7 +228,7 @@ class PartitionedRows:
 
     def coordinates(self, basis: Array) -> RowValues:
         """Return the coordinates of every row in a basis (d, k), kept next to the rows; (n, k)."""
-        return self.map_rows(partial(_inside, basis=basis))
+        return self.map_rows(partial(inside, basis=basis))
 
     def squared_lengths(self) -> PerRow:
         """Return the computed squared length of every cleaned row."""
@@ -263,29 +246,26 @@ class PartitionedRows:
 
     def _again(self, clip: float | None, *, keep: bool) -> PartitionedRows:
         table = self._place, self._parts, self._lengths, self.shape[1]
-        return PartitionedRows(*table, centre=self._centre, clip=clip, keep=keep)
+        return PartitionedRows(*table, centre=self._centre, clip=clip, keep=keep, width=self.width)
 
     def lengths(self) -> RowValues:
         """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
-        parts = self._place.map(partial(_lengths, centre=self._centre), self._parts)
-        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+        return self._told(self._place.map(partial(_lengths, centre=self._centre, width=self.width), self._parts))
 
     def _held(self, function: Callable[[Rows], object]) -> RowValues:
-        parts = self._place.map(function, self._rows)
-        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths))
+        return self._told(self._place.map(function, self._rows))
+
+    def _told(self, parts: Sequence[Part]) -> RowValues:
+        return RowValues(self._place, self._lengths, self._place.hold(parts, self._lengths), self.width)
 
 
-def _inside(piece: Piece, basis: Array) -> Array:
-    return np.asarray(piece @ basis)
-
-
-def _opened(part: Reals, *, centre: Array | None, clip: float | None, keep: bool) -> Rows:
-    rows = Rows(part, centre=centre, clip=clip, keep=keep)
+def _opened(part: Reals, *, centre: Array | None, clip: float | None, keep: bool, width: int) -> Rows:
+    rows = Rows(part, centre=centre, clip=clip, keep=keep, width=width)
     return rows.held() if keep else rows
 
 
-def _lengths(part: Reals, centre: Array | None) -> Array:
-    return Rows(part, centre=centre, keep=False).lengths()
+def _lengths(part: Reals, centre: Array | None, width: int) -> PerRow:
+    return Rows(part, centre=centre, keep=False, width=width).lengths()
 
 
 def _piece_sums(
@@ -298,65 +278,4 @@ def _piece_sums(
     return method(rows, function, *known, finish=finish)
 
 
-class PersonRows:
-    """The rows of persons, each scaled as by `Rows`; what is summed over rows is averaged over those of a person.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of all slots, with `width` as its grain.
-    width : int
-        Rows of a person.
-    """
-
-    def __init__(self, rows: Rows, width: int) -> None:
-        self.slots, self.width = rows, width
-        self.single, self.rounding, self.is_sparse = False, rows.rounding, rows.is_sparse
-        self.shape = (rows.shape[0] // width, rows.shape[1])
-
-    def map_chunks(
-        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
-    ) -> Iterator[Any]:
-        """Yield one sum per chunk, over persons; see `privspan.rows.unit.Rows.map_chunks`."""
-
-        def averaged(piece: Piece, *slots: Reals) -> Array:
-            return np.asarray(function(piece, *slots) / self.width)
-
-        return self.slots.map_chunks(averaged, *(values.slots for values in known), finish=finish)
-
-    def map_folded(
-        self, function: Callable[..., Array], *known: PerRow, finish: Finish | None = None
-    ) -> Iterator[Any]:
-        """Yield one sum per chunk of scaled rows, whose factors are 1: lifts of persons are proven for these."""
-
-        def scaled(piece: Piece, *slots: Reals) -> Array:
-            return function(piece, np.ones(piece.shape[0]), *slots)
-
-        return self.map_chunks(scaled, *known, finish=finish)
-
-    def clipped(self, clip: float) -> PersonRows:
-        """Return the same rows clipped to another length."""
-        return PersonRows(self.slots.clipped(clip), self.width)
-
-    def kept(self) -> PersonRows:
-        """Return the same rows, kept between passes if there are few enough."""
-        return PersonRows(self.slots.kept(), self.width)
-
-    def lengths(self) -> PersonValues:
-        """Return the length of every row before it is scaled; see `privspan.rows.unit.Rows.lengths`."""
-        return PersonValues(self.slots.lengths(), self.width)
-
-    def map_rows(self, function: Callable[[Piece], Reals]) -> PersonValues:
-        """Return one result per row; see `privspan.rows.unit.Rows.map_rows`."""
-        return PersonValues(self.slots.map_rows(function), self.width)
-
-    def coordinates(self, basis: Array) -> PersonValues:
-        """Return the coordinates of every row in a basis (d, k)."""
-        return self.map_rows(partial(_inside, basis=basis))
-
-    def squared_lengths(self) -> PersonValues:
-        """Return the computed squared length of every cleaned row."""
-        return PersonValues(self.slots.squared_lengths(), self.width)
-
-
-AnyRows: TypeAlias = Rows | PartitionedRows | PersonRows
+AnyRows: TypeAlias = Rows | PartitionedRows

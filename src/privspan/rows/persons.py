@@ -3,8 +3,9 @@
 A `PersonTable` has n persons, and for each of them exactly `width` slots, each filled with one of the person's own
 rows: evenly spread over them if there are more, the same rows again if there are fewer.  So how many rows a person
 has shows nowhere: shapes, chunks, positions in memory and numbers of operations follow from n and `width`, which are
-public.  Whatever is summed over rows is averaged over the slots of a person (`PersonRows`), and an average of things
-that a row may do is nothing that a row may not do: bounds for replacing one row hold for replacing one person.
+public.  Whatever is summed over rows is averaged over the slots of a person (by `privspan.rows.unit.Rows`), and an
+average of things that a row may do is nothing that a row may not do: bounds for replacing one row hold for replacing
+one person.
 Methods that compare records with one another take one row of each person (`PersonTable.one_each`).
 Proofs: docs/explanation/several-rows.md.
 """
@@ -24,10 +25,10 @@ from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows.about import local_rows
 from privspan.rows.compressed import Make, Stored, Summing
 from privspan.rows.dealing import Order, PartitionOrders, public_order
-from privspan.rows.partitioned_rows import PersonRows, PersonValues
+from privspan.rows.partitioned_rows import AnyRows
 from privspan.rows.source import RowPairs, RowSource, TakenRows
 from privspan.rows.table import Made, Table
-from privspan.rows.unit import CHUNK_ROWS, chunk_sums
+from privspan.rows.unit import CHUNK_ROWS, PerRow, chunk_sums, of_persons
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.intp]
@@ -68,19 +69,19 @@ class PersonTable(Table):
 
     def rows(
         self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
-    ) -> PersonRows:
+    ) -> AnyRows:
         """Return the rows, each of length at most 1; what is summed over them is averaged over those of a person."""
-        return PersonRows(local_rows(self.slots, centre, clip=clip, keep=keep, grain=self.width), self.width)
+        return local_rows(self.slots, centre, clip=clip, keep=keep, width=self.width)
 
     def sums(self, function: Summing, *, exact: bool = False) -> Iterator[Array]:
         """Yield one sum per chunk of persons."""
         return (part / self.width for part in chunk_sums(function, self.slots, self.width))
 
-    def values(self) -> PersonValues:
+    def values(self) -> PerRow:
         """Return the rows in memory."""
-        return PersonValues(self.slots.values(), self.width)
+        return of_persons(self.slots.values(), self.width)
 
-    def column(self, y: object) -> PersonValues:
+    def column(self, y: object) -> PerRow:
         """Return one number per row of the table that this was made of, at the slots of these rows."""
         try:
             values = checks.column(y, self.read)
@@ -88,7 +89,7 @@ class PersonTable(Table):
             raise ParameterError(
                 "{y} must have one entry per row of the table; got more, fewer or a matrix."
             ) from None
-        return PersonValues(values[self.numbers], self.width)
+        return of_persons(values[self.numbers], self.width)
 
     def then(
         self, function: Callable[..., Stored], *, columns: int | None = None, dtype: np.dtype | None = None

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,6 +65,33 @@ def is_sparse(X: object) -> bool:
     return bool(getattr(X, "is_sparse", sparse.issparse(X)))
 
 
+@dataclass(frozen=True)
+class PersonValues:
+    """What is known of every row of persons.
+
+    Attributes
+    ----------
+    slots : (n * width, …) array
+    width : int
+        Rows of each.
+    """
+
+    slots: Reals
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.slots) // self.width
+
+
+def of_persons(slots: Reals, width: int) -> PerRow:
+    """Return what is known of every row as `PersonValues`, and of persons with one row each as it is."""
+    return slots if width == 1 else PersonValues(slots, width)
+
+
+PerRow: TypeAlias = Any
+"""One entry per row: an array (n, ...), `PersonValues`, or `RowValues` of `privspan.rows.partitioned_rows`."""
+
+
 class Rows:
     """The rows of a matrix, each scaled to unit length or clipped to a given length.
 
@@ -78,8 +107,9 @@ class Rows:
         divided by R, and scaled down to length 1 where it is still longer; lengths are then in units of R.
     keep : bool, default=True
         Whether cleaned rows may be kept between passes, if there are few enough.
-    grain : int, default=1
-        So many consecutive rows belong together: no border of a piece or a chunk is between them.
+    width : int, default=1
+        So many consecutive rows are one person's: what is summed over rows is averaged over these, no border of a
+        piece or a chunk is between them, and what is known of every row are `PersonValues`.
     limits : Limits, optional
         By default those of the source.
 
@@ -108,30 +138,31 @@ class Rows:
         single: bool = False,
         clip: float | None = None,
         keep: bool = True,
-        grain: int = 1,
+        width: int = 1,
         limits: Limits | None = None,
     ) -> None:
         self._source: Any = X  # None once all rows are kept
-        self._centre, self.width = centre, 1
+        self._centre, self.width = centre, width
         self.limits: Limits = limits or limits_of(X)
         self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
         self.is_sparse = is_sparse(X)
-        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+        self._length = int(X.shape[0])
+        self.shape: tuple[int, int] = (self._length // width, int(X.shape[1]))
         self.single, self.rounding = single, 1.0
-        self._chunk_rows = whole_persons(CHUNK_ROWS, grain)
+        self._chunk_rows = whole_persons(CHUNK_ROWS, width)
         most, times = piece_rows(self.shape[1], self.limits), self.limits.single_times if single else 1
         most = CHUNK_ROWS if self.is_sparse else most * times
-        self._piece_rows = whole_persons(min(most, CHUNK_ROWS), grain)
+        self._piece_rows = whole_persons(min(most, CHUNK_ROWS), width)
         # How much a sparse file stores is not known before it has been read.
-        stored = 12 * getattr(X, "nnz", 0) if self.is_sparse else 8 * self.shape[0] * self.shape[1]
+        stored = 12 * getattr(X, "nnz", 0) if self.is_sparse else 8 * self._length * self.shape[1]
         self._few = stored <= self.limits.kept_bytes
         self._keep = keep and self._few
         self._kept: dict[int, Piece] = {}  # by number: should two threads clean a piece, it is still kept once
         self._kept_bytes = 0
         self._measured: dict[int, Array] = {}  # computed squared lengths of dense rows before they are scaled
         self._factors: dict[int, Factors] = {}
-        self._squares: Array | None = None
+        self._squares: PerRow = None
 
     def pieces(self) -> Iterator[tuple[slice, Piece]]:
         """Yield the row numbers and the cleaned rows of one piece after the other: one pass over the data."""
@@ -144,8 +175,8 @@ class Rows:
 
     def _cuts(self) -> Iterator[tuple[int, slice]]:
         """Yield the number of each piece and those of its rows, and tell that they are seen."""
-        for index, start in enumerate(range(0, self.shape[0], self._piece_rows)):
-            numbers = slice(start, min(start + self._piece_rows, self.shape[0]))
+        for index, start in enumerate(range(0, self._length, self._piece_rows)):
+            numbers = slice(start, min(start + self._piece_rows, self._length))
             rows_seen(numbers.stop - start)
             yield index, numbers
 
@@ -187,7 +218,7 @@ class Rows:
         return object.__sizeof__(self) + self._kept_bytes
 
     def map_chunks(
-        self, function: Callable[..., Array], *per_row: Reals, finish: Finish | None = None
+        self, function: Callable[..., Array], *per_row: PerRow, finish: Finish | None = None
     ) -> Iterator[Any]:
         """Yield one sum per chunk of `CHUNK_ROWS` rows, in float64, or what `finish` makes of it.
 
@@ -197,7 +228,7 @@ class Rows:
         return self._chunk_sums(self.pieces(), function, per_row, finish)
 
     def map_folded(
-        self, function: Callable[..., Array], *per_row: Reals, finish: Finish | None = None
+        self, function: Callable[..., Array], *per_row: PerRow, finish: Finish | None = None
     ) -> Iterator[Any]:
         """Yield one sum per chunk, as `map_chunks` does, without scaling the rows.
 
@@ -211,13 +242,15 @@ class Rows:
         self,
         pieces: Iterable[tuple[Any, ...]],
         function: Callable[..., Array],
-        per_row: Sequence[Reals] = (),
+        per_row: Sequence[PerRow] = (),
         finish: Finish | None = None,
         chunk_rows: int | None = None,
     ) -> Iterator[Any]:
         """Add up what a function makes of pieces, each given after the numbers of its rows, to sums over chunks."""
         total: Array | None = None
         step = self._chunk_rows if chunk_rows is None else chunk_rows
+        if self.width > 1:
+            function, per_row = partial(_averaged, function, self.width), [known.slots for known in per_row]
         for numbers, *piece in pieces:
             for known in per_row:
                 piece.append(known[numbers])
@@ -226,14 +259,14 @@ class Rows:
                 total = part
             else:
                 total += part
-            if numbers.stop % step == 0 or numbers.stop == self.shape[0]:
+            if numbers.stop % step == 0 or numbers.stop == self._length:
                 yield total if finish is None else finish(total)
                 total = None
 
     @property
     def _in_place(self) -> bool:
-        """Whether rows are used where they lie: not if they are sparse, or kept because they are slow to make."""
-        if self.is_sparse or self._kept:
+        """Whether rows are used where they lie: not if sparse, of persons, or kept because they are slow to make."""
+        if self.is_sparse or self.width > 1 or self._kept:
             return False
         return not self._keep or getattr(self._source, "cheap", True)
 
@@ -279,16 +312,16 @@ class Rows:
         other._keep, other._kept = self._few, {}
         return other
 
-    def lengths(self) -> Array:
+    def lengths(self) -> PerRow:
         """Return the length of every row before it is scaled, each from its own entries; (n,).
 
         Those that are not finite have length zero; one beyond the range of float64 is infinite.  Of sparse rows,
         lengths beyond 2**64 are taken for that.
         """
-        lengths = np.empty(self.shape[0])
+        lengths = np.empty(self._length)
         for index, numbers in self._cuts():
             lengths[numbers] = self._lengths(index, self._lent(numbers))
-        return lengths
+        return lengths if self.width == 1 else PersonValues(lengths, self.width)
 
     def lengths_and_sums(
         self, function: Callable[[Array, Array, int], Array], chunk_rows: int
@@ -328,7 +361,7 @@ class Rows:
                 lengths[careful] = np.ldexp(np.sqrt(np.add.reduce(near_one * near_one, axis=1)), exponents)
         return lengths
 
-    def map_rows(self, function: Callable[[Piece], Reals]) -> Array:
+    def map_rows(self, function: Callable[[Piece], Reals]) -> PerRow:
         """Return one result per row: those of a function of pieces (rows, d), put together; (n, ...).
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
@@ -338,13 +371,13 @@ class Rows:
         results, self._squares = self.results_and_lengths(function)
         return results
 
-    def coordinates(self, basis: Array) -> Array:
+    def coordinates(self, basis: Array) -> PerRow:
         """Return the coordinates of every row in a basis (d, k), each from its own row, without scaling it; (n, k).
 
         The lengths of the rows, if they are not known yet, are taken in the same pass.
         """
         if not self._in_place:
-            return self.map_rows(lambda piece: piece @ basis)
+            return self.map_rows(partial(inside, basis=basis))
         directions = basis.astype(np.float32) if self.single else basis
         found, squares = [], []
         for index, (_, rows, factors) in enumerate(self._folded()):
@@ -362,22 +395,33 @@ class Rows:
             return squared_lengths_of(rows)
         return np.where(delicate, squared_lengths_of(rows), measured) if delicate.any() else measured
 
-    def results(self, function: Callable[[Piece], Reals]) -> Array:
+    def results(self, function: Callable[[Piece], Reals]) -> PerRow:
         """Return one result per row, and remember nothing."""
-        return np.concatenate([function(piece) for _, piece in self.pieces()])
+        found = np.concatenate([function(piece) for _, piece in self.pieces()])
+        return found if self.width == 1 else PersonValues(found, self.width)
 
-    def results_and_lengths(self, function: Callable[[Piece], Reals]) -> tuple[Array, Array]:
+    def results_and_lengths(self, function: Callable[[Piece], Reals]) -> tuple[PerRow, PerRow]:
         """Return one result per row, and the squared lengths of the rows, from one pass."""
         results, squares = zip(
             *((function(piece), squared_lengths_of(piece)) for _, piece in self.pieces()), strict=True
         )
-        return np.concatenate(results), np.concatenate(squares)
+        both = np.concatenate(results), np.concatenate(squares)
+        return both if self.width == 1 else (PersonValues(both[0], self.width), PersonValues(both[1], self.width))
 
-    def squared_lengths(self) -> Array:
+    def squared_lengths(self) -> PerRow:
         """Return the computed squared length of every cleaned row, off by at most gamma_{d+4} relatively."""
         if self._squares is None:
             self._squares = self.results(squared_lengths_of)  # (n,)
         return self._squares
+
+
+def _averaged(function: Callable[..., Array], width: int, *piece: Any) -> Array:
+    return np.asarray(function(*piece) / width)
+
+
+def inside(piece: Piece, basis: Array) -> Array:
+    """Return the coordinates of rows in a basis (d, k)."""
+    return np.asarray(piece @ basis)
 
 
 def limits_of(table: object) -> Limits:

@@ -24,7 +24,6 @@ from privspan.privacy import call, mu_from_budget, persons
 from privspan.rows import ids, open_rows
 from privspan.rows import unit as unit_rows
 from privspan.rows.door import open_table
-from privspan.rows.partitioned_rows import PersonRows, PersonValues
 from privspan.rows.persons import Belongings, PersonTable
 from privspan.rows.source import as_source
 from privspan.sums import lifts, looks
@@ -153,10 +152,7 @@ def draws_that_shift(patch):
 
 @fault("rows of a person added up", persons_refuted)
 def not_averaged(patch):
-    def added(self, function, *known, finish=None):
-        return self.slots.map_chunks(function, *(values.slots for values in known), finish=finish)
-
-    patch.setattr(PersonRows, "map_chunks", added)
+    patch.setattr(unit_rows, "_averaged", lambda function, width, *piece: function(*piece))
 
 
 def lift_refuted() -> bool:
@@ -165,7 +161,7 @@ def lift_refuted() -> bool:
     rows = np.eye(width, width + 1) * math.sqrt(1.0 - square**2)
     rows[0], rows[:, -1] = 0.0, np.where(np.arange(width), -square, 1.0)
     opened = open_table(PersonTable(as_source(rows), width, np.arange(width), rows, width)).rows()
-    factors = PersonValues((np.arange(width) > 0).astype(float), width)
+    factors = unit_rows.PersonValues((np.arange(width) > 0).astype(float), width)
     gram = looks.AugmentedGram(opened, [factors], lift=lifts.person_lift(opened, looks.CONSTANT))
     (total,) = gram.products(None)
     return bool(np.linalg.norm(total) > gram.size)
