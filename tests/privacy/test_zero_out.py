@@ -160,8 +160,8 @@ def test_histograms(columns: int, seed: int) -> None:
 
 
 def test_cells_and_their_squares_have_no_gain_worth_the_name() -> None:
-    """An empty cell is the centre, from where the ends are sqrt(3.5) off, and 2 from each other."""
-    assert math.hypot(1.0, float(ranges.SQUARES)) == pytest.approx(math.sqrt(3.5), rel=1e-3)
+    """An empty cell is the centre, from where the ends are sqrt(3.76) off, and 2 from each other."""
+    assert math.hypot(1.0, float(ranges.SQUARES)) == pytest.approx(math.sqrt(3.76), rel=1e-3)
     assert ranges.cell_bounds(10, 3).empty is None
 
 

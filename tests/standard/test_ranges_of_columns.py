@@ -109,17 +109,6 @@ def test_a_cell_and_its_square_have_diameter_two(v, w):
         assert distance(v, w, weight) <= 4
 
 
-def test_the_two_inequalities_of_lemma_3_hold():
-    """With s = v + w and |v - w| ≤ 2 - s: 4 less the bound is -s (s - 4 + c² s (2 - s)²)."""
-    for square in (SQUARES**2, Fraction(float(SQUARES)) ** 2):
-        assert 1 - 4 + square * Fraction(32, 27) < 0  # for s up to 1, as s (2 - s)² ≤ 32/27
-        assert square < 3  # for s from 1 on, as s (2 - s)² ≤ 2 - s, and s - 4 + c² (2 - s) is linear
-    for i in range(201):
-        s = Fraction(i, 100)
-        assert s - 4 + SQUARES**2 * s * (2 - s) ** 2 < 0
-        assert s * (2 - s) ** 2 <= min(Fraction(32, 27), 2 - s if s >= 1 else 2)
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     hnp.arrays(np.float64, (2, 4), elements=CELLS),

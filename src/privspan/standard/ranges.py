@@ -30,8 +30,8 @@ from privspan.sums.grid import SumBounds, gaussian_sum
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-SQUARES = Fraction(79, 50)
-"""Weight of squares beside means: (v, 1.58 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
+SQUARES = Fraction(83, 50)
+"""Weight of squares beside means: (v, 1.66 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
 
 
 @dataclass(frozen=True)
@@ -374,13 +374,13 @@ def cell_moments(
 def cell_bounds(n: int, columns: int) -> SumBounds:
     """Return what one record can do to the sums of cells and of their squares: 2 for every column (lemma 3).
 
-    In float64 a chunk's sum of numbers up to 1, and one of up to 1.58, are off by gamma times their number.
+    In float64 a chunk's sum of numbers up to 1, and one of up to 1.66, are off by gamma times their number.
     """
     error = 2.0 * math.sqrt(columns) * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
     return SumBounds(sqrt_up(Fraction(4 * columns)), 1.01 * error, 2 * columns, 1.7 * n)
 
 
 def cell_sums(rows: Reals, *, winsor: Winsor, columns: NDArray[np.intp]) -> Array:
-    """Sum winsorised cells, and 1.58 times their squares, by column; (2, columns)."""
+    """Sum winsorised cells, and 1.66 times their squares, by column; (2, columns)."""
     cells = winsor(rows)[:, columns]
     return np.array([cells.sum(axis=0), float(SQUARES) * np.einsum("ij,ij->j", cells, cells)])
