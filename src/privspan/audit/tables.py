@@ -182,7 +182,7 @@ def axis_pair(n: int) -> Pair:
 
 
 def halves_pair(n: int, d: int, apart: bool = True) -> Pair:
-    """Return a pair (n, d) of whole numbers, alike or close together, but for a record far off in half of the columns.
+    """Return a pair (n, d) of whole numbers, alike or close together, but for one far off in half of the columns.
 
     Histograms zoom in on them to the end, and see the one record leave them in every stage.  In its other half the
     record is a little below the middle (the mean, or that of the last bin), so that it is at the angle to its
