@@ -167,7 +167,7 @@ def run(arguments: argparse.Namespace) -> None:
             rows.append(row)
         print(f"{table.name}, {len(table.values):,} rows", flush=True)
     for epsilon in EPSILONS:
-        mine = [row for row in rows if row["epsilon"] == epsilon]
+        mine = [row for row in rows if float(row["epsilon"]) == epsilon]
         means = {name: np.mean([float(row[name]) for row in mine]) for name in ("captured", "rival", "envelope")}
         told = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(f"epsilon {epsilon:g}: {told}, refused {np.mean([float(row['refused']) for row in mine]):.2f}")

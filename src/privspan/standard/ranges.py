@@ -141,7 +141,7 @@ def find_ranges(
             if first:
                 low[j], high[j] = edges[filled[0]], edges[filled[1] + 1]
             else:
-                counted = sigma * _counted(h, filled, tuning)
+                counted = sigma * _counted(h, filled, tuning.lone)
                 seen[j] = seen.get(j, Density(edges, 0.0 * h)).refined(edges, counted)
                 centre[j], spread[j] = seen[j].bulk(tuning)
                 width = edges[1] - edges[0]
@@ -206,10 +206,9 @@ class Density:
         return centre, spread
 
 
-def _counted(h: Array, filled: tuple[int, int], tuning: RangeTuning) -> Array:
+def _counted(h: Array, filled: tuple[int, int], lone: float) -> Array:
     """Return the counts, in deviations, of bins between the filled ones, and of others that are clear of noise."""
-    bars = np.full(len(h), tuning.lone)
-    bars[[0, -1]] = tuning.likely  # a thin tail beyond them may be in these
+    bars = np.full(len(h), lone)
     bars[filled[0] : filled[1] + 1] = 0.0
     return np.where(h > bars, h, 0.0)
 
