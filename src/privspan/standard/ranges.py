@@ -136,7 +136,7 @@ def find_ranges(
             filled = _filled_bins(h, _sure(len(active) * len(h), tuning.false), tuning.likely)
             if filled is None:
                 if not first and j not in seen:  # spread too evenly for any bin to stand out
-                    centre[j], spread[j] = (low[j] + high[j]) / 2.0, (high[j] - low[j]) / math.sqrt(12.0)
+                    centre[j], spread[j] = _evenly(low[j], high[j])
                 continue
             if first:
                 low[j], high[j] = edges[filled[0]], edges[filled[1] + 1]
@@ -198,12 +198,16 @@ class Density:
         A long tail counts little in it, however far it was seen, so it is about the same from fit to fit.
         """
         fullest = int(self.mass.argmax())
-        centre = float(self.edges[fullest] + self.edges[fullest + 1]) / 2.0
-        spread = float(self.edges[fullest + 1] - self.edges[fullest]) / math.sqrt(12.0)
+        centre, spread = _evenly(*self.edges[fullest : fullest + 2].tolist())
         for _ in range(tuning.rounds):
             shift, spread = self.cut_off(centre, tuning.far * spread)
             centre += shift
         return centre, spread
+
+
+def _evenly(low: float, high: float) -> tuple[float, float]:
+    """Return mean and standard deviation of what is spread evenly."""
+    return (low + high) / 2.0, (high - low) / math.sqrt(12.0)
 
 
 def _counted(h: Array, filled: tuple[int, int], lone: float) -> Array:
