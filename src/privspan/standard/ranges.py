@@ -182,7 +182,7 @@ class Density:
         return np.array([below, self.mass.sum() - inside_too])
 
     def _up_to(self, places: Array) -> Array:
-        return np.interp(places, self.edges, np.append(0.0, np.cumsum(self.mass)))
+        return np.asarray(np.interp(places, self.edges, np.append(0.0, np.cumsum(self.mass))))
 
     def cut_off(self, centre: float, reach: float) -> tuple[float, float]:
         """Return mean and standard deviation of cells less a centre that are cut off at a reach, even within bins."""
