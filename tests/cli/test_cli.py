@@ -371,7 +371,7 @@ def test_nor_for_the_demo_and_the_names_that_have_nothing_to_do_with_it(folder: 
         from privspan import demo
 
         ps.NotPrivateWarning, ps.AbstentionWarning, ps.private_pca
-        demo.everyday_pca(demo.best_voice(), Path())
+        demo.tell(Path(), parts=[demo.everyday_pca])
         try:
             ps.PrivatePCA
         except ImportError as missing:
@@ -1065,12 +1065,11 @@ def test_progress_is_silent_for_two_seconds_and_then_speaks(capsys) -> None:
         (40_000.0, 10, "Work: 11.1 h so far, about 100.0 h left"),
     ],
 )
-def test_the_time_left_is_told_where_it_is_known(seconds: float, done: int, said: str, monkeypatch) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("privspan.cli._progress.time.monotonic", lambda: clock[0])
-    shown = _progress.Activity("Work", 100.0)
+def test_the_time_left_is_told_where_it_is_known(seconds: float, done: int, said: str) -> None:
+    now = 0.0
+    shown = _progress.Activity("Work", 100.0, clock=lambda: now)
     shown.advance(done)
-    clock[0] = seconds
+    now = seconds
     assert shown.describe() == said
     assert _progress.Activity("Work").describe() == "Work: 0 s so far"
 

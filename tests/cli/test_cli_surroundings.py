@@ -348,9 +348,7 @@ def test_joined_letters_and_emoji_stay_as_they_are() -> None:
         "error = ValueError('Smith'); error.add_note('Smith'); raise error",
     ],
 )
-def test_what_a_function_in_c_raises_in_a_frame_of_ours_is_not_repeated(
-    statement: str, folder: Path, capsys
-) -> None:
+def test_what_a_function_in_c_raises_in_a_frame_of_ours_is_not_repeated(statement: str, folder: Path, capsys) -> None:
     code = compile(f"def learn(task, table):\n    {statement}", _task.__file__, "exec")
     scope = {"np": np}
     exec(code, scope)

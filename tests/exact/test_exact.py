@@ -275,7 +275,8 @@ def test_flights_give_their_relations():
 def test_stock_prices_give_their_relation():
     table = load("openintro", "sp500_1950_2018")
     assert table.shape == (17_346, 7)
-    found = exact_subspace(table, 6, **BUDGET, rng=0)
+    with pytest.warns(UserWarning, match="'rownames' of X is named like an identifier"):
+        found = exact_subspace(table, 6, **BUDGET, rng=0)
     assert [r.describe(found.subspace.names) for r in found.subspace.relations()] == ["Close = Adj.Close"]
 
 

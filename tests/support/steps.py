@@ -1,4 +1,4 @@
-"""Steps of a fit from the command line, for tests of what is told when one of them fails."""
+"""Steps of the command line that are others than those of users, such as one that fails."""
 
 from collections.abc import Callable
 from typing import Any

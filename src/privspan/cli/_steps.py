@@ -1,4 +1,4 @@
-"""The steps of a fit that can fail for reasons of their surroundings, in one value that is handed to `main`.
+"""The steps of commands that touch their surroundings or take long, in one value that is handed to `main`.
 
 A test of what is told then hands in others, and nothing has to be patched.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """What a fit does one after the other."""
+    """What a fit does one after the other, and the demonstration."""
 
     def open(self, file: Path, columns: Sequence[str] | None, reading: Reading) -> AbstractContextManager[RowSource]:
         """Open the table."""
@@ -45,10 +45,22 @@ class Steps:
         """Make a folder for a result that could not be written where it should have been."""
         return Path(tempfile.mkdtemp(prefix="privspan-"))
 
+    def tell(self, folder: Path) -> list[Path]:
+        """Run the demonstration and return the files that it left."""
+        from privspan.demo import tell
+
+        return tell(folder)
+
+    def show(self, page: str) -> None:
+        """Open a page in a browser."""
+        import webbrowser
+
+        webbrowser.open(page)
+
 
 @dataclass(frozen=True)
 class Invocation:
-    """What was typed, and the steps that a fit takes."""
+    """What was typed, and the steps that a command takes."""
 
     arguments: list[str] = field(default_factory=list)
     steps: Steps = field(default_factory=Steps)
