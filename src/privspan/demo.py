@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import privspan as ps
 from privspan.exact.plan import plan_exact
-from privspan.pca import PCASettings
+from privspan.pca import PCASettings, learn_pca
 from privspan.privacy.call import Call
 from privspan.report import Record, write_report
 
@@ -144,7 +144,7 @@ def everyday_pca(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     voice.heading(f"4. Everyday PCA: {sizes.households:,} households, {len(names)} kinds of spending")
     X, truth = households(sizes.households)
     with voice.waiting("running private_pca"), Call("private_pca", **BUDGET) as call:
-        release, plan = PCASettings(len(HABITS), **BUDGET).learn(call, X)
+        release, plan = learn_pca(PCASettings(len(HABITS)), call, X)
     assert release.subspace is not None  # the everyday course never abstains
     voice.found(f"It {release.headline}: what the release says of itself.")
     voice.line(f"We made the households up and know: off by a sine of {release.subspace.distance(truth):.3f}.")

@@ -87,19 +87,16 @@ class MuLedger:
         return other
 
     def cost(self) -> PrivacyCost:
-        """Return the price of the whole run, with one entry per step; the budget checks the sum once more.
-
-        What was set aside is part of it whether or not there was a test.
-        """
-        aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
-        parts = (*self.steps(), *((aside,) if self.set_aside else ()))
+        """Return the price of the whole run, with one entry per step; the budget checks the sum once more."""
         whole = self._mu is None  # else this is a share of mu, and the budget that of the whole
-        return self.budget.cost(*parts, aside=(0.0, self.set_aside) if whole else None, empty=self.empty)
+        return self.budget.cost(*self.parts, aside=(0.0, self.set_aside) if whole else None, empty=self.empty)
 
     def promise(self, vote: float = 0.0) -> tuple[float, float]:
         """Return what a run with all of this, and a vote of that epsilon beside, is: mu and delta set aside."""
         return (self.mu if vote == 0.0 else compose_mu(self.mu, mu_from_epsilon(vote))), self.set_aside
 
-    def steps(self) -> tuple[Part, ...]:
-        """Return what the steps so far have spent, without what was set aside."""
-        return tuple(self._steps)
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the steps so far have spent, and what was set aside, whether or not there was a test."""
+        aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
+        return (*self._steps, *((aside,) if self.set_aside else ()))
