@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -165,8 +165,19 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         return takes_sparse(self.method)
 
     def _settings(self) -> PCASettings:
-        options = self._options()
-        return PCASettings(**{one.name: options[one.name] for one in fields(PCASettings)})
+        return PCASettings(
+            self.n_components,
+            self.center,
+            self.scale,
+            self.robust,
+            self.max_components,
+            self.bounds,
+            self.units,
+            self.around,
+            self.missing,
+            self.method,
+            self.gamma,
+        )
 
     def _rows_of_a_person(self) -> int:
         return self.max_rows

@@ -98,8 +98,8 @@ def learn_named(settings: PCASettings, call: Call, table: PCATable) -> tuple[Rel
     aside = (vote, account.set_aside) if in_mu else None
     cost = call.budget.cost(*steps, aside=aside, empty=account.empty)
     result = _result(subspace, variances, mean, course.centring)
-    told: dict[str, Any] = {"method": label(subspace.method), "abstained": subspace.abstained}
-    release = released(result, table, cost, run, units=units, **told)
+    how, abstained = label(subspace.method), subspace.abstained
+    release = released(result, table, cost, run, units=units, method=how, abstained=abstained)
     return finished(settings, call, release, table, None, k), course.plan
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,9 @@ def opened(settings: PCASettings, call: Call, X: object, names: Sequence[str] | 
         source = source.with_gaps(settings.missing)
     names = names or column_names(source if column_names(X) is None else X)
     checks.distinct_names(names)
-    given: Any = {"bounds": settings.bounds, "units": settings.units, "around": settings.around}
-    public = public_columns(declared, source.shape[1], names=names, **given)
+    public = public_columns(
+        declared, source.shape[1], names=names, bounds=settings.bounds, units=settings.units, around=settings.around
+    )
     centred = source.halved() if settings.center else source
     considered = _considered(settings, centred.shape)
     if settings.k != "auto":

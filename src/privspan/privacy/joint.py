@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import down, sqrt_down, up
 from privspan.privacy.coin import COIN_BITS, CoinTable
-from privspan.privacy.cost import NEIGHBOURS, Budget, Part, PrivacyCost
+from privspan.privacy.cost import NEIGHBOURS, Part, PrivacyCost
 from privspan.privacy.gdp import MOST_JOINT_MU, hockey_stick_up
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.mu_ledger import Budget, MuLedger
 
 Array = NDArray[np.float64]
 
