@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rich.text import Text
@@ -25,14 +25,14 @@ _NEARLY = 0.97
 class Activity:
     """Something that takes its time, counted in rows: those that will be looked at, once for each pass, if known."""
 
-    def __init__(self, what: str, rows: float | None = None) -> None:
-        self._begun = time.monotonic()
+    def __init__(self, what: str, rows: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun = clock, clock()
         self.now(what, rows)
 
     def now(self, what: str, rows: float | None = None) -> None:
         """Go on to the next stage; its time counts from here."""
         self.what, self.rows, self.done = what, rows, 0
-        self._first = time.monotonic()
+        self._first = self._clock()
 
     def advance(self, rows: int) -> None:
         """Count rows that have been looked at."""
@@ -40,7 +40,7 @@ class Activity:
 
     def elapsed(self) -> float:
         """Return the seconds since the beginning."""
-        return time.monotonic() - self._begun
+        return self._clock() - self._begun
 
     def describe(self) -> str:
         """Return what there is to say now."""
@@ -51,7 +51,7 @@ class Activity:
             return ""
         if self.done >= _NEARLY * self.rows:
             return ", nearly done"
-        left = (self.rows - self.done) * (time.monotonic() - self._first) / self.done
+        left = (self.rows - self.done) * (self._clock() - self._first) / self.done
         return ", nearly done" if left < 1.0 else f", about {_spoken(left)} left"
 
 
