@@ -32,6 +32,8 @@ class Limits:
     early_rows: int = 2**16  # summed before a clip is known: rounding in so long a sum is nothing beside the noise
     early_entries: int = 2**25  # of the sums of all such chunks
     held_entries: int = 2**26  # of a public draw of rows, which is held in memory
+    stream_bytes: int = 2**28  # of the numbers of a stream that are kept in memory; more go into a file
+    batch_rows: int = 2**16  # of a stream that are asked for at a time, where that can be chosen
     drawn_bytes: int = 2**30  # of rows that are drawn for stable leverage, as float64
     drawn_rows: int = 5_000  # and rows: its time grows like the cube of their number, and the rounds see all rows
 

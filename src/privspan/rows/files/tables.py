@@ -7,6 +7,7 @@ close them after a number of bytes, so which rows go together does not follow it
 
 from __future__ import annotations
 
+import mmap
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -229,26 +230,46 @@ def _list_rows(lists: Any, dtype: np.dtype, width: int) -> Reals:
 class ArrowRows(TableRows):
     """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
 
+    def __init__(self, path: Path, mapping: mmap.mmap, layout: Layout, limits: Limits) -> None:
+        self._mapping = mapping
+        # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
+        first = self._opened(layout.columns[:1])
+        lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
+        super().__init__(path, self._opened(layout.columns), layout, lengths, limits)
+
+    def _opened(self, columns: Sequence[str]) -> Any:
+        """Open the file for some of its columns."""
+        return opened_arrow(self._mapping, columns)
+
     def _column(self, name: str) -> Any:
-        file = pa.ipc.open_file(pa.memory_map(str(self._path)))
-        batches = [file.get_batch(part).select([name]) for part in range(file.num_record_batches)]
-        return pa.Table.from_batches(batches).column(0)
+        file = self._opened([name])
+        return pa.Table.from_batches([file.get_batch(part) for part in range(file.num_record_batches)]).column(0)
 
     def _table(self, start: int, stop: int) -> Any:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
         batches = [self._file.get_batch(part).select(self._layout.columns) for part in parts]
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
 
+    def _load(self, window: int) -> Reals:
+        rows = super()._load(window)
+        if hasattr(self._mapping, "madvise"):  # not on Windows; a pass must not count as memory of this process
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+        return rows
+
+
+def opened_arrow(mapping: mmap.mmap, columns: Sequence[str] | None = None) -> Any:
+    """Open a mapped Arrow file, for all of its columns or some."""
+    file = pa.ipc.open_file(pa.py_buffer(mapping))
+    if columns is None:
+        return file
+    places = [file.schema.get_field_index(name) for name in columns]
+    return pa.ipc.open_file(pa.py_buffer(mapping), options=pa.ipc.IpcReadOptions(included_fields=places))
+
 
 def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open an Arrow file (also called Feather version 2)."""
     with damage_told(path.name, "is not an Arrow file, or is cut short; write it as Feather version 2."):
-        mapping = pa.memory_map(str(path))
-        types = pa.ipc.open_file(mapping).schema
-        layout = layout_of(path.name, types, columns, schema)
-        used = [types.get_field_index(name) for name in layout.columns]
-        # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
-        first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
-        lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
-        reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
-    return ArrowRows(path, reader, layout, lengths, limits)
+        with path.open("rb") as file:
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        layout = layout_of(path.name, opened_arrow(mapping).schema, columns, schema)
+        return ArrowRows(path, mapping, layout, limits)

@@ -1,0 +1,198 @@
+"""Tables that can be read once: read to their end, kept, and gone over as often as an algorithm needs.
+
+A stream is gone once it has been read, and a query without a total order may return its rows in another order the
+second time, while algorithms make several passes over the same rows.  So the rows are kept: in memory up to
+`Limits.stream_bytes`, else in an Arrow file without a name, which nobody else can open and which the system frees
+with the process (`privspan.rows.files.spool`).  Which of the two follows from declared types and the number of rows,
+and so does where windows end: how rows came in batches decides nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privspan._lib.distinct import arrow_column
+from privspan._lib.errors import PrivspanError
+from privspan._lib.identity import codes_of
+from privspan.rows.damage import UnreadableFileError
+from privspan.rows.files.batches import batches_of
+from privspan.rows.files.schema import Schema
+from privspan.rows.files.spool import FOLDER, Spool, nameless_file, spool_base
+from privspan.rows.files.tables import ArrowRows, Layout, layout_of, numbers_of
+from privspan.rows.limits import LIMITS, Limits
+from privspan.rows.source import HeldRows, RowSource
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def open_stream(
+    given: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Schema | None = None,
+    name: str | None = None,
+    limits: Limits = LIMITS,
+) -> RowSource:
+    """Read a stream of Arrow batches to its end, and return its rows as a table of numbers.
+
+    Parameters
+    ----------
+    given
+        What `privspan.rows.files.batches.batches_of` takes.
+    columns : sequence of str, optional
+        Columns to use, in this order; by default all columns of numbers except those named like identifiers.
+    schema : Schema, optional
+        What is declared of them.
+    name : str, optional
+        What messages call the table.
+    limits : Limits, optional
+
+    Returns
+    -------
+    RowSource
+        To be read as often as need be, in one order.
+
+    Raises
+    ------
+    UnreadableFileError
+        If it has no rows or no columns of numbers, breaks off, or there is no room for it.
+    """
+    schema = Schema() if schema is None else schema
+    name = type(given).__name__ if name is None else name
+    with told(name):
+        batches = batches_of(given, name=name, rows=limits.batch_rows)
+        layout = layout_of(name, batches.types, columns, schema)
+        return kept(name, batches.read(read_columns(layout), limits.batch_rows), batches.types, layout, limits)
+
+
+@contextmanager
+def told(name: str) -> Iterator[None]:
+    """Turn whatever a stream fails with into one sentence; its own words may quote a cell, or a password."""
+    try:
+        yield
+    except (PrivspanError, ImportError, MemoryError):
+        raise
+    except Exception as failure:
+        template = "{file!r} broke off while it was read ({kind}); nothing of it was kept."
+        raise UnreadableFileError(template, file=name, kind=type(failure).__name__) from None
+
+
+def read_columns(layout: Layout) -> list[str]:
+    """Return the columns that are kept: those that are used, and the one of ids."""
+    return list(dict.fromkeys([*layout.columns, *([] if layout.person is None else [layout.person])]))
+
+
+def kept(name: str, batches: Iterable[Any], types: Any, layout: Layout, limits: Limits) -> RowSource:
+    """Read all batches and keep them, in memory or in a file."""
+    width = len(layout.names) if layout.width is None else layout.width
+    row_bytes = max(1, width) * layout.dtype.itemsize
+    plain = pa.schema([pa.field(column, _plain(types.field(column).type)) for column in read_columns(layout)])
+    even = _even(batches, plain, limits.window_rows(max(1, width), layout.dtype.itemsize))
+    held, rows = [], 0
+    for batch in even:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows * row_bytes > limits.stream_bytes:
+            return _spooled(name, held, even, plain, layout, limits)
+    return StreamRows(name, pa.Table.from_batches(held, schema=plain), layout, limits)
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type that a column is kept as: batches may have different dictionaries, and files have one."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _even(batches: Iterable[Any], types: Any, rows: int) -> Iterator[Any]:
+    """Cut a stream into batches of so many rows each, but for the last."""
+    waiting: list[Any] = []
+    count = 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).cast(types)
+        while count + table.num_rows >= rows:
+            yield from pa.concat_tables([*waiting, table.slice(0, rows - count)]).combine_chunks().to_batches()
+            table, waiting, count = table.slice(rows - count), [], 0
+        if table.num_rows:
+            waiting.append(table)
+            count += table.num_rows
+    if waiting:
+        yield from pa.concat_tables(waiting).combine_chunks().to_batches()
+
+
+def _spooled(
+    name: str, held: list[Any], rest: Iterator[Any], types: Any, layout: Layout, limits: Limits
+) -> RowSource:
+    """Write what has been read and what follows into a file, and map it."""
+    with room_told():
+        file, spool = nameless_file()
+    with closing(file):
+        with room_told():
+            writer = pa.ipc.new_file(file, types)
+        while held:
+            with room_told():
+                writer.write_batch(held.pop(0))
+        for batch in rest:
+            with room_told():
+                writer.write_batch(batch)
+        with room_told():
+            writer.close()
+            file.flush()
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return SpooledRows(name, mapping, spool, layout, limits)
+
+
+@contextmanager
+def room_told() -> Iterator[None]:
+    """Say in one sentence that there is no room for a copy, or that none can be written."""
+    try:
+        yield
+    except OSError as failure:
+        why = "there is no room for it" if failure.errno in _FULL else "it cannot be written"
+        template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
+        raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=FOLDER) from None
+
+
+class SpooledRows(ArrowRows):
+    """Rows of a stream that are kept in a file of their own."""
+
+    def __init__(self, name: str, mapping: mmap.mmap, copy: Spool, layout: Layout, limits: Limits) -> None:
+        super().__init__(Path(name), mapping, layout, limits)
+        self._copy = copy
+
+    def close(self) -> None:
+        """Let go of the file; no row can be read any more."""
+        self._file = self._held = None
+        self._copy.close()
+        with suppress(BufferError):  # somebody still looks at rows: it goes with them
+            self._mapping.close()
+
+
+class StreamRows(HeldRows):
+    """Rows of a stream that are kept in memory."""
+
+    def __init__(self, name: str, table: Any, layout: Layout, limits: Limits) -> None:
+        d = len(layout.names) if layout.width is None else layout.width
+        if not table.num_rows or not d:
+            what = "columns" if table.num_rows else "rows"
+            raise UnreadableFileError("{file!r} holds no {what}.", file=name, what=what)
+        super().__init__(
+            (table.num_rows, d),
+            layout.dtype,
+            lambda: np.ascontiguousarray(numbers_of(table.select(layout.columns), layout)),
+        )
+        self.limits, self.left_out, self.person = limits, layout.left_out, layout.person
+        self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
+        self._table = table
+
+    def read_ids(self, column: str) -> np.ndarray:
+        """Tell the cells of a column apart."""
+        cells = arrow_column(self._table.column(column))
+        assert cells is not None  # of a type that can be compared, or the layout would have been refused
+        return codes_of(cells)
