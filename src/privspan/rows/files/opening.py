@@ -53,7 +53,8 @@ def open_rows(
     path : str, path, or what hands out Arrow batches
         A file: ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow``
         (columns of numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or
-        AnnData); ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
+        AnnData); ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see
+        Notes).
         Or a reader of Arrow batches, a dataset, a lazy frame, a relation of DuckDB, a cursor of ADBC, a frame:
         whatever offers an Arrow stream is read to its end and kept, in memory or in a temporary copy on disk, which
         goes with the result or when that is closed (docs/howto/streams-and-databases.md).
