@@ -200,7 +200,7 @@ def _spooled(
     try:
         with _room_told():
             file = spool.nameless_file()
-        with file:
+        with _room_told(), file:  # which writes when it is closed, too
             _write(file, held, rest, types)
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return SpooledRows(name, mapping, spool, layout, limits)
