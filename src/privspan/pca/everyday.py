@@ -94,5 +94,5 @@ def _start(settings: PCASettings, table: PCATable, mu: float) -> tuple[Array | N
     if given.all():
         return public.start, False
     enough = searches(table.source.shape[0], table.source.shape[1], mu)
-    known = given | (public.bounded & (settings.bounds is not None))
+    known = given | (public.bounded & public.said)
     return (public.start if enough and known.any() else None), True

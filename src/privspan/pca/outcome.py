@@ -103,7 +103,7 @@ def _declared(settings: PCASettings, table: PCATable) -> dict[str, dict[str, Any
     public, names = table.public, table.names or range(table.source.shape[1])
     given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
     for i, name in enumerate(names):
-        if settings.bounds is not None and public.bounded[i] and not public.boolean[i]:
+        if public.said and public.bounded[i] and not public.boolean[i]:
             given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
         if public.scaled[i]:
             given["units"][str(name)] = float(public.units[i])

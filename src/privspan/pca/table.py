@@ -105,7 +105,7 @@ def _check_number(settings: PCASettings, k: float, most: int) -> None:
 def public_units(settings: PCASettings, public: PublicColumns) -> Array | None:
     """Return the public units of the columns; None if they stay in their own."""
     units = np.where(public.scaled, public.units, 1.0)
-    if settings.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
+    if public.said:  # what is declared as booleans stays as it is unless the user says otherwise
         units = np.where(public.bounded & ~public.scaled, public.half_range, units)
     return None if (units == 1.0).all() else units
 
