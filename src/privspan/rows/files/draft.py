@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privspan._lib.errors import ParameterError
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.opening import damage_of, known_suffix, open_rows
+from privspan.rows.files.database import batches_from
+from privspan.rows.files.location import Location, place_of
+from privspan.rows.files.opening import damage_of, known_suffix, open_rows, suffix_of
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
 
@@ -21,18 +24,27 @@ _FROM_CELLS = (
     "when the data change.",
     _HOW,
 )
+_FROM_DATABASE = ("A draft, made from the types that the database declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
-def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
-    r"""Draft a schema for a file that has column names, to be checked and edited.
+def draft_schema(
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    *,
+    query: str | None = None,
+    table: str | None = None,
+) -> str:
+    r"""Draft a schema for a table that has column names, to be checked and edited.
 
     Parameters
     ----------
     path : str or path
-        A file as for `open_rows`.
+        A file or a URL as for `open_rows`.
     schema : Schema, optional
         How a CSV file is written.
+    query, table : str, optional
+        Of a database, as for `open_rows`; its declared types are asked for, and no row is read.
 
     Returns
     -------
@@ -58,7 +70,24 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     [columns."age"]
     type = "number"
     """
-    path, declared = Path(path), schema or Schema()
+    declared = schema or Schema()
+    place = place_of(path)
+    if isinstance(place, Location) and place.is_database:
+        with batches_from(place, query=query, table=table, schema=declared) as reader:
+            return _types_draft(reader.schema, _FROM_DATABASE)
+    if query is not None or table is not None:
+        raise ParameterError("{query} and {table} are for databases; leave them out.")
+    if isinstance(place, Path):
+        return _file_draft(place, declared)
+    from privspan.rows.files.cloud import copied
+
+    suffix_of(place.name)
+    copy, spool = copied(place)
+    with spool:
+        return _file_draft(copy, declared)
+
+
+def _file_draft(path: Path, declared: Schema) -> str:
     suffix = known_suffix(path)
     with damage_told(path.name, damage_of(path)):
         if suffix in (".csv", ".tsv"):
@@ -85,14 +114,19 @@ def _arrow_draft(path: Path, suffix: str) -> str:
     import pyarrow as pa
     from pyarrow import parquet
 
+    is_parquet = suffix == ".parquet"
+    types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    return _types_draft(types, _FROM_TYPES)
+
+
+def _types_draft(types: Any, opening: Sequence[str]) -> str:
+    """Draft a schema from types of Arrow."""
     from privspan.rows.files.tables import declared_column
 
-    is_parquet = suffix == ".parquet"
-    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
     found = {field.name: declared_column(field.type) for field in types}
     columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
     remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
-    return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
+    return schema_text(Schema(columns), _remarks(columns, remarks), opening)
 
 
 def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[str, str]:

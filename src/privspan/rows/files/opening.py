@@ -1,4 +1,4 @@
-"""Opening a file by its suffix."""
+"""Opening a table by its name: a file by its suffix, a database or a file elsewhere by its URL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TypeAlias, cast
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.damage import UnreadableFileError, damage_told
+from privspan.rows.files.database import open_database
+from privspan.rows.files.location import Location, place_of
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource
@@ -27,6 +29,7 @@ _READERS = {  # module, function, and the package that it needs
     ".tsv": ("text", "open_csv", "pyarrow"),
     ".zarr": ("chunked", "open_zarr", "zarr"),
 }
+_NO_CSV = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
 _TEXT, _ARROW = (".csv", ".tsv"), (".arrow", ".feather", ".parquet")
 
 SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
@@ -44,9 +47,11 @@ def open_rows(
     encoding: str | None = None,
     quoted_newlines: bool | None = None,
     person: str | None = None,
+    query: str | None = None,
+    table: str | None = None,
     limits: Limits = LIMITS,
 ) -> RowSource:
-    """Open a file as a table of numbers with one row per person, reading its metadata only.
+    """Open a file as a table of numbers with one row per person, reading its metadata only; or read a database once.
 
     Parameters
     ----------
@@ -54,6 +59,9 @@ def open_rows(
         ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow`` (columns of
         numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or AnnData);
         ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
+        Or the URL of such a file, ``s3://``, ``gs://``, ``https://``, ``http://``, ``memory://`` or ``file://``: it
+        is copied once.  Or the URL of a database, ``postgresql://…``, ``sqlite:///people.db``,
+        ``duckdb:///people.duckdb`` (with four slashes an absolute path).
     columns : sequence of str, optional
         Columns to use, in this order.  By default all columns of numbers except those named like identifiers;
         ``left_out`` lists the columns left out.
@@ -65,6 +73,8 @@ def open_rows(
         How a CSV file is written: see `Schema`, whose values these replace.
     person : str, optional
         The column with the person ids, in place of that of the schema; see `RowSource.ids`.
+    query, table : str, optional
+        Of a database: one statement that selects, run once and for reading only; or the name of a whole table.
     limits : Limits, optional
         How much is read at a time (`privspan.rows.limits`).
 
@@ -75,7 +85,8 @@ def open_rows(
     Raises
     ------
     UnreadableFileError
-        If the file is missing, damaged, of another format, empty, or has no column of numbers.
+        If the file is missing, damaged, of another format, empty, or has no column of numbers; if a database cannot
+        be reached, or refuses the query.  Nothing of a URL is told but the name of the file or the database.
     ImportError
         If the package that reads the format is not installed.
 
@@ -110,15 +121,41 @@ def open_rows(
         .but(width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
         .but(person=person)
     )
-    path = Path(path)
+    written = (separator, decimal, encoding, quoted_newlines)
+    place = place_of(path)
+    if isinstance(place, Location) and place.is_database:
+        if written != (None,) * 4:
+            raise UnreadableFileError(_NO_CSV, file=place.name)
+        return open_database(place, query=query, table=table, columns=columns, schema=declared, limits=limits)
+    if query is not None or table is not None:
+        raise ParameterError("{query} and {table} are for databases; leave them out.")
+    if isinstance(place, Path):
+        return _open_file(place, columns, declared, width, written, limits)
+    suffix_of(place.name)
+    from privspan.rows.files.cloud import copied
+
+    copy, spool = copied(place)
+    source = _open_file(copy, columns, declared, width, written, limits)
+    source.copy = spool  # removed with the last that refers to it
+    return source
+
+
+def _open_file(
+    path: Path,
+    columns: Sequence[str] | None,
+    declared: Schema,
+    width: int | None,
+    written: tuple[object, ...],
+    limits: Limits,
+) -> RowSource:
+    """Open a file of this machine; `width` and how it is `written` are what the caller says beside the schema."""
     suffix = known_suffix(path)
     if suffix in _ARRAYS and (columns is not None or declared.columns is not None):
         raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
     if width is not None and suffix not in _ARROW:
         raise UnreadableFileError("{file!r} has no columns of lists; leave out {width}.", file=path.name)
-    if suffix not in _TEXT and (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
-        template = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
-        raise UnreadableFileError(template, file=path.name)
+    if suffix not in _TEXT and written != (None,) * 4:
+        raise UnreadableFileError(_NO_CSV, file=path.name)
     if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
         template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."
         raise UnreadableFileError(template, file=path.name)
@@ -130,13 +167,19 @@ def open_rows(
 
 def known_suffix(path: Path) -> str:
     """Return the suffix of a file that is there and of a known format, in small letters."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UnreadableFileError("{file!r} must end in one of {known}.", file=path.name, known=", ".join(SUFFIXES))
+    suffix = suffix_of(path.name)
     if not path.exists():
         raise UnreadableFileError("{file!r} does not exist.", file=path.name)
     if path.is_dir() and suffix != ".zarr":
         raise UnreadableFileError("{file!r} is a directory; give one file.", file=path.name)
+    return suffix
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of the name of a file, in small letters, if it is a known one."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UnreadableFileError("{file!r} must end in one of {known}.", file=name, known=", ".join(SUFFIXES))
     return suffix
 
 

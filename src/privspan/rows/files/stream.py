@@ -30,7 +30,7 @@ from privspan.rows.files.tables import ArrowRows, Layout, layout_of, numbers_of
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import HeldRows, RowSource
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def open_stream(
@@ -154,7 +154,7 @@ def room_told() -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        why = "there is no room for it" if failure.errno in _FULL else "it cannot be written"
+        why = "there is no room for it" if failure.errno in FULL else "it cannot be written"
         template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
         raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=FOLDER) from None
 
