@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privspan._lib.errors import MissingPackageError
+from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.location import Location
 from privspan.rows.files.spool import Spool
 from privspan.rows.files.stream import FULL, room_told
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_UNLISTED = ("http", "https")  # where a folder does not say what is in it
+_METADATA = ("zarr.json", ".zarray", ".zgroup")
 _PACKAGES = {"gs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "s3": "s3fs"}
 
 
@@ -49,10 +55,14 @@ def _fetch(place: Location, target: Path) -> None:
 
     try:
         system, path = url_to_fs(place.url, skip_instance_cache=True)  # what it knew of the place may be old
-        if target.suffix.lower() == ".zarr":
-            system.get(path, str(target), recursive=True)
-        else:
+        if target.suffix.lower() != ".zarr":
             system.get_file(path, str(target))
+        elif place.scheme in _UNLISTED:
+            _fetch_array(system, path, target)
+        else:
+            system.get(path, str(target), recursive=True)
+    except UnreadableFileError:
+        raise
     except FileNotFoundError:
         raise UnreadableFileError("{file!r} does not exist, or may not be seen.", file=place.name) from None
     except Exception as failure:
@@ -63,3 +73,30 @@ def _fetch(place: Location, target: Path) -> None:
         raise UnreadableFileError(
             template, file=place.name, scheme=place.scheme, kind=type(failure).__name__
         ) from None
+
+
+def _fetch_array(system: AbstractFileSystem, path: str, target: Path) -> None:
+    """Copy an array of Zarr whose folder cannot be listed: its metadata say which chunks it may have."""
+    import zarr
+
+    target.mkdir()
+    if not any([_fetched(system, f"{path}/{name}", target / name) for name in _METADATA]):
+        raise FileNotFoundError
+    array = zarr.open(str(target), mode="r")
+    if isinstance(array, zarr.Group):
+        template = "{file!r} is a group of Zarr arrays, and its folder cannot be listed; name one array, or copy it."
+        raise UnreadableFileError(template, file=target.name)
+    for place in array.metadata.chunk_grid.all_chunk_coords(array.shape):
+        key = array.metadata.encode_chunk_key(place)
+        (target / key).parent.mkdir(parents=True, exist_ok=True)
+        _fetched(system, f"{path}/{key}", target / key)
+
+
+def _fetched(system: AbstractFileSystem, path: str, target: Path) -> bool:
+    """Copy a file if there is one: a chunk that is not stored holds one value throughout."""
+    try:
+        system.get_file(path, str(target))
+    except FileNotFoundError:
+        target.unlink(missing_ok=True)
+        return False
+    return True

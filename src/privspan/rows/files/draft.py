@@ -6,15 +6,18 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privspan._lib.errors import ParameterError
+from privspan._lib.location import Location, place_of
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.database import batches_from
-from privspan.rows.files.location import Location, place_of
 from privspan.rows.files.opening import damage_of, known_suffix, open_rows, suffix_of
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HOW = "Types: number, boolean, category, text, list (with a width), skip. What is not named here is left out."
 _WORDS = 'to use it: type = "category", and a line categories = [...] with all words that it may hold'
@@ -119,7 +122,7 @@ def _arrow_draft(path: Path, suffix: str) -> str:
     return _types_draft(types, _FROM_TYPES)
 
 
-def _types_draft(types: Any, opening: Sequence[str]) -> str:
+def _types_draft(types: pa.Schema, opening: Sequence[str]) -> str:
     """Draft a schema from types of Arrow."""
     from privspan.rows.files.tables import declared_column
 

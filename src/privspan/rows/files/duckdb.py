@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
 
 import duckdb
+import pyarrow as pa
 
-from privspan.rows.files.database import FAILS_ON_A_RECORD, refused, unreachable
-from privspan.rows.files.location import Location
+from privspan._lib.location import Location
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, refused, unreachable
 from privspan.rows.files.schema import Schema
 from privspan.rows.limits import Limits
 
@@ -23,7 +23,7 @@ _WHY = (
 
 
 @contextmanager
-def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[Any]:
+def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[pa.RecordBatchReader]:
     """Run a statement and hand out its rows, from a connection that only reads."""
     assert place.path is not None
     if not place.path.is_file():

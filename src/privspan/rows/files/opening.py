@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
+from privspan._lib.location import Location, place_of
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.database import open_database
-from privspan.rows.files.location import Location, place_of
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource
@@ -124,7 +124,7 @@ def open_rows(
     written = (separator, decimal, encoding, quoted_newlines)
     place = place_of(path)
     if isinstance(place, Location) and place.is_database:
-        if written != (None,) * 4:
+        if any(word is not None for word in written):
             raise UnreadableFileError(_NO_CSV, file=place.name)
         return open_database(place, query=query, table=table, columns=columns, schema=declared, limits=limits)
     if query is not None or table is not None:
@@ -154,7 +154,7 @@ def _open_file(
         raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
     if width is not None and suffix not in _ARROW:
         raise UnreadableFileError("{file!r} has no columns of lists; leave out {width}.", file=path.name)
-    if suffix not in _TEXT and written != (None,) * 4:
+    if suffix not in _TEXT and any(word is not None for word in written):
         raise UnreadableFileError(_NO_CSV, file=path.name)
     if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
         template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
 
 import adbc_driver_postgresql.dbapi as driver
 import pyarrow as pa
 
+from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.database import FAILS_ON_A_RECORD, refused, unreachable, worded
-from privspan.rows.files.location import Location
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.text import text_numbers
 from privspan.rows.limits import Limits
@@ -33,7 +32,7 @@ _WHY = {  # by SQLSTATE, or its first letters
 
 
 @contextmanager
-def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[Any]:
+def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[pa.RecordBatchReader]:
     """Run a statement and hand out its rows, in one transaction that only reads."""
     try:
         connection = driver.connect(place.url)
@@ -59,12 +58,14 @@ def _why(failure: Exception) -> str | None:
     return next((why for known, why in _WHY.items() if state.startswith(known)), None)
 
 
-def _is_numeric(field: Any) -> bool:
+def _is_numeric(field: pa.Field) -> bool:
     """Tell whether a column is NUMERIC, which has no bounds and so is handed out as text."""
     return (field.metadata or {}).get(b"ADBC:postgresql:typname") == b"numeric"
 
 
-def _batches(place: Location, reader: Any, types: Any, numeric: set[str]) -> Iterator[Any]:
+def _batches(
+    place: Location, reader: pa.RecordBatchReader, types: pa.Schema, numeric: set[str]
+) -> Iterator[pa.RecordBatch]:
     try:
         for batch in reader:
             named = zip(batch.schema.names, batch.columns, strict=True)
@@ -77,6 +78,6 @@ def _batches(place: Location, reader: Any, types: Any, numeric: set[str]) -> Ite
         ) from None
 
 
-def _numbers(cells: Any) -> Any:
+def _numbers(cells: pa.Array) -> pa.Array:
     storage = cells.storage if isinstance(cells.type, pa.BaseExtensionType) else cells
     return pa.array(text_numbers(storage.cast(pa.large_string()).fill_null("")))

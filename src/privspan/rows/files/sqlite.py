@@ -10,14 +10,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from privspan._lib.frames import cell_numbers
-from privspan.rows.files.database import refused, unreachable, worded
-from privspan.rows.files.location import Location
+from privspan._lib.location import Location
+from privspan.rows.files.queries import refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.limits import Limits
 
@@ -41,7 +40,7 @@ _WHY = {
 
 
 @contextmanager
-def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[Any]:
+def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[pa.RecordBatchReader]:
     """Run a statement and hand out its rows, in one transaction that only reads."""
     assert place.path is not None
     if not place.path.is_file():
@@ -70,13 +69,13 @@ def _why(failure: Exception) -> str | None:
     return next((why for known, why in _WHY.items() if code.startswith(known)), None)
 
 
-def _read_as(name: str, said: str, schema: Schema) -> Any:
+def _read_as(name: str, said: str, schema: Schema) -> pa.DataType:
     kind = declared_type(said)
     text = name == schema.person or (name in worded(schema) and kind == pa.float64())
     return pa.string() if text else kind
 
 
-def declared_type(said: str) -> Any:
+def declared_type(said: str) -> pa.DataType:
     """Return the type of Arrow that a column is read as.
 
     Examples
@@ -88,7 +87,7 @@ def declared_type(said: str) -> Any:
     return next(known, pa.binary()) if said else pa.float64()
 
 
-def _batches(place: Location, cursor: sqlite3.Cursor, types: Any, size: int) -> Iterator[Any]:
+def _batches(place: Location, cursor: sqlite3.Cursor, types: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     while True:
         try:
             rows = cursor.fetchmany(size)
@@ -100,7 +99,7 @@ def _batches(place: Location, cursor: sqlite3.Cursor, types: Any, size: int) -> 
         yield pa.record_batch([_column(cells, kind) for cells, kind in zip(columns, types.types, strict=True)], types)
 
 
-def _column(cells: Sequence[object], kind: Any) -> Any:
+def _column(cells: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Make a column of cells of whatever types, each on its own; of a type that is never used, an empty one."""
     if kind == pa.float64():
         return pa.array(np.fromiter(map(_number, cells), np.float64, len(cells)))

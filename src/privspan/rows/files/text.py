@@ -222,7 +222,7 @@ def _spelling(decimal: str) -> bytes:
     return bytes(table)
 
 
-def text_numbers(cells: Any) -> NDArray[np.float64]:
+def text_numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Turn text into float64, cell by cell; "true" and "false" count as 1 and 0, other text as NaN."""
     text = pc.ascii_trim_whitespace(cells)
     numeric = pc.match_substring_regex(text, _NUMBER)

@@ -84,7 +84,7 @@ def location(url: str) -> Location:
     except ValueError:  # whose words quote the part that may hold a password
         raise _unreadable(scheme) from None
     server, rest = parts.netloc.rpartition("@")[2], url.partition("://")[2][len(parts.netloc) :]
-    if server == parts.netloc and ":" in server and "@" in rest:  # a password that ends the server too early
+    if ":" in parts.netloc and "@" in rest:  # a password with a sign in it that ends the server too early
         raise _unreadable(scheme)
     if scheme in _SERVERS:
         return _on_server(url, server, parts)
@@ -96,8 +96,8 @@ def location(url: str) -> Location:
 
 def _unreadable(scheme: str) -> ParameterError:
     return ParameterError(
-        "The URL that begins with {scheme}:// cannot be read; in a password, write '/', '#', '?', '@' and ':' as "
-        "%2F, %23, %3F, %40 and %3A.",
+        "The URL that begins with {scheme}:// cannot be read; in a password write '/', '#', '?', '@' and ':' as %2F, "
+        "%23, %3F, %40 and %3A, and every '@' after the server as %40.",
         scheme=scheme,
     )
 
@@ -131,3 +131,11 @@ def _on_this_machine(url: str, scheme: str, server: str, parts: SplitResult) -> 
         raise ParameterError(template, scheme=scheme, example=example)
     path = Path(unquote(parts.path if is_file else parts.path[1:]))
     return Location(url, scheme, path.name, str(path.resolve()), path)
+
+
+def shown(url: str) -> str:
+    """Return what may be shown of a URL, whether or not it can be read."""
+    try:
+        return location(url).name
+    except ParameterError:
+        return f"{url.partition('://')[0]}://…"
