@@ -80,7 +80,8 @@ def _fetch_array(system: AbstractFileSystem, path: str, target: Path) -> None:
     import zarr
 
     target.mkdir()
-    if not any([_fetched(system, f"{path}/{name}", target / name) for name in _METADATA]):
+    found = [_fetched(system, f"{path}/{name}", target / name) for name in _METADATA]
+    if not any(found):
         raise FileNotFoundError
     array = zarr.open(str(target), mode="r")
     if isinstance(array, zarr.Group):
