@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privspan._lib.errors import ParameterTypeError
+from privspan._lib.streams import is_stream, native
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.estimators._model import PCAModel
 from privspan.pca import PCASettings, takes_sparse
@@ -20,6 +21,7 @@ from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.compressed import as_dense
+from privspan.rows.door import taken
 from privspan.rows.gaps import filled
 from privspan.rows.table import Missing
 from privspan.standard.column_scales import NoSpreadWarning
@@ -179,7 +181,12 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         X : as for ``fit``
         """
         with Call(type(self).__name__, self.epsilon, self.delta) as call, parameters_named_as_here():
-            self._settings().check(call, self._encoded(X))
+            if is_stream(native(X)):
+                what = (
+                    "no stream, which can be read once; open it by `open_rows`, and check and fit what that returns"
+                )
+                raise ParameterTypeError("{X} must be {what}.", what=what)
+            self._settings().check(call, taken(X, None, self.categories))
 
     def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
         if not isinstance(self.whiten, bool | np.bool_):

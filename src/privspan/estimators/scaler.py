@@ -149,7 +149,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         (n_samples, n_features) array
         """
         check_is_fitted(self)
-        X = self._encoded(X, fitted=True)
+        X = self._taken(X)
         if (table := given_table(X)) is not None:
             rows: Any = table.here()[:]
         else:

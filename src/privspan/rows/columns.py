@@ -136,7 +136,7 @@ def public_columns(
         columns.numbers("units", units, least=1.0 / _LARGEST),
         columns.numbers("around", around, least=-_LARGEST),
         complete if source is None or source.complete is None else source.complete,
-        whole,
+        whole if source is None or source.whole is None else source.whole,
         {} if source is None else source.levels,
     )
 

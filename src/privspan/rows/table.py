@@ -77,6 +77,8 @@ class Table(ABC):
         Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
     complete : (d,) array of bool, or None
         Columns that have no gaps by declaration; None if the dtype says it all.
+    whole : (d,) array of bool, or None
+        Columns that hold whole numbers by declaration; None if the dtype says it all.
     levels : mapping of str to tuple of str
         The words of each category, by its name; every word is one of the d columns.
     width : int
@@ -101,6 +103,7 @@ class Table(ABC):
     is_sparse: bool = False
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
+    whole: NDArray[np.bool_] | None = None
     levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     width: int
     count_error: float = 0.0

@@ -95,4 +95,6 @@ def _reader(given: Any, rows: int) -> Any:
         return given.to_reader()
     if hasattr(kind, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(given)
-    raise ParameterTypeError("{X} must offer batches of Arrow; got an object of type {kind}.", kind=kind.__name__)
+    raise ParameterTypeError(
+        "{path} must be a file or hand out Arrow batches; got an object of type {kind}.", kind=kind.__name__
+    )

@@ -37,7 +37,7 @@ SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
 
 
 def open_rows(
-    path: str | os.PathLike[str],
+    path: object,
     *,
     columns: Sequence[str] | None = None,
     schema: Schema | str | os.PathLike[str] | None = None,
@@ -51,17 +51,23 @@ def open_rows(
     table: str | None = None,
     limits: Limits = LIMITS,
 ) -> RowSource:
-    """Open a file as a table of numbers with one row per person, reading its metadata only; or read a database once.
+    """Open a file as a table of numbers, one row per person, reading its metadata only; or keep what is elsewhere.
 
     Parameters
     ----------
-    path : str or path
-        ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow`` (columns of
-        numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or AnnData);
-        ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
+    path : str, path, or what hands out Arrow batches
+        A file: ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow``
+        (columns of numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or
+        AnnData); ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see
+        Notes).
         Or the URL of such a file, ``s3://``, ``gs://``, ``https://``, ``http://``, ``memory://`` or ``file://``: it
-        is copied once.  Or the URL of a database, ``postgresql://…``, ``sqlite:///people.db``,
-        ``duckdb:///people.duckdb`` (with four slashes an absolute path).
+        is copied once.
+        Or the URL of a database, ``postgresql://…``, ``sqlite:///people.db`` or ``duckdb:///people.duckdb`` (with
+        four slashes an absolute path): it is asked once.
+        Or a reader of Arrow batches, a dataset, a lazy frame, a relation of DuckDB, a cursor of ADBC, a frame:
+        whatever offers an Arrow stream is read to its end.
+        What is elsewhere is kept in memory or in a temporary copy on disk, which goes with the result or when that
+        is closed (docs/howto/streams-and-databases.md).
     columns : sequence of str, optional
         Columns to use, in this order.  By default all columns of numbers except those named like identifiers;
         ``left_out`` lists the columns left out.
@@ -122,13 +128,16 @@ def open_rows(
         .but(person=person)
     )
     written = (separator, decimal, encoding, quoted_newlines)
-    place = place_of(path)
+    place = place_of(path) if isinstance(path, str | os.PathLike) else None
+    asked = isinstance(place, Location) and place.is_database
+    if any(word is not None for word in written) and (asked or place is None):
+        raise ParameterError("{separator}, {decimal}, {encoding} and {quoted_newlines} must go with a CSV file.")
     if isinstance(place, Location) and place.is_database:
-        if any(word is not None for word in written):
-            raise UnreadableFileError(_NO_CSV, file=place.name)
         return open_database(place, query=query, table=table, columns=columns, schema=declared, limits=limits)
     if query is not None or table is not None:
-        raise ParameterError("{query} and {table} are for databases; leave them out.")
+        raise ParameterError("{query} and {table} must go with a database.")
+    if place is None:
+        return _open_given(path, columns, declared, limits)
     if isinstance(place, Path):
         return _open_file(place, columns, declared, width, written, limits)
     suffix_of(place.name)
@@ -136,7 +145,7 @@ def open_rows(
 
     copy, spool = copied(place)
     source = _open_file(copy, columns, declared, width, written, limits)
-    source.copy = spool  # removed with the last that refers to it
+    source.let_go = spool.close  # which keeps the copy for as long as anybody refers to the rows
     return source
 
 
@@ -163,6 +172,15 @@ def _open_file(
         if suffix in _ARRAYS:
             return _ARRAYS[suffix](path, limits)
         return _reader(suffix)(path, columns, declared, limits)
+
+
+def _open_given(given: object, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
+    """Read a stream or a frame, with the same columns as a file would have."""
+    try:
+        stream = import_module("privspan.rows.files.stream")
+    except ImportError:
+        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
+    return cast(RowSource, stream.open_stream(given, columns=columns, schema=schema, limits=limits))
 
 
 def known_suffix(path: Path) -> str:

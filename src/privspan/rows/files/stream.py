@@ -13,6 +13,7 @@ import errno
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,16 @@ import numpy as np
 import pyarrow as pa
 
 from privspan._lib.distinct import arrow_column
-from privspan._lib.errors import PrivspanError
+from privspan._lib.errors import ParameterError, ParameterTypeError, PrivspanError
+from privspan._lib.frames import empty_column, float_type, other_columns
 from privspan._lib.identity import codes_of
+from privspan.rows.categories import Categories
 from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.batches import batches_of
-from privspan.rows.files.schema import Schema
+from privspan.rows.files.schema import Column, Schema
 from privspan.rows.files.spool import FOLDER, Spool, nameless_file, spool_base
 from privspan.rows.files.tables import ArrowRows, Layout, layout_of, numbers_of
+from privspan.rows.levels import checked_levels
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import HeldRows, RowSource
 
@@ -71,6 +75,53 @@ def open_stream(
         batches = batches_of(given, name=name, rows=limits.batch_rows)
         layout = layout_of(name, batches.types, columns, schema)
         return kept(name, batches.read(read_columns(layout), limits.batch_rows), batches.types, layout, limits)
+
+
+def fitted_stream(
+    given: Any,
+    *,
+    person: str | None = None,
+    categories: Categories | None = None,
+    ids_needed: bool = True,
+    limits: Limits = LIMITS,
+) -> RowSource:
+    """Do the same with all columns, as those of a frame that is fitted: what holds no numbers is refused.
+
+    `person` and `categories` are as for `privspan.rows.categories.encoded`; but for `ids_needed` the column of ids
+    may be absent.
+    """
+    name = type(given).__name__
+    with told(name):
+        batches = batches_of(given, name=name, rows=limits.batch_rows)
+        present = person is not None and (ids_needed or person in batches.types.names)
+        layout = _frame_layout(name, batches.types, person if present else None, categories)
+        rows = kept(name, batches.read(read_columns(layout), limits.batch_rows), batches.types, layout, limits)
+    rows.as_frame = True
+    return rows
+
+
+def _frame_layout(name: str, types: Any, person: str | None, categories: Categories | None) -> Layout:
+    """Lay out all columns but that of ids, in the dtype that a frame of these types would have."""
+    if isinstance(categories, str):
+        what = "by name, with the words of each, for a stream: its types do not say them before it is read"
+        raise ParameterTypeError("{categories} must be given {what}.", what=what)
+    levels = {column: checked_levels(column, words) for column, words in (categories or {}).items()}
+    unknown = [column for column in levels if column not in types.names or column == person]
+    if unknown:
+        raise ParameterError(
+            "{categories} must name columns of the table; it has no column named {name!r}.", name=unknown[0]
+        )
+    fields = {field.name: field.type for field in types if field.name != person}
+    numbers = [empty_column(column, kind) for column, kind in fields.items() if column not in levels]
+    if wrong := [column for column in numbers if column.kind.other is not None]:
+        raise other_columns(wrong, "X")
+    declared = {
+        column: Column("category", categories=levels[column]) if column in levels else Column("number")
+        for column in fields
+    }
+    layout = layout_of(name, types, None, Schema(declared, person=person))
+    narrow = not levels and float_type(column.kind for column in numbers) == np.float32
+    return replace(layout, dtype=np.dtype(np.float32 if narrow else np.float64))
 
 
 @contextmanager
@@ -189,6 +240,7 @@ class StreamRows(HeldRows):
         )
         self.limits, self.left_out, self.person = limits, layout.left_out, layout.person
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
+        self.whole = layout.whole
         self._table = table
 
     def read_ids(self, column: str) -> np.ndarray:

@@ -46,6 +46,7 @@ class Layout:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # words of the columns that are categories
     names: tuple[str, ...] = ()  # of the d, where every column has a name
     boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
+    whole: NDArray[np.bool_] | None = None  # which of the d are whole numbers by declaration
 
 
 def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
@@ -96,10 +97,11 @@ def _encoded_layout(
             what = "which the schema calls a category, holds neither text nor whole numbers."
             raise UnreadableFileError("Column {name!r} of {file!r}, {what}", name=name, file=file, what=what)
     names, boolean = encoded_columns(columns, schema)
-    declared = [pa.types.is_boolean(kind) for kind in kinds.values()]
-    boolean |= np.repeat(declared, [len(levels.get(name, ("",))) for name in columns])
+    counts = [len(levels.get(name, ("",))) for name in columns]
+    boolean |= np.repeat([pa.types.is_boolean(kind) for kind in kinds.values()], counts)
+    whole = np.repeat([pa.types.is_integer(kind) and name not in levels for name, kind in kinds.items()], counts)
     dtype = np.dtype(np.float64) if levels else _float_type(kinds.values())
-    return Layout(columns, None, dtype, left_out, levels=levels, names=names, boolean=boolean)
+    return Layout(columns, None, dtype, left_out, levels=levels, names=names, boolean=boolean, whole=whole)
 
 
 def _may_be_list(name: str, schema: Schema) -> bool:
@@ -161,6 +163,7 @@ class TableRows(WindowedSource):
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
+        self.whole = layout.whole
         self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         self.person = layout.person
