@@ -18,6 +18,7 @@ from privspan._lib.errors import ParameterError
 _SERVERS = ("postgresql", "postgres")
 _DATABASE_FILES = ("duckdb", "sqlite")
 _FILES = ("file", "gs", "http", "https", "memory", "s3")
+_LOGINS = (*_SERVERS, "http", "https")
 
 _Options: TypeAlias = Mapping[str, list[str]]
 
@@ -84,7 +85,7 @@ def location(url: str) -> Location:
     except ValueError:  # whose words quote the part that may hold a password
         raise _unreadable(scheme) from None
     server, rest = parts.netloc.rpartition("@")[2], url.partition("://")[2][len(parts.netloc) :]
-    if ":" in parts.netloc and "@" in rest:  # a password with a sign in it that ends the server too early
+    if "@" in rest and (scheme in _LOGINS or ":" in parts.netloc):  # a sign in a password may have ended the server
         raise _unreadable(scheme)
     if scheme in _SERVERS:
         return _on_server(url, server, parts)

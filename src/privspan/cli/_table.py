@@ -33,7 +33,8 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading) ->
             if isinstance(given, Path):  # what is elsewhere is not asked for a second time
                 _explain_unknown(given, columns, reading)
             raise
-        yield source
+        with source:
+            yield source
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from privspan.rows.source import RowSource
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_READ_AS_FLOATS = ("postgresql", "sqlite")  # of which some whole numbers are
 _PACKAGES = {
     "duckdb": ("pyarrow", "duckdb"),
     "postgresql": ("pyarrow", "adbc_driver_manager", "adbc_driver_postgresql"),
@@ -59,7 +60,10 @@ def open_database(
     with batches_from(place, query=query, table=table, schema=schema, limits=limits) as reader:
         from privspan.rows.files.stream import open_stream
 
-        return open_stream(reader, columns=columns, schema=schema, name=place.name, limits=limits)
+        source = open_stream(reader, columns=columns, schema=schema, name=place.name, limits=limits)
+    if schema.person is None and place.scheme in _READ_AS_FLOATS:
+        source.read_ids = None  # long ids of several persons could be one float
+    return source
 
 
 def batches_from(
