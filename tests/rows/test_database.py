@@ -170,7 +170,7 @@ def test_a_file_that_is_no_database(scheme: str, folder: Path) -> None:
     with pytest.raises(UnreadableFileError, match=r"'no.db' cannot be opened: there is no such file"):
         open_rows(f"{scheme}:///{folder}/no.db", table="people")
     assert not (folder / "no.db").exists()
-    with pytest.raises(UnreadableFileError, match="'people.parquet'.* no (SQLite|DuckDB) database"):
+    with pytest.raises(UnreadableFileError, match=r"'people.parquet'.* no (SQLite|DuckDB) database"):
         open_rows(f"{scheme}:///{folder}/people.parquet", table="people")
 
 
