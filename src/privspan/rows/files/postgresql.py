@@ -17,16 +17,20 @@ from privspan.rows.limits import Limits
 
 _ONE_SNAPSHOT = "set transaction isolation level repeatable read, read only"
 _BROKE_OFF = (
-    "The database {name!r} broke off while it was read: the server went away, or an expression of the query fails on "
-    "some record. Nothing of it was kept."
+    "The database {name!r} broke off while it was read: the server went away, or the query fails on some record. "
+    "Nothing was kept."
 )
+_ONE = "it must be one statement that selects"
+_GONE = "the server went away, or could not go on"
 _WHY = {  # by SQLSTATE, or its first letters
     "22": FAILS_ON_A_RECORD,
     "25006": "it is run for reading only",
     "42501": "this user may not read that",
-    "42601": "it must be one statement that selects, without errors of syntax",
+    "42601": f"{_ONE}, without errors of syntax",
     "42703": "a column that it names is not there",
     "42P01": "a table that it names is not there",
+    "08": _GONE,
+    "57P": _GONE,
     "57014": "it was cancelled, or took longer than the server allows",
 }
 
@@ -42,6 +46,8 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
     with closing(connection), closing(connection.cursor()) as cursor:
         try:
             cursor.execute(_ONE_SNAPSHOT)
+            if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
+                raise refused(place, _ONE, TypeError())
             cursor.execute(statement)
             reader = cursor.fetch_record_batch()
         except driver.Error as failure:
@@ -55,7 +61,8 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
 
 def _why(failure: Exception) -> str | None:
     state = getattr(failure, "sqlstate", None) or ""
-    return next((why for known, why in _WHY.items() if state.startswith(known)), None)
+    gone = _GONE if not state and isinstance(failure, driver.OperationalError) else None
+    return next((why for known, why in _WHY.items() if state.startswith(known)), gone)
 
 
 def _is_numeric(field: pa.Field) -> bool:
@@ -70,7 +77,7 @@ def _batches(
         for batch in reader:
             named = zip(batch.schema.names, batch.columns, strict=True)
             yield pa.record_batch([_numbers(cells) if name in numeric else cells for name, cells in named], types)
-    except (driver.Error, OSError) as failure:  # the reader does not say what the server did
+    except (driver.Error, pa.ArrowException, OSError) as failure:  # the reader does not say what the server did
         raise (
             refused(place, why, failure)
             if (why := _why(failure))
