@@ -151,6 +151,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         check_is_fitted(self)
         X = self._taken(X)
         if (table := given_table(X)) is not None:
+            self._check_columns(table)
             rows: Any = table.here()[:]
         else:
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))

@@ -12,29 +12,33 @@ from __future__ import annotations
 import errno
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.distinct import arrow_column
 from privspan._lib.errors import ParameterError, ParameterTypeError, PrivspanError
 from privspan._lib.frames import empty_column, float_type, other_columns
 from privspan._lib.identity import codes_of
+from privspan._lib.watch import rows_read
 from privspan.rows.categories import Categories
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.batches import batches_of
+from privspan.rows.files.batches import Batches, batches_of
 from privspan.rows.files.schema import Column, Schema
-from privspan.rows.files.spool import FOLDER, Spool, nameless_file, spool_base
+from privspan.rows.files.spool import VARIABLE, Spool, spool_base
 from privspan.rows.files.tables import ArrowRows, Layout, layout_of, numbers_of
 from privspan.rows.levels import checked_levels
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import HeldRows, RowSource
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TEXT_BYTES = 32  # what a cell of text or bytes is taken to be long: its length must not decide where rows are kept
 
 
 def open_stream(
@@ -72,9 +76,8 @@ def open_stream(
     schema = Schema() if schema is None else schema
     name = type(given).__name__ if name is None else name
     with told(name):
-        batches = batches_of(given, name=name, rows=limits.batch_rows)
-        layout = layout_of(name, batches.types, columns, schema)
-        return kept(name, batches.read(read_columns(layout), limits.batch_rows), batches.types, layout, limits)
+        batches = batches_of(given, limits)
+    return kept(name, batches, layout_of(name, batches.types, columns, schema), limits)
 
 
 def fitted_stream(
@@ -92,10 +95,10 @@ def fitted_stream(
     """
     name = type(given).__name__
     with told(name):
-        batches = batches_of(given, name=name, rows=limits.batch_rows)
-        present = person is not None and (ids_needed or person in batches.types.names)
-        layout = _frame_layout(name, batches.types, person if present else None, categories)
-        rows = kept(name, batches.read(read_columns(layout), limits.batch_rows), batches.types, layout, limits)
+        batches = batches_of(given, limits)
+    present = person is not None and (ids_needed or person in batches.types.names)
+    layout = _frame_layout(name, batches.types, person if present else None, categories)
+    rows = kept(name, batches, layout, limits)
     rows.as_frame = True
     return rows
 
@@ -136,24 +139,20 @@ def told(name: str) -> Iterator[None]:
         raise UnreadableFileError(template, file=name, kind=type(failure).__name__) from None
 
 
-def read_columns(layout: Layout) -> list[str]:
-    """Return the columns that are kept: those that are used, and the one of ids."""
-    return list(dict.fromkeys([*layout.columns, *([] if layout.person is None else [layout.person])]))
-
-
-def kept(name: str, batches: Iterable[Any], types: Any, layout: Layout, limits: Limits) -> RowSource:
+def kept(name: str, batches: Batches, layout: Layout, limits: Limits) -> RowSource:
     """Read all batches and keep them, in memory or in a file."""
-    width = len(layout.names) if layout.width is None else layout.width
-    row_bytes = max(1, width) * layout.dtype.itemsize
-    plain = pa.schema([pa.field(column, _plain(types.field(column).type)) for column in read_columns(layout)])
-    even = _even(batches, plain, limits.window_rows(max(1, width), layout.dtype.itemsize))
+    columns = list(dict.fromkeys([*layout.columns, *([] if layout.person is None else [layout.person])]))
+    types = pa.schema([pa.field(column, _plain(batches.types.field(column).type)) for column in columns])
+    d = max(1, layout.count)
+    row_bytes = max(d * layout.dtype.itemsize, sum(_bytes(kind) for kind in types.types))
+    even = _even(_coming(name, batches, columns, types), limits.window_rows(d, layout.dtype.itemsize))
     held, rows = [], 0
     for batch in even:
         held.append(batch)
         rows += batch.num_rows
         if rows * row_bytes > limits.stream_bytes:
-            return _spooled(name, held, even, plain, layout, limits)
-    return StreamRows(name, pa.Table.from_batches(held, schema=plain), layout, limits)
+            return _spooled(name, held, even, types, layout, limits)
+    return StreamRows(name, pa.Table.from_batches(held, schema=types), layout, limits)
 
 
 def _plain(kind: Any) -> Any:
@@ -161,12 +160,27 @@ def _plain(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _even(batches: Iterable[Any], types: Any, rows: int) -> Iterator[Any]:
+def _bytes(kind: Any) -> int:
+    """Return about how much a cell takes, by its type alone; that of a list is counted with the numbers."""
+    try:
+        return int(kind.bit_width) // 8
+    except ValueError:  # of any length
+        return 0 if pa.types.is_nested(kind) else _TEXT_BYTES
+
+
+def _coming(name: str, batches: Batches, columns: Sequence[str], types: Any) -> Iterator[Any]:
+    """Yield batch after batch as tables of the types that were announced."""
+    with told(name):
+        for batch in batches.read(columns):
+            rows_read(batch.num_rows)
+            yield pa.Table.from_batches([batch]).cast(types)
+
+
+def _even(tables: Iterable[Any], rows: int) -> Iterator[Any]:
     """Cut a stream into batches of so many rows each, but for the last."""
     waiting: list[Any] = []
     count = 0
-    for batch in batches:
-        table = pa.Table.from_batches([batch]).cast(types)
+    for table in tables:
         while count + table.num_rows >= rows:
             yield from pa.concat_tables([*waiting, table.slice(0, rows - count)]).combine_chunks().to_batches()
             table, waiting, count = table.slice(rows - count), [], 0
@@ -182,21 +196,31 @@ def _spooled(
 ) -> RowSource:
     """Write what has been read and what follows into a file, and map it."""
     with room_told():
-        file, spool = nameless_file()
-    with closing(file):
+        spool = Spool()
+    try:
         with room_told():
-            writer = pa.ipc.new_file(file, types)
+            file = spool.nameless_file()
+        with room_told(), file:  # which writes when it is closed, too
+            _write(file, held, rest, types)
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return SpooledRows(name, mapping, spool, layout, limits)
+    except BaseException:
+        spool.close()
+        raise
+
+
+def _write(file: BinaryIO, held: list[Any], rest: Iterator[Any], types: Any) -> None:
+    """Write an Arrow file; what is held is let go of."""
+    with room_told():
+        writer = pa.ipc.new_file(file, types)
         while held:
-            with room_told():
-                writer.write_batch(held.pop(0))
-        for batch in rest:
-            with room_told():
-                writer.write_batch(batch)
+            writer.write_batch(held.pop(0))
+    for batch in rest:  # which may fail in ways of its own
         with room_told():
-            writer.close()
-            file.flush()
-        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return SpooledRows(name, mapping, spool, layout, limits)
+            writer.write_batch(batch)
+    with room_told():
+        writer.close()
+        file.flush()
 
 
 @contextmanager
@@ -205,45 +229,49 @@ def room_told() -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        why = "there is no room for it" if failure.errno in FULL else "it cannot be written"
+        why = "there is no room for it" if failure.errno in FULL else "it cannot be written there"
         template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
-        raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=FOLDER) from None
+        raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=VARIABLE) from None
 
 
 class SpooledRows(ArrowRows):
     """Rows of a stream that are kept in a file of their own."""
 
-    def __init__(self, name: str, mapping: mmap.mmap, copy: Spool, layout: Layout, limits: Limits) -> None:
+    def __init__(self, name: str, mapping: mmap.mmap, spool: Spool, layout: Layout, limits: Limits) -> None:
         super().__init__(Path(name), mapping, layout, limits)
-        self._copy = copy
+        self._spool = spool
+
+    def _table(self, start: int, stop: int) -> Any:
+        if self._file is None:
+            raise UnreadableFileError("{file!r} has been closed; its rows are gone.", file=self._path.name)
+        return super()._table(start, stop)
 
     def close(self) -> None:
-        """Let go of the file; no row can be read any more."""
-        self._file = self._held = None
-        self._copy.close()
-        with suppress(BufferError):  # somebody still looks at rows: it goes with them
-            self._mapping.close()
+        """Let go of the copy; no row can be read any more."""
+        with self._reading:
+            self._file = self._held = None
+            with suppress(BufferError):  # somebody still looks at rows: it goes with them
+                self._mapping.close()
+        self._spool.close()
 
 
 class StreamRows(HeldRows):
     """Rows of a stream that are kept in memory."""
 
     def __init__(self, name: str, table: Any, layout: Layout, limits: Limits) -> None:
-        d = len(layout.names) if layout.width is None else layout.width
-        if not table.num_rows or not d:
+        if not table.num_rows or not layout.count:
             what = "columns" if table.num_rows else "rows"
             raise UnreadableFileError("{file!r} holds no {what}.", file=name, what=what)
-        super().__init__(
-            (table.num_rows, d),
-            layout.dtype,
-            lambda: np.ascontiguousarray(numbers_of(table.select(layout.columns), layout)),
-        )
+
+        def read() -> Reals:
+            return np.ascontiguousarray(numbers_of(table.select(layout.columns), layout))
+
+        super().__init__((table.num_rows, layout.count), layout.dtype, read)
         self.limits, self.left_out, self.person = limits, layout.left_out, layout.person
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
-        self.whole = layout.whole
-        self._table = table
+        self.whole, self._table = layout.whole, table
 
-    def read_ids(self, column: str) -> np.ndarray:
+    def read_ids(self, column: str) -> NDArray[np.intp]:
         """Tell the cells of a column apart."""
         cells = arrow_column(self._table.column(column))
         assert cells is not None  # of a type that can be compared, or the layout would have been refused

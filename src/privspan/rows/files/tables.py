@@ -48,6 +48,11 @@ class Layout:
     boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
     whole: NDArray[np.bool_] | None = None  # which of the d are whole numbers by declaration
 
+    @property
+    def count(self) -> int:
+        """Return d."""
+        return len(self.names) if self.width is None else self.width
+
 
 def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     """Choose columns of numbers, or one column of lists of numbers where there are no others or it was asked for.
@@ -158,7 +163,7 @@ class TableRows(WindowedSource):
     def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int], limits: Limits) -> None:
         super().__init__(limits)
         self._path, self._file, self._layout = path, file, layout
-        n, d = sum(lengths), len(layout.names) if layout.width is None else layout.width
+        n, d = sum(lengths), layout.count
         if n < 1 or not d:
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
