@@ -31,12 +31,16 @@ class Activity:
 
     def now(self, what: str, rows: float | None = None) -> None:
         """Go on to the next stage; its time counts from here."""
-        self.what, self.rows, self.done = what, rows, 0
+        self.what, self.rows, self.done, self.arrived = what, rows, 0, 0
         self._first = time.monotonic()
 
     def advance(self, rows: int) -> None:
         """Count rows that have been looked at."""
         self.done += rows
+
+    def read(self, rows: int) -> None:
+        """Count rows that have arrived, of a table that is read once."""
+        self.arrived += rows
 
     def elapsed(self) -> float:
         """Return the seconds since the beginning."""
@@ -44,7 +48,8 @@ class Activity:
 
     def describe(self) -> str:
         """Return what there is to say now."""
-        return f"{self.what}: {_spoken(self.elapsed())} so far{self._left()}"
+        rows = f", {self.arrived:,} rows" if self.arrived else ""
+        return f"{self.what}: {_spoken(self.elapsed())} so far{rows}{self._left()}"
 
     def _left(self) -> str:
         if self.rows is None or self.done < _ENOUGH * self.rows:

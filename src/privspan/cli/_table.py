@@ -17,18 +17,23 @@ from privspan.cli.exits import Complaint, ExitCode
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
     from privspan.cli._place import Place
+    from privspan.cli._progress import Activity
     from privspan.rows import RowSource
     from privspan.rows.table import Table
 
 
 @contextmanager
-def open_table(place: Place, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
-    """Open a table of numbers; `columns` are those to use, by default all."""
+def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, shown: Activity) -> Iterator[RowSource]:
+    """Open a table of numbers, and show how much of it arrives; `columns` are those to use, by default all."""
+    from privspan._lib.watch import watching_rows
     from privspan.rows import UnreadableFileError, open_rows
 
     with given_table(place) as given:
+        # How many rows there are is nobody's business where persons have several.
+        counted = shown.read if reading.person is None and reading.schema is None else None
         try:
-            source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
+            with watching_rows(read=counted):
+                source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
         except UnreadableFileError:
             if isinstance(given, Path):  # what is elsewhere is not asked for a second time
                 _explain_unknown(given, columns, reading)

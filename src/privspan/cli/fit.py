@@ -99,7 +99,7 @@ def _learn(
     from privspan._lib.watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {place.name}") as shown, open_table(place, columns, reading) as source:
+    with activity(f"Reading {place.name}") as shown, open_table(place, columns, reading, shown) as source:
         tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
         in_mu = task.check(table)

@@ -61,7 +61,7 @@ def transform(
     found = saved.subspace
     unnamed = found.names is None or place.suffix in (".npy", ".npz")
     names = None if unnamed else _file_columns(list(found.names or ()), reading)
-    with activity("Transforming") as shown, open_table(place, names, reading) as source:
+    with activity("Transforming") as shown, open_table(place, names, reading, shown) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")
