@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import tomllib
 import warnings
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from streams import EVERY_TYPE, STREAMS, Offer, arrow, uneven
 import privspan as ps
 from privspan import IdentifierWarning
 from privspan._lib.watch import watching_rows
-from privspan.rows import Column, Schema, UnreadableFileError, open_rows
+from privspan.rows import Column, Schema, UnreadableFileError, draft_schema, open_rows
 from privspan.rows.door import open_table
 from privspan.rows.files.stream import SpooledRows, StreamRows, open_stream
 from privspan.rows.limits import LIMITS
@@ -398,3 +399,26 @@ def test_a_lazy_frame_is_computed_once():
     with open_rows(lazy, limits=SPOOLED) as rows:
         ps.private_pca(rows, 1, **BUDGET)
     assert sum(calls) == 90
+
+
+def test_a_schema_is_drafted_from_declared_types_and_no_row_is_read():
+    def batches():
+        raise AssertionError("a row was asked for")
+        yield
+
+    reader = pa.RecordBatchReader.from_batches(EVERY_TYPE.schema, batches())
+    drafted = tomllib.loads(draft_schema(reader))["columns"]
+    assert {name: column["type"] for name, column in drafted.items()} == {
+        **dict.fromkeys(NUMBERS, "number"),
+        **dict.fromkeys(["user_id", "category", "numbered", "day", "moment", "span", "bytes", "uuid"], "skip"),
+        **{
+            "text": "text",
+            "large_text": "text",
+            "lists": "list",
+            "vector": "list",
+            "struct": "skip",
+            "nothing": "skip",
+        },
+    }
+    lazy = pl.LazyFrame({"age": [41], "user_id": [7]})
+    assert tomllib.loads(draft_schema(lazy))["columns"]["user_id"] == {"type": "skip"}

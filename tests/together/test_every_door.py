@@ -2,18 +2,20 @@
 
 import dataclasses
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from doors import DOORS
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import privspan as ps
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+_NAMING = ("names", "without_units", "not_seen")  # parts of a release that call columns by name, where they have one
 pytestmark = pytest.mark.filterwarnings("ignore::privspan.UselessPlanWarning", "ignore::privspan.AbstentionWarning")
 
 CALLS = {
@@ -33,14 +35,12 @@ def bits(value):
     """Return a release as what its parts are, bit by bit; names of columns are not among them."""
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, dict):
-        return {name: bits(part) for name, part in value.items() if name not in ("names", "columns")}
+    if isinstance(value, Mapping):
+        return {name: bits(part) for name, part in value.items() if name not in _NAMING}
     if isinstance(value, list | tuple):
         return [bits(part) for part in value]
     if dataclasses.is_dataclass(value):
-        return {field.name: bits(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, ps.Subspace):
-        return bits(value.basis)
+        return bits({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
     return repr(value)
 
 
@@ -55,7 +55,7 @@ def tables(draw):
     return pa.table({f"c{j}": pa.array(rows[:, j], from_pandas=as_nulls) for j in range(d)})
 
 
-@settings(max_examples=10)
+@settings(max_examples=10, phases=[Phase.generate])  # a smaller example says no more, and takes minutes
 @given(table=tables(), name=st.sampled_from(sorted(CALLS)))
 def test_the_same_release_from_every_door(table, name):
     with tempfile.TemporaryDirectory() as folder:

@@ -28,22 +28,19 @@ _FROM_CELLS = (
     _HOW,
 )
 _FROM_DATABASE = ("A draft, made from the types that the database declares, not from its rows.", _HOW)
+_FROM_A_STREAM = ("A draft, made from the types that the stream declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
 def draft_schema(
-    path: str | os.PathLike[str],
-    schema: Schema | None = None,
-    *,
-    query: str | None = None,
-    table: str | None = None,
+    path: object, schema: Schema | None = None, *, query: str | None = None, table: str | None = None
 ) -> str:
     r"""Draft a schema for a table that has column names, to be checked and edited.
 
     Parameters
     ----------
-    path : str or path
-        A file or a URL as for `open_rows`.
+    path : str, path, or what hands out Arrow batches
+        A file or a URL as for `open_rows`, or what that takes in place of one; no row of the latter is read.
     schema : Schema, optional
         How a CSV file is written.
     query, table : str, optional
@@ -74,12 +71,14 @@ def draft_schema(
     type = "number"
     """
     declared = schema or Schema()
-    place = place_of(path)
+    place = place_of(path) if isinstance(path, str | os.PathLike) else None
     if isinstance(place, Location) and place.is_database:
         with batches_from(place, query=query, table=table, schema=declared) as reader:
             return _types_draft(reader.schema, _FROM_DATABASE)
     if query is not None or table is not None:
-        raise ParameterError("{query} and {table} are for databases; leave them out.")
+        raise ParameterError("{query} and {table} must go with a database.")
+    if place is None:
+        return draft_stream(path)
     if isinstance(place, Path):
         return _file_draft(place, declared)
     from privspan.rows.files.cloud import copied
@@ -120,6 +119,13 @@ def _arrow_draft(path: Path, suffix: str) -> str:
     is_parquet = suffix == ".parquet"
     types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
     return _types_draft(types, _FROM_TYPES)
+
+
+def draft_stream(given: object) -> str:
+    """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
+    from privspan.rows.files.batches import batches_of
+
+    return _types_draft(batches_of(given).types, _FROM_A_STREAM)
 
 
 def _types_draft(types: pa.Schema, opening: Sequence[str]) -> str:
