@@ -241,7 +241,7 @@ def test_forms_of_a_url_in_a_message() -> None:
 def test_progress_says_how_many_rows_have_arrived() -> None:
     shown = Activity("Reading people")
     shown.read(1_000_000)
-    assert shown.describe().endswith("so far, 1,000,000 rows")
+    assert shown.describe().endswith("so far, 1,000,000 rows read")
     shown.now("Learning privately")
     assert "rows" not in shown.describe()
 

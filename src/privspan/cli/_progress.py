@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from rich.text import Text
 
 from privspan._lib.readable import readable
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 
 _PATIENCE = 2.0  # seconds of silence
@@ -23,24 +24,28 @@ _NEARLY = 0.97
 
 
 class Activity:
-    """Something that takes its time, counted in rows: those that will be looked at, once for each pass, if known."""
+    """Something that takes its time, counted in rows.
+
+    Those that will be looked at, once for each pass, if that is known; how many there are in a pass, if it makes
+    several; and those of a stream or a database that have been read.
+    """
 
     def __init__(self, what: str, rows: float | None = None) -> None:
         self._begun = time.monotonic()
         self.now(what, rows)
 
-    def now(self, what: str, rows: float | None = None) -> None:
+    def now(self, what: str, rows: float | None = None, in_a_pass: int | None = None) -> None:
         """Go on to the next stage; its time counts from here."""
-        self.what, self.rows, self.done, self.arrived = what, rows, 0, 0
+        self.what, self.rows, self.done, self.in_a_pass, self.arrived = what, rows, 0, in_a_pass, 0
         self._first = time.monotonic()
+
+    def read(self, rows: int) -> None:
+        """Count rows that have arrived."""
+        self.arrived += rows
 
     def advance(self, rows: int) -> None:
         """Count rows that have been looked at."""
         self.done += rows
-
-    def read(self, rows: int) -> None:
-        """Count rows that have arrived, of a table that is read once."""
-        self.arrived += rows
 
     def elapsed(self) -> float:
         """Return the seconds since the beginning."""
@@ -48,8 +53,15 @@ class Activity:
 
     def describe(self) -> str:
         """Return what there is to say now."""
-        rows = f", {self.arrived:,} rows" if self.arrived else ""
-        return f"{self.what}: {_spoken(self.elapsed())} so far{rows}{self._left()}"
+        arrived = f", {self.arrived:,} rows read" if self.arrived else ""
+        return f"{self.what}: {_spoken(self.elapsed())} so far{arrived}{self._pass()}{self._left()}"
+
+    def _pass(self) -> str:
+        if not (self.in_a_pass and self.done):
+            return ""
+        number = -(-self.done // self.in_a_pass)
+        planned = 0 if self.rows is None else round(self.rows / self.in_a_pass)
+        return f", pass {number} of about {planned} over the rows" if planned >= number else f", pass {number}"
 
     def _left(self) -> str:
         if self.rows is None or self.done < _ENOUGH * self.rows:
@@ -70,7 +82,8 @@ def activity(
     display = threading.Thread(target=_display, args=(shown, finished, patience, lines_at), daemon=True)
     display.start()
     try:
-        yield shown
+        with watching_rows(read=shown.read):
+            yield shown
     finally:
         finished.set()
         display.join()

@@ -108,7 +108,7 @@ def _learn(
             "left_out": tuple((column.name, column.reason) for column in source.left_out),
         }
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
-        shown.now("Learning privately", task.rows_to_see(table))
+        shown.now("Learning privately", task.rows_to_see(table), table.shape[0] * table.width)
         with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
             made = task.run(table)
             delivery.interrupts.hold()
