@@ -101,6 +101,10 @@ def open_rows(
     Booleans count as 0 and 1, missing cells as NaN, which is a gap of its record.  Integers beyond 2**53 are
     rounded in all formats but ``.npy``, ``.npz``, ``.zarr`` and ``.h5ad``.
 
+    Of a database, the promise is for rows of the result, and for people only where each row is made of one person's
+    records, whatever others hold: see docs/howto/streams-and-databases.md.  A column of SQLite without a declared
+    type, such as that of an expression, counts as numbers.
+
     A CSV file has no types.  Its first line must hold the column names, and every column counts as numbers unless
     `columns` or `schema` say otherwise.  Every further line is one record, a blank one too; its content cannot change
     the shape, the dtype or another row.  A cell that is not a number counts as missing, and so do all cells of a line
