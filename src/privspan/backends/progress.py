@@ -15,7 +15,8 @@ from privspan._lib.watch import watching_rows
 def show_progress(stream: TextIO | None = None) -> Iterator[None]:
     r"""Count, on one line, the rows that algorithms look at inside the block; every pass counts them again.
 
-    Rows of a stream are counted before, on a line of their own, while they are read.  The count is a public number: it depends on the shape of the table and on what has been released, not on values.
+    Rows of a stream are counted before, on a line of their own, while they are read.  The counts are public numbers:
+    they depend on the shape of the table and on what has been released, not on values.
 
     Parameters
     ----------

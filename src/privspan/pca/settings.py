@@ -240,7 +240,7 @@ class PCASettings:
         public, names = table.public, table.names or range(table.source.shape[1])
         given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
         for i, name in enumerate(names):
-            if self.bounds is not None and public.bounded[i] and not public.boolean[i]:
+            if public.said and public.bounded[i] and not public.boolean[i]:
                 given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
             if public.scaled[i]:
                 given["units"][str(name)] = float(public.units[i])
@@ -345,7 +345,7 @@ class PCASettings:
         """Return the public units of the columns; None if they stay in their own."""
         public = table.public
         units = np.where(public.scaled, public.units, 1.0)
-        if self.bounds is not None:  # what is declared as booleans stays as it is unless the user says otherwise
+        if public.said:  # what is declared as booleans stays as it is unless the user says otherwise
             units = np.where(public.bounded & ~public.scaled, public.half_range, units)
         return None if (units == 1.0).all() else units
 
@@ -413,7 +413,7 @@ class PCASettings:
         if given.all():
             return public.start, False
         enough = searches(table.source.shape[0], table.source.shape[1], account.mu)
-        known = given | (public.bounded & (self.bounds is not None))
+        known = given | (public.bounded & public.said)
         return (public.start if enough and known.any() else None), True
 
     # ---- A subspace by a method ------------------------------------------------------------------------------------

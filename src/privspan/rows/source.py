@@ -257,7 +257,7 @@ class Derived(RowSource):
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
         self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
-        self.levels, self.whole = source.levels, source.whole
+        self.levels, self.whole, self.bounds = source.levels, source.whole, source.bounds
 
     @abstractmethod
     def _made(self, rows: Stored) -> Stored:
@@ -299,7 +299,7 @@ class MadeRows(Derived):
         self._function, self.dtype = function, source.dtype if dtype is None else dtype
         if columns is not None:
             self.shape, self.names = (source.shape[0], columns), None
-            self.boolean = self.complete = self.whole = None
+            self.boolean = self.complete = self.whole = self.bounds = None
             self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: Stored) -> Stored:
@@ -328,7 +328,7 @@ class WithConstant(Derived):
             (source.shape[0], source.shape[1] + 1),
             np.dtype(np.float32 if single else np.float64),
         )
-        self.names = self.boolean = self.complete = self.whole = None
+        self.names = self.boolean = self.complete = self.whole = self.bounds = None
 
     def in_single(self) -> WithConstant:
         """Return the same rows in float32."""

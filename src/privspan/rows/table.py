@@ -79,6 +79,8 @@ class Table(ABC):
         Columns that have no gaps by declaration; None if the dtype says it all.
     whole : (d,) array of bool, or None
         Columns that hold whole numbers by declaration; None if the dtype says it all.
+    bounds : (2, d) array, or None
+        The ranges of columns that a schema declares, NaN where it declares none.
     levels : mapping of str to tuple of str
         The words of each category, by its name; every word is one of the d columns.
     width : int
@@ -104,6 +106,7 @@ class Table(ABC):
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
     whole: NDArray[np.bool_] | None = None
+    bounds: Array | None = None
     levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     width: int
     count_error: float = 0.0

@@ -269,7 +269,7 @@ class StreamRows(HeldRows):
         super().__init__((table.num_rows, layout.count), layout.dtype, read)
         self.limits, self.left_out, self.person = limits, layout.left_out, layout.person
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
-        self.whole, self._table = layout.whole, table
+        self.whole, self.bounds, self._table = layout.whole, layout.bounds, table
 
     def read_ids(self, column: str) -> NDArray[np.intp]:
         """Tell the cells of a column apart."""

@@ -25,7 +25,7 @@ from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan._lib.identity import codes_of
 from privspan._lib.words import words_in
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.columns import choose_columns, encoded_columns
+from privspan.rows.files.columns import choose_columns, declared_bounds, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import Limits
@@ -47,6 +47,7 @@ class Layout:
     names: tuple[str, ...] = ()  # of the d, where every column has a name
     boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
     whole: NDArray[np.bool_] | None = None  # which of the d are whole numbers by declaration
+    bounds: NDArray[np.float64] | None = None  # the ranges that the schema declares, (2, d), NaN where it does not
 
     @property
     def count(self) -> int:
@@ -106,7 +107,8 @@ def _encoded_layout(
     boolean |= np.repeat([pa.types.is_boolean(kind) for kind in kinds.values()], counts)
     whole = np.repeat([pa.types.is_integer(kind) and name not in levels for name, kind in kinds.items()], counts)
     dtype = np.dtype(np.float64) if levels else _float_type(kinds.values())
-    return Layout(columns, None, dtype, left_out, levels=levels, names=names, boolean=boolean, whole=whole)
+    bounds = declared_bounds(columns, schema)
+    return Layout(columns, None, dtype, left_out, None, levels, names, boolean, whole, bounds)
 
 
 def _may_be_list(name: str, schema: Schema) -> bool:
@@ -168,7 +170,7 @@ class TableRows(WindowedSource):
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
-        self.whole = layout.whole
+        self.whole, self.bounds = layout.whole, layout.bounds
         self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         self.person = layout.person

@@ -26,7 +26,7 @@ from privspan._lib.identity import codes_of
 from privspan._lib.watch import rows_read
 from privspan._lib.words import words_in
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.columns import choose_columns, encoded_columns
+from privspan.rows.files.columns import choose_columns, declared_bounds, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import LIMITS, Limits
@@ -59,6 +59,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
+    source.bounds = declared_bounds(used, schema)
     source.left_out, source.limits, source.levels = left_out, limits, levels
     source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema, limits))
     return source
