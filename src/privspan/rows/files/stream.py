@@ -37,7 +37,7 @@ from privspan.rows.levels import checked_levels
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import HeldRows, RowSource
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TEXT_BYTES = 32  # what a cell of text or bytes is taken to be long: its length must not decide where rows are kept
 
 
@@ -195,12 +195,12 @@ def _spooled(
     name: str, held: list[Any], rest: Iterator[Any], types: Any, layout: Layout, limits: Limits
 ) -> RowSource:
     """Write what has been read and what follows into a file, and map it."""
-    with _room_told():
+    with room_told():
         spool = Spool()
     try:
-        with _room_told():
+        with room_told():
             file = spool.nameless_file()
-        with _room_told(), file:  # which writes when it is closed, too
+        with room_told(), file:  # which writes when it is closed, too
             _write(file, held, rest, types)
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return SpooledRows(name, mapping, spool, layout, limits)
@@ -211,25 +211,25 @@ def _spooled(
 
 def _write(file: BinaryIO, held: list[Any], rest: Iterator[Any], types: Any) -> None:
     """Write an Arrow file; what is held is let go of."""
-    with _room_told():
+    with room_told():
         writer = pa.ipc.new_file(file, types)
         while held:
             writer.write_batch(held.pop(0))
     for batch in rest:  # which may fail in ways of its own
-        with _room_told():
+        with room_told():
             writer.write_batch(batch)
-    with _room_told():
+    with room_told():
         writer.close()
         file.flush()
 
 
 @contextmanager
-def _room_told() -> Iterator[None]:
+def room_told() -> Iterator[None]:
     """Say in one sentence that there is no room for a copy, or that none can be written."""
     try:
         yield
     except OSError as failure:
-        why = "there is no room for it" if failure.errno in _FULL else "it cannot be written there"
+        why = "there is no room for it" if failure.errno in FULL else "it cannot be written there"
         template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
         raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=VARIABLE) from None
 
