@@ -41,7 +41,6 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 from privspan._lib import checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan._lib.streams import is_stream, native
 from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person, for_persons
@@ -110,7 +109,7 @@ class Call:
         self._page: Any = None
         self._spending: Any = None
         self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
-        self._given = None if X is None else (native(X), person)
+        self._given = None if X is None else (X, person)
         self._waiting: list[tuple[str, type[Warning]]] = []
         self._persons: PersonTable | None = None
         self._result: object = None
@@ -136,9 +135,8 @@ class Call:
 
     def taken(self, X: Any, person: object = None, categories: Categories | None = None) -> Any:
         """Return a table with categories as columns of 0 and 1; a stream is read to its end and kept for the call."""
-        X = native(X)
         table = taken(X, person, categories)
-        if is_stream(X):
+        if table is not X and getattr(table, "as_frame", False):
             self._given = (table, person if self._given else "")
             self._ends.callback(table.close)
         return table
@@ -166,7 +164,8 @@ class Call:
     def counted(self, n: int) -> None:
         """Tell the caller, unless that has been done, of a budget that promises little for n rows, and of names."""
         told, self._told = self._told, True  # whatever follows works with parts of the rows
-        if not told and self._given:
+        given = self._given[0] if self._given else None
+        if not told and self._given and (hasattr(type(given), "columns") or getattr(given, "as_frame", False)):
             self._tell_of_identifiers(*self._given)
         self.rows = self.rows if told else n
         if not told and (weak := weakness(n, *self._cost)):

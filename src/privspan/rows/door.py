@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from privspan._lib import checks
-from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
-from privspan._lib.streams import is_stream, native
+from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan._lib.streams import is_stream, native, pyarrow_needed
 from privspan.rows.arrays import mapped_rows
 from privspan.rows.categories import Categories, encoded
 from privspan.rows.compressed import compressed_rows
@@ -58,14 +58,14 @@ def taken(X: Any, person: Any = None, categories: Categories | None = None, *, i
     `person` may name a column of ids, which is then not among the numbers; of a stream it may be absent unless
     `ids_needed`.
     """
+    if isinstance(X, np.ndarray | Table) and categories is None:
+        return X
     X, column = native(X), person if isinstance(person, str) else None
     if not is_stream(X):
         return X if categories is None else encoded(X, categories, person=column)
-    try:
-        stream = import_module("privspan.rows.files.stream")
-    except ImportError:
-        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
-    return stream.fitted_stream(X, person=column, categories=categories, ids_needed=ids_needed)
+    with pyarrow_needed():
+        from privspan.rows.files.stream import fitted_stream
+    return fitted_stream(X, person=column, categories=categories, ids_needed=ids_needed)
 
 
 def whose(X: Any, person: Any) -> Any:
