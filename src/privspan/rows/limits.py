@@ -33,6 +33,7 @@ class Limits:
     early_entries: int = 2**25  # of the sums of all such chunks
     held_entries: int = 2**26  # of a public draw of rows, which is held in memory
     stream_bytes: int = 2**28  # of a stream that are kept in memory; a longer one goes into a file
+    silent_seconds: int = 300  # after which a server of files that says nothing is taken to be gone
     database_bytes: int = 2**29  # that DuckDB may use; what it sorts beyond them goes into a folder of its own
     database_threads: int = 4  # of DuckDB, which asks for 125 MB for each
     batch_rows: int = 2**16  # of a stream that are asked for at a time, where that can be chosen
