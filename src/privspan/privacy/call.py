@@ -33,20 +33,19 @@ import os
 import sys
 import warnings
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from privspan._lib import checks
+from privspan._lib import above, checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
 from privspan._lib.streams import is_stream, native
-from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.mu_ledger import Budget, MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
+from privspan.privacy.warned import IdentifierWarning, WeakPrivacyWarning
 from privspan.rows.categories import Categories
 from privspan.rows.door import open_table, taken, whose
 from privspan.rows.identifiers import identifiers
@@ -264,7 +263,7 @@ def _person_of(X: object, person: Any) -> str | None:
 def _page(ledger: Any) -> Any:
     """Return the page that a parameter `ledger` stands for."""
     if isinstance(ledger, str | os.PathLike):
-        ledger = import_module("privspan.ledger").Ledger(ledger)  # a room above this one, loaded when it is needed
+        ledger = above.ledgers().Ledger(ledger)
     if not callable(getattr(ledger, "page", None)):
         raise ParameterTypeError(
             "{ledger} must be a path, a Ledger or a page of one; got {kind}.", kind=type(ledger).__name__

@@ -39,7 +39,8 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
 def as_table(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
     """Do the same with a table that is no longer another package's; how many rows it has is told to nobody."""
     if not (isinstance(X, Table) or (accept_sparse and sparse.issparse(X))):
-        return as_source(mapped_rows(checks.matrix(X, min_rows=min_rows)))
+        array = checks.matrix(X, min_rows=min_rows)
+        return as_source(array if array.base is None else mapped_rows(array))  # what owns its cells is in no file
     given: Any = X
     if is_sparse(given) and not accept_sparse:
         raise ParameterTypeError("{X} must be dense for this method; got a sparse table.")

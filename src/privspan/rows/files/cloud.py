@@ -78,7 +78,7 @@ def _fetch(place: Location, target: Path, limits: Limits) -> None:
 
 
 def _options(scheme: str, limits: Limits) -> dict[str, object]:
-    """Return what a file system is opened with; of the web, a limit on silence and not on the time of a large file."""
+    """Return what a file system is opened with; of the web, a limit on silence, none on the time of a large file."""
     if scheme not in _UNLISTED:
         return {}
     from aiohttp import ClientTimeout
