@@ -1,7 +1,8 @@
 """Tables whose rows are read on demand: one interface for files and memory maps.
 
 A `RowSource` knows its shape and its column names from metadata alone and reads values only when rows are asked for.
-`open_rows` opens a file by its suffix, and keeps what can be read once.  Every algorithm and estimator takes a source wherever it takes an array.
+`open_rows` opens a file by its suffix, and keeps what can be read once.  Every algorithm and estimator takes a source
+wherever it takes an array.
 
 A `PartitionedTable` is for rows that stay on other machines, as those of a Dask array: `partitioned` makes one of it.
 `GatheredRows` brings them here, for methods that cannot do without.
