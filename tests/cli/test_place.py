@@ -39,6 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.execute("create table people as select * from read_csv('" + str(tmp_path / "people.csv") + "')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PRIVSPAN_DATABASE", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return tmp_path
 
 

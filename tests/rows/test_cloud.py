@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,7 @@ from pyarrow import feather, parquet
 
 from privspan._lib.errors import MissingPackageError, ParameterError
 from privspan.rows import UnreadableFileError, draft_schema, open_rows
+from privspan.rows.limits import Limits
 
 X = np.random.default_rng(0).normal(size=(500, 3))
 FILES = ["people.parquet", "people.csv", "people.feather", "people.arrow", "people.npy", "people.zarr"]
@@ -56,6 +58,8 @@ class Handler(SimpleHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"id,c0,c1,c2\n1,2,3,4\n")
             self.close_connection = True
+        elif self.path.startswith("/silent"):
+            time.sleep(2.0)
         elif self.path.startswith("/forbidden"):
             self.send_error(403)
         elif self.path.endswith("/"):
@@ -90,7 +94,8 @@ def memory(files: Path):
 
 @pytest.fixture(autouse=True)
 def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where copies are made."""
+    """Where copies are made; and no proxy stands before this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("PRIVSPAN_TMPDIR", str(tmp_path))
     return tmp_path
 
@@ -189,6 +194,12 @@ try:
 except UnreadableFileError as refusal:
     print(refusal)
 """
+
+
+def test_a_server_that_says_nothing(host, copies: Path) -> None:
+    with pytest.raises(UnreadableFileError, match=r"'silent.csv' cannot be copied from http:// \(.*Timeout.*\)"):
+        open_rows(f"http://{host[0]}/silent.csv", limits=Limits(silent_seconds=1))
+    assert list(copies.iterdir()) == []
 
 
 def test_a_disk_that_is_full(files: Path, copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:

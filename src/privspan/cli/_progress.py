@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rich.text import Text
@@ -30,14 +30,14 @@ class Activity:
     several; and those of a stream or a database that have been read.
     """
 
-    def __init__(self, what: str, rows: float | None = None) -> None:
-        self._begun = time.monotonic()
+    def __init__(self, what: str, rows: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun = clock, clock()
         self.now(what, rows)
 
     def now(self, what: str, rows: float | None = None, in_a_pass: int | None = None) -> None:
         """Go on to the next stage; its time counts from here."""
         self.what, self.rows, self.done, self.in_a_pass, self.arrived = what, rows, 0, in_a_pass, 0
-        self._first = time.monotonic()
+        self._first = self._clock()
 
     def read(self, rows: int) -> None:
         """Count rows that have arrived."""
@@ -49,7 +49,7 @@ class Activity:
 
     def elapsed(self) -> float:
         """Return the seconds since the beginning."""
-        return time.monotonic() - self._begun
+        return self._clock() - self._begun
 
     def describe(self) -> str:
         """Return what there is to say now."""
@@ -68,7 +68,7 @@ class Activity:
             return ""
         if self.done >= _NEARLY * self.rows:
             return ", nearly done"
-        left = (self.rows - self.done) * (time.monotonic() - self._first) / self.done
+        left = (self.rows - self.done) * (self._clock() - self._first) / self.done
         return ", nearly done" if left < 1.0 else f", about {_spoken(left)} left"
 
 

@@ -19,7 +19,8 @@ from privspan.cli._interrupts import interruptible
 from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
 from privspan.cli._place import Database, Place, TableFile, for_report, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import open_table, table_in_words, tell_left_out
+from privspan.cli._steps import Invocation
+from privspan.cli._table import table_in_words, tell_left_out
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ def fit(
     task.check_options()
     if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
+    given = context.obj or Invocation()
     with interruptible() as interrupts:
-        record = Record(**vars(told), command=_as_typed(context.obj), schema=_text_of(reading.schema))
-        delivery = Delivery(output, report, json, overwrite, interrupts, record)
+        record = Record(**vars(told), command=_as_typed(given.arguments), schema=_text_of(reading.schema))
+        delivery = Delivery(output, report, json, overwrite, interrupts, record, given.steps)
         try:
             made = _learn(task, place, None if columns is None else split_names(columns), reading, charge, delivery)
             return delivery.tell(*made)
@@ -79,9 +81,9 @@ def fit(
             raise
 
 
-def _as_typed(arguments: list[str] | None) -> str | None:
+def _as_typed(arguments: list[str]) -> str | None:
     """Return the command line for the report; None where it is not known."""
-    return None if arguments is None else shlex.join(["privspan", *for_report(arguments)])
+    return shlex.join(["privspan", *for_report(arguments)]) if arguments else None
 
 
 def _text_of(schema: Path | None) -> str | None:
@@ -99,7 +101,7 @@ def _learn(
     from privspan._lib.watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {place.name}") as shown, open_table(place, columns, reading, shown) as source:
+    with activity(f"Reading {place.name}") as shown, delivery.steps.open(place, columns, reading, shown) as source:
         tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
         in_mu = task.check(table)
@@ -110,7 +112,7 @@ def _learn(
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
         shown.now("Learning privately", task.rows_to_see(table), table.shape[0] * table.width)
         with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
-            made = task.run(table)
+            made = delivery.steps.learn(task, table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"
             delivery.record = replace(delivery.record, ledger=charge.told())

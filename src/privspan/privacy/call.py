@@ -33,21 +33,22 @@ import os
 import sys
 import warnings
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from privspan._lib import checks
+import numpy as np
+
+from privspan._lib import above, checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.mu_ledger import Budget, MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
+from privspan.privacy.warned import IdentifierWarning, WeakPrivacyWarning
 from privspan.rows.categories import Categories
-from privspan.rows.door import open_table, taken, whose
+from privspan.rows.door import given_table, open_table, taken, whose
 from privspan.rows.identifiers import identifiers
 from privspan.rows.persons import PersonTable
 from privspan.rows.table import Table
@@ -135,6 +136,8 @@ class Call:
 
     def taken(self, X: Any, person: object = None, categories: Categories | None = None) -> Any:
         """Return a table with categories as columns of 0 and 1; a stream is read to its end and kept for the call."""
+        if categories is None and (isinstance(X, np.ndarray) or given_table(X) is not None):
+            return X
         table = taken(X, person, categories)
         if table is not X and getattr(table, "as_frame", False):
             self._given = (table, person if self._given else "")
@@ -263,7 +266,7 @@ def _person_of(X: object, person: Any) -> str | None:
 def _page(ledger: Any) -> Any:
     """Return the page that a parameter `ledger` stands for."""
     if isinstance(ledger, str | os.PathLike):
-        ledger = import_module("privspan.ledger").Ledger(ledger)  # a room above this one, loaded when it is needed
+        ledger = above.ledgers().Ledger(ledger)
     if not callable(getattr(ledger, "page", None)):
         raise ParameterTypeError(
             "{ledger} must be a path, a Ledger or a page of one; got {kind}.", kind=type(ledger).__name__

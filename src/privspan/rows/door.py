@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from privspan._lib import checks
@@ -26,7 +25,7 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
     sources of rows, Arrow streams (which are read to their end), and Dask tables.  The dtype follows from the
     declared types of `X`: arrays, sparse tables and sources keep theirs, all else is float32 or float64.
     """
-    X = opened(taken(X))
+    X = X if isinstance(X, Table) else opened(taken(X))
     if isinstance(X, RowSource) and X.person is not None:  # whose rows would count as persons each
         raise ParameterTypeError(
             "{X} was opened with persons of several rows, in column {column!r}, which this does not take. Make "
@@ -39,7 +38,8 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
 def as_table(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
     """Do the same with a table that is no longer another package's; how many rows it has is told to nobody."""
     if not (isinstance(X, Table) or (accept_sparse and sparse.issparse(X))):
-        return as_source(mapped_rows(checks.matrix(X, min_rows=min_rows)))
+        array = checks.matrix(X, min_rows=min_rows)
+        return as_source(array if array.base is None else mapped_rows(array))  # what owns its cells is in no file
     given: Any = X
     if is_sparse(given) and not accept_sparse:
         raise ParameterTypeError("{X} must be dense for this method; got a sparse table.")
@@ -58,8 +58,6 @@ def taken(X: Any, person: Any = None, categories: Categories | None = None, *, i
     `person` may name a column of ids, which is then not among the numbers; of a stream it may be absent unless
     `ids_needed`.
     """
-    if isinstance(X, np.ndarray | Table) and categories is None:
-        return X
     X, column = native(X), person if isinstance(person, str) else None
     if not is_stream(X):
         return X if categories is None else encoded(X, categories, person=column)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -41,7 +41,7 @@ Missing: TypeAlias = Literal["fill", "zero-row"]
 
 def check_missing(missing: object) -> None:
     """Refuse another word."""
-    checks.one_of(("fill", "zero-row"), missing=missing)
+    checks.one_of(get_args(Missing), missing=missing)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.spool import Spool
 from privspan.rows.files.stream import FULL, room_told
+from privspan.rows.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -20,7 +21,7 @@ _METADATA = ("zarr.json", ".zarray", ".zgroup")
 _PACKAGES = {"gs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "s3": "s3fs"}
 
 
-def copied(place: Location) -> tuple[Path, Spool]:
+def copied(place: Location, limits: Limits = LIMITS) -> tuple[Path, Spool]:
     """Copy a file, or a folder that is a Zarr store, into a folder that only its owner may enter.
 
     Returns
@@ -42,19 +43,20 @@ def copied(place: Location) -> tuple[Path, Spool]:
     with room_told():
         spool = Spool()
     try:
-        _fetch(place, spool.path / place.name)
+        _fetch(place, spool.path / place.name, limits)
     except BaseException:
         spool.close()
         raise
     return spool.path / place.name, spool
 
 
-def _fetch(place: Location, target: Path) -> None:
+def _fetch(place: Location, target: Path, limits: Limits) -> None:
     """Copy in one go; what a package says of a failure may hold the URL, so its kind alone is told."""
     from fsspec.core import url_to_fs
 
     try:
-        system, path = url_to_fs(place.url, skip_instance_cache=True)  # what it knew of the place may be old
+        # What fsspec knew of the place before may be old.
+        system, path = url_to_fs(place.url, skip_instance_cache=True, **_options(place.scheme, limits))
         if target.suffix.lower() != ".zarr":
             system.get_file(path, str(target))
         elif place.scheme in _UNLISTED:
@@ -73,6 +75,16 @@ def _fetch(place: Location, target: Path) -> None:
         raise UnreadableFileError(
             template, file=place.name, scheme=place.scheme, kind=type(failure).__name__
         ) from None
+
+
+def _options(scheme: str, limits: Limits) -> dict[str, object]:
+    """Return what a file system is opened with; of the web, a limit on silence, none on the time of a large file."""
+    if scheme not in _UNLISTED:
+        return {}
+    from aiohttp import ClientTimeout
+
+    patience = ClientTimeout(total=None, sock_connect=limits.silent_seconds, sock_read=limits.silent_seconds)
+    return {"client_kwargs": {"timeout": patience, "trust_env": True}}  # with the proxies of the environment
 
 
 def _fetch_array(system: AbstractFileSystem, path: str, target: Path) -> None:

@@ -148,7 +148,7 @@ def open_rows(
     suffix_of(place.name)
     from privspan.rows.files.cloud import copied
 
-    copy, spool = copied(place)
+    copy, spool = copied(place, limits)
     source = _open_file(copy, columns, declared, width, written, limits)
     source.let_go = spool.close  # which keeps the copy for as long as anybody refers to the rows
     return source

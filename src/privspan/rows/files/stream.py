@@ -163,7 +163,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _bytes(kind: pa.DataType) -> int:
     """Return about how much a cell takes, by its type alone; that of a list is counted with the numbers."""
     try:
-        return int(kind.bit_width) // 8
+        return int(kind.bit_width) // 8  # bits
     except ValueError:  # of any length
         return 0 if pa.types.is_nested(kind) else _TEXT_BYTES
 
