@@ -33,6 +33,9 @@ class Limits:
     early_entries: int = 2**25  # of the sums of all such chunks
     held_entries: int = 2**26  # of a public draw of rows, which is held in memory
     stream_bytes: int = 2**28  # of a stream that are kept in memory; a longer one goes into a file
+    silent_seconds: int = 300  # after which a server of files that says nothing is taken to be gone
+    database_bytes: int = 2**29  # that DuckDB may use; what it sorts beyond them goes into a folder of its own
+    database_threads: int = 4  # of DuckDB, which asks for 125 MB for each
     batch_rows: int = 2**16  # of a stream that are asked for at a time, where that can be chosen
     drawn_bytes: int = 2**30  # of rows that are drawn for stable leverage, as float64
     drawn_rows: int = 5_000  # and rows: its time grows like the cube of their number, and the rounds see all rows
@@ -43,7 +46,7 @@ class Limits:
 
     def stream_rows(self, d: int) -> int:
         """Return how many rows of a stream of d columns to ask for at a time."""
-        return min(self.batch_rows, self.window_rows(max(1, d), 8))
+        return min(self.batch_rows, self.window_rows(max(1, d), 8))  # float64
 
 
 LIMITS = Limits()

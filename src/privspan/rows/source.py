@@ -45,9 +45,12 @@ class RowSource(LocalTable):
     person: str | None = None
     as_frame: bool = False
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
+    let_go: Callable[[], object] | None = None  # of a copy of the file, where that is elsewhere
 
     def close(self) -> None:
         """Let go of a temporary copy of the rows, if there is one; then they can be read no more."""
+        if self.let_go is not None:
+            self.let_go()
 
     def __enter__(self) -> Self:
         return self
