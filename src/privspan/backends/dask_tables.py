@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,11 +17,14 @@ from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import cell_numbers, dtype_kind, float_type, pandas_numbers
 from privspan.backends.dask_place import DaskPlace
 from privspan.rows import PartitionedTable
+from privspan.rows.place import Part
 from privspan.rows.table import LeftOut
 
 
-def open_table(X: Any) -> PartitionedTable:
+def open_table(X: Any, lengths: Sequence[int] | None = None) -> PartitionedTable:
     """Open a Dask array (n, d) or dataframe; no value is looked at.
+
+    The `lengths` of the partitions are given where they have been counted, which makes chunks of unknown size known.
 
     An array is made of NumPy blocks with known chunks, each holding whole rows.  Of a dataframe all columns of
     numbers are used, and the lengths of its partitions are counted, once.  The table is float32 if that is the
@@ -29,31 +33,59 @@ def open_table(X: Any) -> PartitionedTable:
     """
     kind = type(X).__name__
     if kind == "Array":
-        return _open_array(X)
+        return _open_array(X, lengths=lengths)
     if kind == "DataFrame":
-        return _open_frame(X)
+        return _open_frame(X, lengths)
     raise ParameterTypeError("{X} must be a Dask array or a Dask dataframe; got {kind}.", kind=kind)
 
 
-def open_column(y: Any) -> PartitionedTable:
+def open_column(y: Any, lengths: Sequence[int] | None = None) -> PartitionedTable:
     """Open a Dask array (n,), or a Dask series by the rules of a dataframe, as a table of one column."""
     kind = type(y).__name__
     if kind == "Series":
         declared = dtype_kind(y.dtype)
         if declared.other is not None:
             raise ParameterTypeError("{y} must be real numbers; got {other}.", other=declared.other)
-        return _frame_parts("y", y.to_frame(), float_type([declared]))
+        return _frame_parts("y", y.to_frame(), float_type([declared]), lengths)
     if kind != "Array" or y.ndim != 1:
         raise ParameterTypeError("{y} must be a one-dimensional Dask array or a Dask series; got {kind}.", kind=kind)
-    return _open_array(y[:, None], "y")
+    return _open_array(y[:, None], "y", lengths)
 
 
-def _open_array(X: Any, name: str = "X") -> PartitionedTable:
+def open_ids(ids: Any) -> list[Part]:
+    """Return the partitions of a Dask array (n,), series or index, each as its package holds it."""
+    kind = type(ids).__name__
+    if kind not in ("Array", "Series", "Index") or ids.ndim != 1:
+        what = "a one-dimensional Dask array or a Dask series"
+        raise ParameterTypeError("{person} must be {what}; got {kind}.", what=what, kind=kind)
+    return _chunks(ids)
+
+
+def _chunks(collection: Any) -> list[Part]:
+    """Return the chunks of an array, or the partitions of a dataframe."""
+    chunks = collection.to_delayed()
+    return list(chunks.ravel().tolist() if isinstance(chunks, np.ndarray) else chunks)
+
+
+def counted(X: Any) -> tuple[int, ...]:
+    """Return how many rows each partition has, from the metadata of an array where they say so."""
+    sizes = tuple(X.chunks[0]) if type(X).__name__ == "Array" else (math.nan,)
+    if any(map(math.isnan, sizes)):
+        sizes = dask.compute(*(dask.delayed(_rows_of)(part) for part in _chunks(X)))
+    return tuple(map(int, sizes))
+
+
+def _rows_of(chunk: Any) -> int:
+    shape = getattr(chunk, "shape", None)
+    return len(chunk) if shape is None else int(shape[0]) if len(shape) else 0
+
+
+def _open_array(X: Any, name: str = "X", lengths: Sequence[int] | None = None) -> PartitionedTable:
     if X.ndim != 2:
         raise ParameterError(
             "{name} must be two-dimensional; got {ndim} dimension(s).", name=Parameter(name), ndim=X.ndim
         )
-    if any(math.isnan(length) for length in (*X.chunks[0], *X.chunks[1])):
+    if any(math.isnan(length) for length in (*(X.chunks[0] if lengths is None else ()), *X.chunks[1])):
         told = "if they do not depend on values, call `compute_chunk_sizes()` first"
         raise ParameterError("{name} must have chunks of known size; {told}.", name=Parameter(name), told=told)
     if X.numblocks[1] != 1:
@@ -64,11 +96,11 @@ def _open_array(X: Any, name: str = "X") -> PartitionedTable:
         template = "{name} must be made of plain NumPy arrays; its chunks are {kind}."
         raise ParameterTypeError(template, name=Parameter(name), kind=type(X._meta).__name__)
     checks.real_entries(np.dtype(X.dtype), name=name)
-    lengths = tuple(int(length) for length in X.chunks[0])
-    return _table(name, X, X.to_delayed().ravel().tolist(), lengths, float_type([dtype_kind(np.dtype(X.dtype))]))
+    lengths = counted(X) if lengths is None else tuple(lengths)
+    return _table(name, X, _chunks(X), lengths, float_type([dtype_kind(np.dtype(X.dtype))]))
 
 
-def _open_frame(X: Any) -> PartitionedTable:
+def _open_frame(X: Any, lengths: Sequence[int] | None) -> PartitionedTable:
     kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
     checks.distinct_names([name for name, _ in kinds])
     names = tuple(name for name, kind in kinds if kind.other is None)
@@ -77,20 +109,21 @@ def _open_frame(X: Any) -> PartitionedTable:
         raise ParameterError("{X} must have a column of numbers; it has none.")
     used = set(names)
     chosen = [name for name in X.columns if str(name) in used]
-    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used))
+    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used), lengths)
     return replace(table, names=names, left_out=left_out)
 
 
-def _frame_parts(name: str, frame: Any, dtype: np.dtype) -> PartitionedTable:
-    """Return the partitions of a dataframe of numbers, after counting their rows."""
-    frames = frame.to_delayed()
-    return _table(name, frame, frames, tuple(dask.compute(*(dask.delayed(len)(part) for part in frames))), dtype)
+def _frame_parts(name: str, frame: Any, dtype: np.dtype, lengths: Sequence[int] | None) -> PartitionedTable:
+    """Return the partitions of a dataframe of numbers, after counting their rows where nobody has."""
+    return _table(name, frame, _chunks(frame), counted(frame) if lengths is None else tuple(lengths), dtype)
 
 
 def _table(
     name: str, collection: Any, chunks: list[Any], lengths: tuple[int, ...], dtype: np.dtype
 ) -> PartitionedTable:
     place, d = DaskPlace(collection), int(collection.shape[1])
+    if len(chunks) != len(lengths):
+        raise ParameterError("{name} must be in the same partitions as the others.", name=Parameter(name))
     parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
     return PartitionedTable(place, parts, lengths, d, dtype)
 
@@ -106,6 +139,6 @@ def _checked(name: str, d: int, dtype: np.dtype, chunk: Any, length: int) -> Rea
         columns = [pandas_numbers(chunk.iloc[:, index], dtype) for index in range(d if is_frame else 0)]
         rows = np.column_stack(columns) if is_frame else cell_numbers(chunk, dtype)
     if rows is None or rows.shape != (length, d):
-        what = f"{length} x {d} real numbers, as its metadata say"
+        what = f"rows of {d} real numbers, as many as its metadata say"
         raise ParameterError("A partition of {name} must be {what}; it is not.", name=Parameter(name), what=what)
     return rows
