@@ -13,12 +13,11 @@ from operator import getitem
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib.arrays import Reals
 from privspan.rows.place import Part, Place
 
-Piece: TypeAlias = tuple[NDArray[np.generic], ...]
+Piece: TypeAlias = tuple[Reals, ...]
 
 
 def exchange(place: Place, parts: Sequence[Part], count: int) -> list[Part]:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privspan._lib.distinct import cell_by_cell
 from privspan._lib.errors import Parameter, ParameterError
@@ -30,7 +31,7 @@ from privspan.rows.table import Numbers
 _Keyed: TypeAlias = tuple[list[Hashable], Numbers]
 
 ROWS_OF_PARTITION = 2**40
-"""More than a partition has: row i of partition p is known as p times this, plus i, so that nobody need count rows."""
+"""More than a partition has: row i of partition p is known as p times this, plus i."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,8 @@ def partitioned_ids(X: object, person: object) -> PartitionedIds:
         The name of a column of `X`; or one id per row: an array or list, or a Dask array or series in the partitions
         of `X`.
     """
-    declared, ids, what = X, person, Parameter("person")
-    if isinstance(person, str):
-        declared, ids = without_column(X, person)
-        what = f"column {person!r}"
+    declared, ids = without_column(X, person) if isinstance(person, str) else (X, person)
+    what = f"column {person!r}" if isinstance(person, str) else Parameter("person")
     opener, of_ids = opener_of(declared), opener_of(ids)
     table = declared
     if opener is not None:
@@ -133,7 +132,7 @@ def _keyed(what: Parameter | str, ids: Any) -> _Keyed:
 
 
 def _by_bucket(count: int, what: Parameter | str, read: _Keyed, length: int, number: int) -> list[Piece]:
-    """Return, for each bucket, the keys that belong into it, how many rows each has, and the numbers of these rows."""
+    """Return for each bucket the keys that belong into it, how many rows each has, and the numbers of these."""
     found, codes = read
     if len(codes) != length:
         raise ParameterError("{person} must have one id per row of the table; got more or fewer.")
@@ -157,7 +156,7 @@ def _by_bucket(count: int, what: Parameter | str, read: _Keyed, length: int, num
     return list(zip(*parts, strict=True))
 
 
-def _met(what: Parameter | str, piece: Piece) -> Belongings:
+def _met(what: Parameter | str, piece: tuple[NDArray[np.object_], Numbers, Numbers]) -> Belongings:
     """Return which rows belong to whom among those that have met in a bucket."""
     keys, counts, rows = piece
     known: dict[Hashable, int] = {}

@@ -114,15 +114,17 @@ class PersonTable(Table):
         """Return the numbers of all rows of these persons, one person after the other; (len(persons) * width,)."""
         return np.asarray((persons[:, None] * self.width + np.arange(self.width)).ravel(), dtype=np.intp)
 
-    def one_each(self) -> RowSource:
+    def one_each(self) -> Table:
         """Return the first row of every person; (n, d)."""
-        return TakenRows(self.slots, np.arange(0, self.slots.shape[0], self.width))
+        return self.here()
 
-    here = one_each
+    def here(self) -> RowSource:
+        """Return the first row of every person, in this process."""
+        return TakenRows(self.slots, np.arange(0, self.slots.shape[0], self.width))
 
     def draw(self, numbers: Numbers, *, dense: bool = False) -> RowSource:
         """Return the first row of each of these persons, in memory."""
-        return self.one_each().draw(numbers, dense=dense)
+        return self.here().draw(numbers, dense=dense)
 
     def dealt(self, generator: np.random.Generator) -> PersonTable:
         """Return itself: persons stand in a secret order."""
@@ -139,7 +141,7 @@ class PersonTable(Table):
 
     def halved(self) -> RowSource:
         """Return as many rows as there are pairs of persons."""
-        return self.one_each().halved()
+        return self.here().halved()
 
 
 @dataclass(frozen=True)
