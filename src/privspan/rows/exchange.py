@@ -41,7 +41,7 @@ def exchange(place: Place, parts: Sequence[Part], count: int) -> list[Part]:
 
 
 def recut(place: Place, parts: Sequence[Part], lengths: Sequence[int], wanted: Sequence[int]) -> list[Part]:
-    """Return the rows of consecutive partitions in as many others as there are lengths `wanted`, in the same order."""
+    """Return the rows of consecutive partitions, in the same order, in others of these lengths."""
     edges = np.cumsum([0, *lengths]).tolist()
     parts, made = place.once(parts), []
     for start, stop in pairwise(np.cumsum([0, *wanted]).tolist()):

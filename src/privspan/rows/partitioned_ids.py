@@ -25,7 +25,7 @@ from privspan.rows.exchange import Piece, exchange
 from privspan.rows.ids import one_column, untellable, without_column
 from privspan.rows.partitions import PartitionedTable, opener_of
 from privspan.rows.persons import Belongings, belongings
-from privspan.rows.place import Part
+from privspan.rows.place import LocalPlace, Part
 from privspan.rows.table import Numbers
 
 _Keyed: TypeAlias = tuple[list[Hashable], Numbers]
@@ -56,7 +56,7 @@ class PartitionedIds:
     persons: Sequence[Numbers]
 
 
-def partitioned_ids(X: object, person: object) -> PartitionedIds:
+def partitioned_ids(X: object, person: Any) -> PartitionedIds:
     """Find out whose rows are whose in a table in partitions, where they are.
 
     Parameters
@@ -77,7 +77,10 @@ def partitioned_ids(X: object, person: object) -> PartitionedIds:
     if not table.parts:
         raise ParameterError("{X} must be two-dimensional, with at least one row and one column.")
     place, count = table.place, len(table.parts)
-    read = _here(ids, table, what) if of_ids is None else place.map(partial(_keyed, what), ids_beside(table, ids))
+    if of_ids is None or isinstance(place, LocalPlace):  # where the rows are, ids go too
+        read = _here(ids if of_ids is None else ids.compute(), table, what)
+    else:
+        read = place.map(partial(_keyed, what), ids_beside(table, ids))
     pieces = place.map(partial(_by_bucket, count, what), read, place.send(table.lengths), place.send(range(count)))
     nobody = [0] * count  # is told of: how many rows there are is private
     buckets = place.hold(place.map(partial(_met, what), exchange(place, pieces, count)), nobody)

@@ -1,7 +1,7 @@
 """Persons with several rows in partitions: the slots of each person in one of them, in the order that was drawn.
 
-The rows of a person may have come from anywhere.  Partitions hold whole chunks of persons, and the order of persons is
-the secret one that a table in memory has.  So are the chunks, the pairs and the blocks: the same sums, to the last
+The rows of a person may have come from anywhere.  Partitions hold whole chunks of persons, and the order of persons
+is the secret one that a table in memory has.  So are the chunks, the pairs and the blocks: the same sums, to the last
 bit.  Where the partitions end follows from the number of persons, their slots, and how many partitions there were.
 Proofs: docs/explanation/several-rows.md, "Tables in partitions".
 """
