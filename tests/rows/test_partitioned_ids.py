@@ -27,9 +27,7 @@ def persons_of(found):
     """The rows of every person, by row number in the whole table, in the order of the persons' numbers."""
     place, starts = found.table.place, np.cumsum([0, *found.table.lengths])
     listed = {}
-    for owned, numbers in zip(
-        place.fetch(found.buckets, [0] * len(found.buckets)), found.persons, strict=True
-    ):
+    for owned, numbers in zip(place.fetch(found.buckets, [0] * len(found.buckets)), found.persons, strict=True):
         part, within = np.divmod(owned.order, ROWS_OF_PARTITION)
         rows = starts[part] + within
         for number, start, count in zip(numbers, owned.starts, owned.counts, strict=True):

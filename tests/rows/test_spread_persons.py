@@ -85,7 +85,8 @@ def test_a_column_beside_the_rows_goes_to_the_same_slots(crowds):
     home, away = crowds
     y = np.arange(float(home.read))
     values = away.column(y)
-    found = np.concatenate([getattr(part, "slots", part) for part in values.place.fetch(values.parts, values.lengths)])
+    parts = values.place.fetch(values.parts, values.lengths)
+    found = np.concatenate([getattr(part, "slots", part) for part in parts])
     wanted = home.column(y)
     assert np.array_equal(found, getattr(wanted, "slots", wanted))
     for wrong in (y[1:], np.ones((len(y), 2))):
@@ -97,7 +98,7 @@ def test_a_column_beside_the_rows_goes_to_the_same_slots(crowds):
 def test_a_row_is_sent_once_however_many_slots_it_fills():
     _, away = both(np.arange(8.0).reshape(4, 2), ["a", "b", "a", "b"], (2, 2), 8)
     place, routes = away.spread.place, away.routes
-    for numbers, slots in place.fetch(routes.parts, [0, 0]):
-        assert len(numbers) == len(slots) == 8
-        (piece,) = _sent(routes.edges, (numbers, slots), np.zeros((2, 2)))
+    for route, ids, told in zip(place.fetch(routes.parts, [0, 0]), routes.ids, routes.digests, strict=True):
+        assert [len(one) for one in route] == [8, 8]
+        (piece,) = _sent(routes.edges, route, np.zeros((2, 2)), ids(), told)
         assert len(piece[2]) == piece[1].sum() == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -96,11 +96,48 @@ def _open_array(X: Any, name: str = "X", lengths: Sequence[int] | None = None) -
         template = "{name} must be made of plain NumPy arrays; its chunks are {kind}."
         raise ParameterTypeError(template, name=Parameter(name), kind=type(X._meta).__name__)
     checks.real_entries(np.dtype(X.dtype), name=name)
-    lengths = counted(X) if lengths is None else tuple(lengths)
-    return _table(name, X, _chunks(X), lengths, float_type([dtype_kind(np.dtype(X.dtype))]))
+    dtype, lengths = float_type([dtype_kind(np.dtype(X.dtype))]), counted(X) if lengths is None else lengths
+    return _table(name, DaskPlace(X), int(X.shape[1]), _chunks(X), lengths, dtype)
 
 
 def _open_frame(X: Any, lengths: Sequence[int] | None) -> PartitionedTable:
+    chosen, schema = _numbers_of(X)
+    return replace(_frame_parts("X", X[chosen], schema.dtype, lengths), names=schema.names, left_out=schema.left_out)
+
+
+def open_with_ids(X: Any, rest: Any, column: Any) -> tuple[PartitionedTable, list[Part], tuple[int, ...]]:
+    """Open the rest of a dataframe beside a column of it; return the partitions of both, and all their lengths.
+
+    Both are taken from the same partitions, computed once: should the rows of one come in another order the next
+    time, so do the ids.  The partitions of the column are the empty ones too.
+    """
+    chosen, schema = _numbers_of(rest)
+    frame, lengths = X[[*chosen, column.name]], counted(column)
+    place, chunks = DaskPlace(frame), _chunks(frame)
+    table = _table("X", place, len(chosen), place.map(_but_last, chunks), lengths, schema.dtype)
+    table = replace(table, names=schema.names, left_out=schema.left_out)
+    return table, place.map(_last, chunks), lengths
+
+
+def _but_last(frame: Any) -> Any:
+    return frame.iloc[:, :-1]
+
+
+def _last(frame: Any) -> Any:
+    return frame.iloc[:, -1]
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """What is used of a dataframe, and what is not."""
+
+    names: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    dtype: np.dtype
+
+
+def _numbers_of(X: Any) -> tuple[list[Any], _Schema]:
+    """Return the labels of the columns of numbers, by declared type."""
     kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
     checks.distinct_names([name for name, _ in kinds])
     names = tuple(name for name, kind in kinds if kind.other is None)
@@ -108,24 +145,23 @@ def _open_frame(X: Any, lengths: Sequence[int] | None) -> PartitionedTable:
     if not names:
         raise ParameterError("{X} must have a column of numbers; it has none.")
     used = set(names)
-    chosen = [name for name in X.columns if str(name) in used]
-    table = _frame_parts("X", X[chosen], float_type(kind for name, kind in kinds if name in used), lengths)
-    return replace(table, names=names, left_out=left_out)
+    dtype = float_type(kind for name, kind in kinds if name in used)
+    return [name for name in X.columns if str(name) in used], _Schema(names, left_out, dtype)
 
 
 def _frame_parts(name: str, frame: Any, dtype: np.dtype, lengths: Sequence[int] | None) -> PartitionedTable:
     """Return the partitions of a dataframe of numbers, after counting their rows where nobody has."""
-    return _table(name, frame, _chunks(frame), counted(frame) if lengths is None else tuple(lengths), dtype)
+    lengths = counted(frame) if lengths is None else lengths
+    return _table(name, DaskPlace(frame), int(frame.shape[1]), _chunks(frame), lengths, dtype)
 
 
 def _table(
-    name: str, collection: Any, chunks: list[Any], lengths: tuple[int, ...], dtype: np.dtype
+    name: str, place: DaskPlace, d: int, chunks: list[Part], lengths: Sequence[int], dtype: np.dtype
 ) -> PartitionedTable:
-    place, d = DaskPlace(collection), int(collection.shape[1])
     if len(chunks) != len(lengths):
         raise ParameterError("{name} must be in the same partitions as the others.", name=Parameter(name))
     parts = place.map(partial(_checked, name, d, dtype), chunks, place.send(lengths))
-    return PartitionedTable(place, parts, lengths, d, dtype)
+    return PartitionedTable(place, parts, tuple(lengths), d, dtype)
 
 
 def _checked(name: str, d: int, dtype: np.dtype, chunk: Any, length: int) -> Reals:

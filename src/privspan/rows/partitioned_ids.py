@@ -9,6 +9,7 @@ own id, and their own numbers; docs/explanation/several-rows.md, "Tables in part
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,8 @@ from privspan.rows.persons import Belongings, belongings
 from privspan.rows.place import LocalPlace, Part
 from privspan.rows.table import Numbers
 
-_Keyed: TypeAlias = tuple[list[Hashable], Numbers]
+Keyed: TypeAlias = tuple[list[Hashable], NDArray[np.int64], Numbers]
+"""The different keys of ids, where they are scattered to, and of each row the number of its key, -1 without an id."""
 
 ROWS_OF_PARTITION = 2**40
 """More than a partition has: row i of partition p is known as p times this, plus i."""
@@ -44,6 +46,12 @@ class PartitionedIds:
         Without a column of ids.
     declared : table
         As it was handed in, less that column.
+    partitions : int
+        How many were handed in, the empty ones too, which `table` leaves out: public.
+    read : sequence of Part
+        The ids of each partition of `table`.
+    digests : sequence of int
+        Of these, as they were when persons were told apart.
     buckets : sequence of Part
         `Belongings`, of each row by its number, of the persons in each bucket.
     persons : sequence of (persons,) int arrays
@@ -52,6 +60,9 @@ class PartitionedIds:
 
     table: PartitionedTable
     declared: object
+    partitions: int
+    read: Sequence[Part]
+    digests: Sequence[int]
     buckets: Sequence[Part]
     persons: Sequence[Numbers]
 
@@ -66,52 +77,61 @@ def partitioned_ids(X: object, person: Any) -> PartitionedIds:
         The name of a column of `X`; or one id per row: an array or list, or a Dask array or series in the partitions
         of `X`.
     """
-    declared, ids = without_column(X, person) if isinstance(person, str) else (X, person)
     what = f"column {person!r}" if isinstance(person, str) else Parameter("person")
-    opener, of_ids = opener_of(declared), opener_of(ids)
-    table = declared
-    if opener is not None:
-        # Ids that are a column of the table have its partitions, and theirs are the fewest cells to count.
-        table = opener.open_table(declared, opener.counted(ids if isinstance(person, str) else declared))
-    assert isinstance(table, PartitionedTable)
+    declared, table, read, count = _opened(X, person, what)
+    place, nobody = table.place, [0] * count  # is told of: how many rows there are is private
+    numbers = place.send(range(len(table.parts)))
+    pieces = place.map(partial(_by_bucket, count), read, place.send(table.lengths), numbers)
+    met = place.map(partial(_met, what), exchange(place, pieces, count))
+    # Computed together, so that both are of the same rows.
+    made = place.hold([*met, *place.map(digest, read)], nobody + [0] * len(read))
+    buckets, digests = made[:count], place.fetch(made[count:], [0] * len(read))
+    firsts = place.fetch(place.map(_first_rows, buckets), nobody)
+    order = np.argsort(np.argsort(np.concatenate(firsts)))  # all first rows are different
+    persons = np.split(order, np.cumsum([len(first) for first in firsts])[:-1])
+    return PartitionedIds(table, declared, count, read, digests, buckets, persons)
+
+
+def _opened(X: object, person: Any, what: Parameter | str) -> tuple[object, PartitionedTable, list[Part], int]:
+    """Return what `X` declares without its ids, its rows, the ids of each partition, and how many these were."""
+    opener, of_ids = opener_of(X), opener_of(person)
+    if isinstance(person, str):
+        declared, ids = without_column(X, person)
+        table, parts, lengths = opener.open_with_ids(X, declared, ids)
+    else:
+        declared, lengths = X, X.lengths if isinstance(X, PartitionedTable) else opener.counted(X)
+        table = X if isinstance(X, PartitionedTable) else opener.open_table(X, lengths)
+        parts = None if of_ids is None else of_ids.open_ids(person)
     if not table.parts:
         raise ParameterError("{X} must be two-dimensional, with at least one row and one column.")
-    place, count = table.place, len(table.parts)
-    if of_ids is None or isinstance(place, LocalPlace):  # where the rows are, ids go too
-        read = _here(ids if of_ids is None else ids.compute(), table, what)
-    else:
-        read = place.map(partial(_keyed, what), ids_beside(table, ids))
-    pieces = place.map(partial(_by_bucket, count, what), read, place.send(table.lengths), place.send(range(count)))
-    nobody = [0] * count  # is told of: how many rows there are is private
-    buckets = place.hold(place.map(partial(_met, what), exchange(place, pieces, count)), nobody)
-    firsts = place.fetch(place.map(_first_rows, buckets), nobody)
-    numbers = np.argsort(np.argsort(np.concatenate(firsts)))  # all first rows are different
-    cuts = np.cumsum([len(first) for first in firsts])[:-1]
-    return PartitionedIds(table, declared, buckets, np.split(numbers, cuts))
-
-
-def ids_beside(table: PartitionedTable, ids: object) -> list[Part]:
-    """Return the partitions of ids, as their package holds them, if they are those of the table."""
-    opener = opener_of(ids)
-    lengths = opener.counted(ids)
-    if tuple(filter(None, lengths)) != table.lengths:
+    if parts is None or isinstance(table.place, LocalPlace):  # where the rows are, ids go too
+        return declared, table, _here(person if parts is None else person.compute(), table, what), len(lengths)
+    if of_ids is not None and tuple(filter(None, of_ids.counted(person))) != table.lengths:
         raise ParameterError("{person} must have one id per row, in the partitions of {X}; got other partitions.")
-    return [part for part, length in zip(opener.open_ids(ids), lengths, strict=True) if length]
+    sizes = lengths if of_ids is None else of_ids.counted(person)
+    parts = [part for part, length in zip(parts, sizes, strict=True) if length]
+    return declared, table, table.place.map(partial(_keyed, what), parts), len(lengths)
+
+
+def digest(read: Keyed) -> int:
+    """Return a number that tells which ids are in which rows of a partition, in whatever process it is computed."""
+    _, numbers, codes = read
+    return zlib.crc32(codes.astype(np.int64).tobytes(), zlib.crc32(numbers.tobytes()))
 
 
 def _here(ids: object, table: PartitionedTable, what: Parameter | str) -> list[Part]:
     """Read ids that are in this process by their declared type, and send each partition its own."""
-    keys, codes = _keyed(what, ids)
+    keys, numbers, codes = _keyed(what, ids)
     if len(codes) != len(table):
         raise ParameterError("{person} must have one id per row of the table; got more or fewer.")
     read = []
     for own in np.split(codes, np.cumsum(table.lengths)[:-1]):
         seen, codes_of_part = np.unique(np.append(own, -1), return_inverse=True)  # so that -1 comes first
-        read.append(([keys[code] for code in seen[1:]], codes_of_part[:-1] - 1))
+        read.append(([keys[code] for code in seen[1:]], numbers[seen[1:]], codes_of_part[:-1] - 1))
     return table.place.send(read)
 
 
-def _keyed(what: Parameter | str, ids: Any) -> _Keyed:
+def _keyed(what: Parameter | str, ids: Any) -> Keyed:
     """Return the different keys of a column of ids, and of each cell the number of its key, -1 where it is missing.
 
     A key is a function of its cell alone, so it means the same in every partition.
@@ -128,15 +148,16 @@ def _keyed(what: Parameter | str, ids: Any) -> _Keyed:
         column = replace(column, cells=found, places=numbers[column.places])
     try:
         if column is not None:
-            return keys_of(column)
+            keys, codes = keys_of(column)
+            return keys, np.array([scattered(key) for key in keys], dtype=np.int64), codes
     except UntellableError:
         pass
     raise untellable(what)
 
 
-def _by_bucket(count: int, what: Parameter | str, read: _Keyed, length: int, number: int) -> list[Piece]:
+def _by_bucket(count: int, read: Keyed, length: int, number: int) -> list[Piece]:
     """Return for each bucket the keys that belong into it, how many rows each has, and the numbers of these."""
-    found, codes = read
+    found, numbers, codes = read
     if len(codes) != length:
         raise ParameterError("{person} must have one id per row of the table; got more or fewer.")
     rows = number * ROWS_OF_PARTITION + np.arange(length, dtype=np.int64)
@@ -145,10 +166,7 @@ def _by_bucket(count: int, what: Parameter | str, read: _Keyed, length: int, num
     keys[: len(found)] = found
     own = codes.copy()
     own[alone] = len(found) + np.arange(len(alone))
-    try:
-        buckets = np.array([*(scattered(key) % count for key in found), *(alone % count)], dtype=np.intp)
-    except UntellableError:
-        raise untellable(what) from None
+    buckets = np.append(numbers, alone) % count
     by_bucket = np.argsort(buckets, kind="stable")
     rank = np.argsort(by_bucket)
     rows = rows[np.argsort(rank[own], kind="stable")]  # bucket by bucket, and in it key by key

@@ -20,7 +20,7 @@ from privspan._lib.errors import ParameterError
 from privspan.rows.compressed import Make, Stored, Summing
 from privspan.rows.dealing import Order
 from privspan.rows.exchange import Piece, exchange, recut
-from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, PartitionedIds
+from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, Keyed, PartitionedIds, digest
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedRows, PartitionedSums, RowValues
 from privspan.rows.partitions import PartitionedTable, opener_of, partitioned_column
 from privspan.rows.persons import Belongings, PersonTable, averaged_sums, chosen_rows
@@ -38,6 +38,8 @@ class Routes:
     ----------
     table : PartitionedTable
         Where rows are from.
+    ids, digests : sequences of Part and int
+        Whose they are, by which it is found out whether they have come in another order than before.
     parts : sequence of Part
         For each of its partitions, the numbers of rows in it, (slots,), and the slots that they go to.
     edges : tuple of int
@@ -45,13 +47,15 @@ class Routes:
     """
 
     table: PartitionedTable
+    ids: Sequence[Part]
+    digests: Sequence[int]
     parts: Sequence[Part]
     edges: tuple[int, ...]
 
     def bring(self, sources: Sequence[Part]) -> list[Part]:
         """Return what is in the slots of each partition: rows of the sources, (slots, d)."""
         place, starts = self.table.place, self.edges[:-1]
-        sent = place.map(partial(_sent, self.edges), self.parts, sources)
+        sent = place.map(partial(_sent, self.edges), self.parts, sources, self.ids, place.send(self.digests))
         sizes = [stop - start for start, stop in pairwise(self.edges)]
         return place.map(_in_slots, exchange(place, sent, len(starts)), place.send(sizes))
 
@@ -98,9 +102,7 @@ class SpreadPersons(PersonTable):
 
     def _values(self, parts: Sequence[Part]) -> RowValues:
         place = self.spread.place
-        return RowValues(
-            place, self._persons, place.map(partial(of_persons, width=self.width), parts), self.width
-        )
+        return RowValues(place, self._persons, place.map(partial(of_persons, width=self.width), parts), self.width)
 
     def column(self, y: object) -> RowValues:
         """Return one number per row of the table that this was made of, at the slots of these rows."""
@@ -194,14 +196,16 @@ def spread_persons(found: PartitionedIds, places: Numbers, draws: Array, width: 
     """
     table, place, n = found.table, found.table.place, len(places)
     of_person = np.argsort(places)  # the place of each
-    unit = 2 * whole_persons(CHUNK_ROWS, width) // width  # chunks of pairs are whole, too
-    most = -(-n // (unit * len(table.parts))) * unit
+    # Chunks of pairs are whole, too.
+    unit = 2 * whole_persons(CHUNK_ROWS, width) // width
+    most = -(-n // (unit * found.partitions)) * unit
     edges = tuple(np.cumsum([0, *_cut(n, most, width)]).tolist())
     count, at = len(table.parts), [of_person[persons] for persons in found.persons]
     asked = place.map(
         partial(_asked, count, width), found.buckets, place.send(at), place.send([draws[own] for own in at])
     )
-    routes = Routes(table, place.hold(exchange(place, asked, count), [0] * count), edges)
+    parts = place.hold(exchange(place, asked, count), [0] * count)
+    routes = Routes(table, found.read, found.digests, parts, edges)
     lengths = tuple(stop - start for start, stop in pairwise(edges))
     parts = place.keep(routes.bring(table.parts), lengths, table.columns)
     spread = PartitionedTable(place, parts, lengths, table.columns, table.dtype, table.names, table.left_out)
@@ -219,13 +223,14 @@ def _asked(count: int, width: int, owned: Belongings, places: Numbers, draws: Ar
     slots = (places[:, None] * width + np.arange(width)).ravel()
     order = np.argsort(rows, kind="stable")
     cuts = np.searchsorted(rows[order], np.arange(1, count) * ROWS_OF_PARTITION)
-    return list(
-        zip(np.split(rows[order] % ROWS_OF_PARTITION, cuts), np.split(slots[order], cuts), strict=True)
-    )
+    return list(zip(np.split(rows[order] % ROWS_OF_PARTITION, cuts), np.split(slots[order], cuts), strict=True))
 
 
-def _sent(edges: Sequence[int], route: Piece, rows: Reals) -> list[Piece]:
+def _sent(edges: Sequence[int], route: Piece, rows: Reals, ids: Keyed, before: int) -> list[Piece]:
     """Return, for each partition of slots, the slots to fill, where a new row begins, and each row once."""
+    if digest(ids) != before:  # else rows would be taken for those of others
+        told = "`persist()` it first, as it may depend on the order in which tasks end"
+        raise ParameterError("{X} must hold the same rows whenever it is computed: {told}.", told=told)
     numbers, slots = route
     target = np.searchsorted(edges, slots, side="right") - 1
     order = np.lexsort((numbers, target))
