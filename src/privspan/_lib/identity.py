@@ -70,10 +70,10 @@ def scattered(key: Hashable) -> int:
     """
     if isinstance(key, str):
         return zlib.crc32(key.encode(errors="surrogatepass"))
-    if isinstance(key, int | float | complex | Fraction | Decimal):  # equal numbers have equal hashes, everywhere
-        return zlib.crc32(hash(key).to_bytes(8, "little", signed=True))
+    if isinstance(key, int | float | complex | Fraction | Decimal):
+        return zlib.crc32(b"%d" % hash(key))  # equal numbers have equal hashes, everywhere
     if isinstance(key, tuple):
-        return zlib.crc32(b"".join(scattered(part).to_bytes(4, "little") for part in key))
+        return zlib.crc32(b",".join(b"%d" % scattered(part) for part in key))
     if isinstance(key, UUID):
         return zlib.crc32(key.bytes)
     if key is None or isinstance(key, frozenset | Enum) or type(key).__module__.partition(".")[0] == "pandas":

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import numpy as np
@@ -20,8 +20,11 @@ from privspan.rows import PartitionedTable
 from privspan.rows.place import Part
 from privspan.rows.table import LeftOut
 
+Collection: TypeAlias = Any
+"""A Dask array, dataframe, series or index."""
 
-def open_table(X: Any, lengths: Sequence[int] | None = None) -> PartitionedTable:
+
+def open_table(X: Collection, lengths: Sequence[int] | None = None) -> PartitionedTable:
     """Open a Dask array (n, d) or dataframe; no value is looked at.
 
     The `lengths` of the partitions are given where they have been counted, which makes chunks of unknown size known.
@@ -39,7 +42,7 @@ def open_table(X: Any, lengths: Sequence[int] | None = None) -> PartitionedTable
     raise ParameterTypeError("{X} must be a Dask array or a Dask dataframe; got {kind}.", kind=kind)
 
 
-def open_column(y: Any, lengths: Sequence[int] | None = None) -> PartitionedTable:
+def open_column(y: Collection, lengths: Sequence[int] | None = None) -> PartitionedTable:
     """Open a Dask array (n,), or a Dask series by the rules of a dataframe, as a table of one column."""
     kind = type(y).__name__
     if kind == "Series":
@@ -52,7 +55,7 @@ def open_column(y: Any, lengths: Sequence[int] | None = None) -> PartitionedTabl
     return _open_array(y[:, None], "y", lengths)
 
 
-def open_ids(ids: Any) -> list[Part]:
+def open_ids(ids: Collection) -> list[Part]:
     """Return the partitions of a Dask array (n,), series or index, each as its package holds it."""
     kind = type(ids).__name__
     if kind not in ("Array", "Series", "Index") or ids.ndim != 1:
@@ -61,13 +64,13 @@ def open_ids(ids: Any) -> list[Part]:
     return _chunks(ids)
 
 
-def _chunks(collection: Any) -> list[Part]:
+def _chunks(collection: Collection) -> list[Part]:
     """Return the chunks of an array, or the partitions of a dataframe."""
     chunks = collection.to_delayed()
     return list(chunks.ravel().tolist() if isinstance(chunks, np.ndarray) else chunks)
 
 
-def counted(X: Any) -> tuple[int, ...]:
+def counted(X: Collection) -> tuple[int, ...]:
     """Return how many rows each partition has, from the metadata of an array where they say so."""
     sizes = tuple(X.chunks[0]) if type(X).__name__ == "Array" else (math.nan,)
     if any(map(math.isnan, sizes)):
@@ -75,12 +78,12 @@ def counted(X: Any) -> tuple[int, ...]:
     return tuple(map(int, sizes))
 
 
-def _rows_of(chunk: Any) -> int:
+def _rows_of(chunk: Part) -> int:
     shape = getattr(chunk, "shape", None)
     return len(chunk) if shape is None else int(shape[0]) if len(shape) else 0
 
 
-def _open_array(X: Any, name: str = "X", lengths: Sequence[int] | None = None) -> PartitionedTable:
+def _open_array(X: Collection, name: str = "X", lengths: Sequence[int] | None = None) -> PartitionedTable:
     if X.ndim != 2:
         raise ParameterError(
             "{name} must be two-dimensional; got {ndim} dimension(s).", name=Parameter(name), ndim=X.ndim
@@ -100,12 +103,14 @@ def _open_array(X: Any, name: str = "X", lengths: Sequence[int] | None = None) -
     return _table(name, DaskPlace(X), int(X.shape[1]), _chunks(X), lengths, dtype)
 
 
-def _open_frame(X: Any, lengths: Sequence[int] | None) -> PartitionedTable:
+def _open_frame(X: Collection, lengths: Sequence[int] | None) -> PartitionedTable:
     chosen, schema = _numbers_of(X)
     return replace(_frame_parts("X", X[chosen], schema.dtype, lengths), names=schema.names, left_out=schema.left_out)
 
 
-def open_with_ids(X: Any, rest: Any, column: Any) -> tuple[PartitionedTable, list[Part], tuple[int, ...]]:
+def open_with_ids(
+    X: Collection, rest: Collection, column: Collection
+) -> tuple[PartitionedTable, list[Part], tuple[int, ...]]:
     """Open the rest of a dataframe beside a column of it; return the partitions of both, and all their lengths.
 
     Both are taken from the same partitions, computed once: should the rows of one come in another order the next
@@ -119,11 +124,11 @@ def open_with_ids(X: Any, rest: Any, column: Any) -> tuple[PartitionedTable, lis
     return table, place.map(_last, chunks), lengths
 
 
-def _but_last(frame: Any) -> Any:
+def _but_last(frame: Part) -> Part:
     return frame.iloc[:, :-1]
 
 
-def _last(frame: Any) -> Any:
+def _last(frame: Part) -> Part:
     return frame.iloc[:, -1]
 
 
@@ -136,7 +141,7 @@ class _Schema:
     dtype: np.dtype
 
 
-def _numbers_of(X: Any) -> tuple[list[Any], _Schema]:
+def _numbers_of(X: Collection) -> tuple[list[object], _Schema]:
     """Return the labels of the columns of numbers, by declared type."""
     kinds = [(str(name), dtype_kind(dtype)) for name, dtype in X.dtypes.items()]
     checks.distinct_names([name for name, _ in kinds])
@@ -149,7 +154,7 @@ def _numbers_of(X: Any) -> tuple[list[Any], _Schema]:
     return [name for name in X.columns if str(name) in used], _Schema(names, left_out, dtype)
 
 
-def _frame_parts(name: str, frame: Any, dtype: np.dtype, lengths: Sequence[int] | None) -> PartitionedTable:
+def _frame_parts(name: str, frame: Collection, dtype: np.dtype, lengths: Sequence[int] | None) -> PartitionedTable:
     """Return the partitions of a dataframe of numbers, after counting their rows where nobody has."""
     lengths = counted(frame) if lengths is None else lengths
     return _table(name, DaskPlace(frame), int(frame.shape[1]), _chunks(frame), lengths, dtype)
@@ -164,7 +169,7 @@ def _table(
     return PartitionedTable(place, parts, tuple(lengths), d, dtype)
 
 
-def _checked(name: str, d: int, dtype: np.dtype, chunk: Any, length: int) -> Reals:
+def _checked(name: str, d: int, dtype: np.dtype, chunk: Part, length: int) -> Reals:
     """Return a chunk in the type of the table, if it has the shape that the metadata promise.
 
     Its own type is not looked at: a single record may have decided it.

@@ -32,8 +32,11 @@ from privspan.rows.table import Numbers
 Keyed: TypeAlias = tuple[list[Hashable], NDArray[np.int64], Numbers]
 """The different keys of ids, where they are scattered to, and of each row the number of its key, -1 without an id."""
 
+Ids: TypeAlias = Any
+"""The name of a column, or ids as some package holds them."""
+
 ROWS_OF_PARTITION = 2**40
-"""More than a partition has: row i of partition p is known as p times this, plus i."""
+"""More than fit into a partition's memory: row i of partition p is known as p times this, plus i."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class PartitionedIds:
     persons: Sequence[Numbers]
 
 
-def partitioned_ids(X: object, person: Any) -> PartitionedIds:
+def partitioned_ids(X: object, person: Ids) -> PartitionedIds:
     """Find out whose rows are whose in a table in partitions, where they are.
 
     Parameters
@@ -92,7 +95,7 @@ def partitioned_ids(X: object, person: Any) -> PartitionedIds:
     return PartitionedIds(table, declared, count, read, digests, buckets, persons)
 
 
-def _opened(X: object, person: Any, what: Parameter | str) -> tuple[object, PartitionedTable, list[Part], int]:
+def _opened(X: object, person: Ids, what: Parameter | str) -> tuple[object, PartitionedTable, list[Part], int]:
     """Return what `X` declares without its ids, its rows, the ids of each partition, and how many these were."""
     opener, of_ids = opener_of(X), opener_of(person)
     if isinstance(person, str):
@@ -131,7 +134,7 @@ def _here(ids: object, table: PartitionedTable, what: Parameter | str) -> list[P
     return table.place.send(read)
 
 
-def _keyed(what: Parameter | str, ids: Any) -> Keyed:
+def _keyed(what: Parameter | str, ids: Ids) -> Keyed:
     """Return the different keys of a column of ids, and of each cell the number of its key, -1 where it is missing.
 
     A key is a function of its cell alone, so it means the same in every partition.

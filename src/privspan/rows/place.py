@@ -37,7 +37,7 @@ class Place(ABC):
 
     def keep(self, parts: Sequence[Part], lengths: Sequence[int], columns: int) -> list[Part]:
         """Return dense rows of so many columns, computed now and kept between passes if there is room."""
-        fits = 8 * sum(lengths) * columns <= self.kept_bytes
+        fits = 8 * sum(lengths) * columns <= self.kept_bytes  # of float64
         return self.hold(parts, lengths) if fits else list(parts)
 
     def once(self, parts: Sequence[Part]) -> list[Part]:
