@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.opening import damage_of, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HOW = "Types: number, boolean, category, text, list (with a width), skip. What is not named here is left out."
 _WORDS = 'to use it: type = "category", and a line categories = [...] with all words that it may hold'
@@ -21,16 +24,17 @@ _FROM_CELLS = (
     "when the data change.",
     _HOW,
 )
+_FROM_A_STREAM = ("A draft, made from the types that the stream declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
-def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
+def draft_schema(path: object, schema: Schema | None = None) -> str:
     r"""Draft a schema for a file that has column names, to be checked and edited.
 
     Parameters
     ----------
-    path : str or path
-        A file as for `open_rows`.
+    path : str, path, or what hands out Arrow batches
+        A file as for `open_rows`, or what that takes in place of one; no row of the latter is read.
     schema : Schema, optional
         How a CSV file is written.
 
@@ -58,6 +62,8 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     [columns."age"]
     type = "number"
     """
+    if not isinstance(path, str | os.PathLike):
+        return draft_stream(path)
     path, declared = Path(path), schema or Schema()
     suffix = known_suffix(path)
     with damage_told(path.name, damage_of(path)):
@@ -85,14 +91,26 @@ def _arrow_draft(path: Path, suffix: str) -> str:
     import pyarrow as pa
     from pyarrow import parquet
 
+    is_parquet = suffix == ".parquet"
+    types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    return _types_draft(types, _FROM_TYPES)
+
+
+def draft_stream(given: object) -> str:
+    """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
+    from privspan.rows.files.batches import batches_of
+
+    return _types_draft(batches_of(given).types, _FROM_A_STREAM)
+
+
+def _types_draft(types: pa.Schema, opening: Sequence[str]) -> str:
+    """Draft a schema from types of Arrow."""
     from privspan.rows.files.tables import declared_column
 
-    is_parquet = suffix == ".parquet"
-    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
     found = {field.name: declared_column(field.type) for field in types}
     columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
     remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
-    return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
+    return schema_text(Schema(columns), _remarks(columns, remarks), opening)
 
 
 def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[str, str]:
