@@ -203,6 +203,18 @@ def test_what_transform_takes_may_have_the_ids_or_not(clinic, table):
     assert np.array_equal(model.transform(table), model.transform(table[NAMES]), equal_nan=True)
 
 
+def test_a_parquet_dataset_whose_column_of_ids_is_read_in_fewer_partitions(tmp_path):
+    """Dask puts files together where few columns are wanted, so a column has other partitions than the table."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((900, 6)), columns=NAMES).assign(patient=rng.integers(300, size=900))
+    for number in range(9):
+        frame[100 * number : 100 * number + 100].to_parquet(tmp_path / f"part-{number}.parquet")
+    read = frames.read_parquet(tmp_path)
+    assert len(read["patient"].to_delayed()) < len(read.to_delayed())
+    home, away = (ps.private_mean(T, person="patient", **SEEDED) for T in (frame, read))
+    assert told(away) == told(home)
+
+
 def test_declared_types_of_a_frame_are_known_as_in_memory():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((900, 2)), columns=["a", "b"])

@@ -73,9 +73,11 @@ def _chunks(collection: Collection) -> list[Part]:
 def counted(X: Collection) -> tuple[int, ...]:
     """Return how many rows each partition has, from the metadata of an array where they say so."""
     sizes = tuple(X.chunks[0]) if type(X).__name__ == "Array" else (math.nan,)
-    if any(map(math.isnan, sizes)):
-        sizes = dask.compute(*(dask.delayed(_rows_of)(part) for part in _chunks(X)))
-    return tuple(map(int, sizes))
+    return _counted(_chunks(X)) if any(map(math.isnan, sizes)) else tuple(map(int, sizes))
+
+
+def _counted(chunks: Sequence[Part]) -> tuple[int, ...]:
+    return tuple(map(int, dask.compute(*(dask.delayed(_rows_of)(chunk) for chunk in chunks))))
 
 
 def _rows_of(chunk: Part) -> int:
@@ -114,11 +116,13 @@ def open_with_ids(
     """Open the rest of a dataframe beside a column of it; return the partitions of both, and all their lengths.
 
     Both are taken from the same partitions, computed once: should the rows of one come in another order the next
-    time, so do the ids.  The partitions of the column are the empty ones too.
+    time, so do the ids.  A column by itself may even be read in other partitions than all of a file.  The partitions
+    of the column are the empty ones too.
     """
     chosen, schema = _numbers_of(rest)
-    frame, lengths = X[[*chosen, column.name]], counted(column)
+    frame = X[[*chosen, column.name]]
     place, chunks = DaskPlace(frame), _chunks(frame)
+    lengths = _counted(chunks)
     table = _table("X", place, len(chosen), place.map(_but_last, chunks), lengths, schema.dtype)
     table = replace(table, names=schema.names, left_out=schema.left_out)
     return table, place.map(_last, chunks), lengths
