@@ -10,6 +10,7 @@ Proofs: docs/explanation/everyday-tables.md, lemma 6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error
-from privspan.rows.compressed import entry_rows
+from privspan.rows.compressed import entry_rows, inner_products
 from privspan.rows.gaps import filled_sparse
-from privspan.rows.scaling import squared_lengths_of
+from privspan.rows.scaling import Piece, squared_lengths_of
 from privspan.rows.table import LocalTable
-from privspan.rows.unit import Rows
+from privspan.rows.unit import PerRow, Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 
 Array = NDArray[np.float64]
@@ -114,6 +116,10 @@ class CentredSparseRows(Rows):
         super().__init__(X, clip=clip, keep=keep, width=width)
         self._carried, self.rounding = centre, SPREAD
 
+    def map_rows(self, function: Callable[[Piece], Reals]) -> PerRow:
+        """Return one result per row."""
+        return self.results(function)
+
     def _lengths(self, index: int, stored: Any) -> Array:
         return np.asarray(np.sqrt(_squares_about(filled_sparse(stored, self._carried), self._carried)[0]))
 
@@ -181,3 +187,14 @@ class CentredPiece:
         square = float(self._weights @ self._weights)
         own = sparse.csr_array(self._scaled.T @ self._scaled).toarray()
         return np.asarray(own - cross - cross.T + square * np.outer(self._centre, self._centre))
+
+    def inner_products(self, width: int) -> Array:
+        """Return those of every `width` consecutive rows, from these alone, (groups, width, width).
+
+        Each is off by at most gamma_{d+8} `SPREAD`², as the parts of a row are no longer than `SPREAD` together.
+        """
+        own, weights = inner_products(self._scaled, width), self._weights.reshape(-1, width)
+        along = np.asarray(self._scaled @ self._centre).reshape(-1, width)
+        cross = along[:, :, None] * weights[:, None, :]
+        square = float(self._centre @ self._centre) * (weights[:, :, None] * weights[:, None, :])
+        return np.asarray(own - cross - cross.transpose(0, 2, 1) + square)

@@ -182,7 +182,7 @@ class RowSource(LocalTable):
         """Draw an order of the rows, within windows if there are any."""
         return public_order(self.shape[0], generator, edges=self.edges)
 
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a function makes of all rows."""
         return [function(self, order, 1)]
 
