@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privspan import __version__
-from privspan.cli import audit, bench, columns, compare, demo, fit, ledger, plan, read, transform
+from privspan.cli import audit, bench, browser, columns, compare, demo, fit, ledger, plan, read, transform
 from privspan.cli._options import option
 from privspan.cli._style import ACCOUNT, BEGIN, READ, TRUST, Command, Group
 from privspan.cli.exits import ExitCode
@@ -52,6 +52,7 @@ _begin, _read, _trust = (partial(app.command, cls=Command, rich_help_panel=panel
 _begin("plan")(plan.plan)
 _begin("columns")(columns.columns)
 _begin("fit")(fit.fit)
+_begin("app")(browser.app)
 _read("show")(read.show)
 _read("report")(read.report)
 _read("relations")(read.relations)

@@ -29,14 +29,15 @@ def cost(subject: Subject) -> Html:
     return join(
         title,
         element("p", f"{promise} For someone whose record is in the table:"),
-        listed(_meanings(spent, guess)),
+        listed(meanings(spent, guess)),
         figure("How well could an attacker guess your record?", "", meter),
         element("p", _about_delta(subject)),
         _parts(spent),
     )
 
 
-def _meanings(spent: PrivacyCost, guess: str) -> list[str]:
+def meanings(spent: PrivacyCost, guess: str) -> list[str]:
+    """Say what a budget means for a person in the table, given the best guess that it allows."""
     after = at_most(chance_of_harm(spent, _HARM))
     return [
         join(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.opening import damage_of, known_suffix, open_rows
+from privspan.rows.files.declared import FileColumn, file_columns
+from privspan.rows.files.opening import damage_of, known_suffix
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
 
@@ -68,11 +68,11 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
             columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
             return schema_text(found.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
         if suffix in (".arrow", ".feather", ".parquet"):
-            return _arrow_draft(path, suffix)
-        names = open_rows(path).names
-    if names is None:
+            return _typed_draft(file_columns(path))
+        found = file_columns(path)
+    if not found:
         raise UnreadableFileError("{file!r} has no column names, so there is nothing to declare.", file=path.name)
-    return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
+    return schema_text(Schema({one.name: Column("number") for one in found}), {}, _FROM_TYPES)
 
 
 def _drafted(name: str, column: Column) -> Column:
@@ -81,17 +81,9 @@ def _drafted(name: str, column: Column) -> Column:
     return Column("skip") if column.type == "number" and unwanted else column
 
 
-def _arrow_draft(path: Path, suffix: str) -> str:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from privspan.rows.files.tables import declared_column
-
-    is_parquet = suffix == ".parquet"
-    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
-    found = {field.name: declared_column(field.type) for field in types}
-    columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
-    remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
+def _typed_draft(found: Sequence[FileColumn]) -> str:
+    columns = {one.name: _drafted(one.name, one.column) for one in found if one.column is not None}
+    remarks = {one.name: one.remark for one in found if one.remark is not None}
     return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
 
 

@@ -63,6 +63,12 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
     return source
 
 
+def csv_names(path: Path, schema: Schema) -> list[str]:
+    """Return the names of the columns, from the first line alone."""
+    with _opened(path, schema) as (names, _, _):
+        return names
+
+
 def csv_cells(path: Path, column: str, schema: Schema, limits: Limits = LIMITS) -> Distinct:
     """Read a column as text, exactly as it stands but for spaces around it; an empty cell is missing."""
     with _opened(path, schema, limits) as (names, blocks, full):

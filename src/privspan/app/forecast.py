@@ -1,0 +1,70 @@
+"""The forecast as a picture: what is expected at this ε, at smaller and at larger ones, from public numbers alone."""
+
+from __future__ import annotations
+
+from privspan._lib.in_words import angle, at_most, number, share
+from privspan._lib.markup import Html, element, figure, join, listed, note
+from privspan.app.answers import Price, Question
+from privspan.app.facts import Size
+from privspan.app.judging import forecast
+from privspan.privacy import PrivacyCost
+from privspan.report import pictures
+from privspan.report.promise import meanings
+from privspan.report.words import chance_to_guess, strength
+
+_AROUND = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the ε that was asked for: the lines of the picture
+_ASSUMED = 2  # components, where their number is found out privately
+
+
+def section(size: Size, question: Question, price: Price) -> Html:
+    """Return the picture, and what the budget means in words."""
+    return join(_picture(size, question, price), _meaning(price))
+
+
+def _picture(size: Size, question: Question, price: Price) -> Html:
+    k = question.k if question.how_many == "count" else min(_ASSUMED, size.d)
+    here = forecast(size, k, question.scale, **price.floats)
+    if here is None:
+        words = f"No forecast: {k} components of {size.d:,} columns and {size.n:,} {size.unit} are not possible."
+        return element("p", words, class_="banner")
+    rows, chosen = [], 0
+    for times in _AROUND:
+        epsilon = price.floats["epsilon"] * times
+        one = (
+            here if times == 1.0 else forecast(size, k, question.scale, epsilon=epsilon, delta=price.floats["delta"])
+        )
+        if one is None:  # beyond what can be spent
+            continue
+        good = one.captured if one.captured is not None else 1.0 - one.error
+        said = share(round(one.captured, 2)) if one.captured is not None else f"{angle(one.error)} off"
+        chosen = len(rows) if times == 1.0 else chosen
+        rows.append((f"{'▸ ' * (times == 1.0)}ε = {number(epsilon)}", good, said))
+    faint = [at for at in range(len(rows)) if at != chosen]
+    if here.captured is not None:
+        title = "How much of the variance is captured"
+        words = (
+            "The best components would capture 100 %. As on real tables of this size; yours may be easier or harder."
+        )
+    else:
+        title = "How far off the directions are"
+        words = "Typical angle to the true directions, for ideal data; a full bar is 0°, an empty one 90°."
+    drawn = pictures.bars(rows, title, faint=faint, full=1.0)
+    assumed = "" if question.how_many == "count" else f" Drawn for {k}, as their number is not known yet."
+    told = f"{k} component{'s' * (k != 1)} from {size.n:,} {size.unit} and {size.d:,} columns.{assumed}"
+    useless = [] if here.useful else [element("p", "Expected to be useless: mostly noise.", class_="banner")]
+    return join(*useless, figure(title, words, drawn, note(f"{told} {here.reason}")))
+
+
+def _meaning(price: Price) -> Html:
+    """Say what the budget means for a person in the table: the words of the report."""
+    cost = PrivacyCost(**price.floats)
+    guess = at_most(chance_to_guess(cost))
+    meter = pictures.guess_meter(chance_to_guess(cost), f"at most {guess}")
+    promise = f"ε = {number(cost.epsilon)} is {strength(cost.epsilon)}. For someone whose record is in the table:"
+    rare = f"δ, one in {number(round(1 / cost.delta))}, is the chance left for outcomes that ε does not cover."
+    return join(
+        element("p", promise),
+        listed(meanings(cost, guess)),
+        figure("How well could an attacker guess a record?", "", meter),
+        note(f"{rare} It should be well below one over the number of people."),
+    )
