@@ -108,9 +108,9 @@ class Price:
     limit_delta: Decimal | None = None
 
     @property
-    def floats(self) -> dict[str, float]:
+    def floats(self) -> tuple[float, float]:
         """Epsilon and delta as the private step spends them: no more than the decimals."""
-        return {"epsilon": down(Fraction(self.epsilon)), "delta": down(Fraction(self.delta))}
+        return down(Fraction(self.epsilon)), down(Fraction(self.delta))
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,18 @@ class Answers:
             found["table"], file=text, separator=optional(text), decimal=text, encoding=text, quoted_newlines=flag,
             made_up=flag,
         )  # fmt: skip
-        amounts = {name: None if typed is None else decimal_of(str(typed)) for name, typed in found["price"].items()}
         columns = tuple(_column(one) for one in found["columns"])
-        return cls(TableAnswer(**table), columns, Question(**asked), Price(**amounts))
+        return cls(TableAnswer(**table), columns, Question(**asked), _price(found["price"]))
+
+
+def _price(value: object) -> Price:
+    limits = {"limit_epsilon": optional(text), "limit_delta": optional(text)}
+    found = fields(value, epsilon=text, delta=text, **limits)
+    amounts = {name: None if typed is None else decimal_of(typed) for name, typed in found.items()}
+    epsilon, delta = amounts.pop("epsilon"), amounts.pop("delta")
+    if epsilon is None or delta is None:
+        raise ValueError("the budget is no number")
+    return Price(epsilon, delta, **amounts)
 
 
 def _column(value: object) -> ColumnAnswer:

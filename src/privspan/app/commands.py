@@ -132,7 +132,7 @@ def script(answers: Answers, places: Places) -> str:
     """Return a Python program that learns the same: with fresh noise, at the same cost once more."""
     question, price = answers.question, answers.price
     assert question is not None and price is not None  # noqa: PT018
-    options: dict[str, object] = {**price.floats}
+    options: dict[str, object] = dict(zip(("epsilon", "delta"), price.floats, strict=True))
     options |= {"scale": True} if question.scale else {}
     options |= {"max_rows": question.max_rows} if answers.person is not None else {}
     options |= {"bounds": answers.bounds} if answers.bounds else {}

@@ -137,6 +137,7 @@ class Facts:
                 self._known.clear()  # of one table at a time
                 source = open_rows(path, schema=answers.schema)
                 table = source if source.person is None else by_person(source, source.person, 1, None)
-                size = Size(*map(int, table.shape), "rows" if table.drawable else "persons")
+                n, d = table.shape
+                size = Size(int(n), int(d), "rows" if table.drawable else "persons")
                 self._known[key] = Outline(size, source.names, source.boolean)
             return self._known[key]

@@ -7,6 +7,7 @@ from privspan._lib.markup import Html, element, figure, join, listed, note
 from privspan.app.answers import Price, Question
 from privspan.app.facts import Size
 from privspan.app.judging import forecast
+from privspan.planner import Plan
 from privspan.privacy import PrivacyCost
 from privspan.report import pictures
 from privspan.report.promise import meanings
@@ -23,23 +24,15 @@ def section(size: Size, question: Question, price: Price) -> Html:
 
 def _picture(size: Size, question: Question, price: Price) -> Html:
     k = question.k if question.how_many == "count" else min(_ASSUMED, size.d)
-    here = forecast(size, k, question.scale, **price.floats)
+    epsilon, delta = price.floats
+    asked = {times: forecast(size, k, question.scale, epsilon * times, delta) for times in _AROUND}
+    plans = {times: one for times, one in asked.items() if one is not None}  # others are beyond what can be spent
+    here = plans.get(1.0)
     if here is None:
         words = f"No forecast: {k} components of {size.d:,} columns and {size.n:,} {size.unit} are not possible."
         return element("p", words, class_="banner")
-    rows, chosen = [], 0
-    for times in _AROUND:
-        epsilon = price.floats["epsilon"] * times
-        one = (
-            here if times == 1.0 else forecast(size, k, question.scale, epsilon=epsilon, delta=price.floats["delta"])
-        )
-        if one is None:  # beyond what can be spent
-            continue
-        good = one.captured if one.captured is not None else 1.0 - one.error
-        said = share(round(one.captured, 2)) if one.captured is not None else f"{angle(one.error)} off"
-        chosen = len(rows) if times == 1.0 else chosen
-        rows.append((f"{'▸ ' * (times == 1.0)}ε = {number(epsilon)}", good, said))
-    faint = [at for at in range(len(rows)) if at != chosen]
+    rows = [(f"{'▸ ' * (times == 1.0)}ε = {number(epsilon * times)}", *_length(one)) for times, one in plans.items()]
+    faint = [at for at, times in enumerate(plans) if times != 1.0]
     if here.captured is not None:
         title = "How much of the variance is captured"
         words = (
@@ -55,9 +48,16 @@ def _picture(size: Size, question: Question, price: Price) -> Html:
     return join(*useless, figure(title, words, drawn, note(f"{told} {here.reason}")))
 
 
+def _length(one: Plan) -> tuple[float, str]:
+    """Return the length of a bar, from 0 to 1, and what is written at its end."""
+    if one.captured is not None:
+        return one.captured, share(round(one.captured, 2))
+    return 1.0 - one.error, f"{angle(one.error)} off"
+
+
 def _meaning(price: Price) -> Html:
     """Say what the budget means for a person in the table: the words of the report."""
-    cost = PrivacyCost(**price.floats)
+    cost = PrivacyCost(*price.floats)
     guess = at_most(chance_to_guess(cost))
     meter = pictures.guess_meter(chance_to_guess(cost), f"at most {guess}")
     promise = f"ε = {number(cost.epsilon)} is {strength(cost.epsilon)}. For someone whose record is in the table:"

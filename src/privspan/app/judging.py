@@ -6,6 +6,7 @@ The program that makes the release checks all of this again before it charges an
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from privspan._lib import checks
 from privspan.app.answers import Answers
@@ -15,34 +16,40 @@ from privspan.pca import PCASettings
 from privspan.planner import Plan, plan
 from privspan.privacy.call import Call, weakness
 
+_GOOD_ENOUGH = 0.25  # the error for which a useless forecast says how many rows would do; shown only
+
 
 def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> None:
     """Raise a refusal of what was asked for, if shapes, parameters or the ledger rule it out; no cell is read."""
     question, price = answers.question, answers.price
     assert question is not None and price is not None  # noqa: PT018
-    checks.spendable(**price.floats)
-    settings = PCASettings(question.components, scale=question.scale, bounds=answers.bounds or None, **price.floats)
+    epsilon, delta = price.floats
+    checks.spendable(epsilon, delta)
+    bounds = answers.bounds or None
+    settings = PCASettings(question.components, epsilon, delta, scale=question.scale, bounds=bounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a weak budget: the page tells it by itself
-        with Call("private_pca", **price.floats) as call:
+        with Call("private_pca", epsilon, delta) as call:
             in_mu = settings.check(call, outline.source())
     mu, aside = in_mu or (None, 0.0)
-    options = {"mu": mu, "aside": aside, "person": answers.person}
-    limits = {"limit_epsilon": price.limit_epsilon, "limit_delta": price.limit_delta}
-    ledger.check(dataset, price.epsilon, price.delta, **options, **limits)
+    options: dict[str, Any] = {"mu": mu, "aside": aside, "person": answers.person}
+    options |= {"limit_epsilon": price.limit_epsilon, "limit_delta": price.limit_delta}
+    ledger.check(dataset, price.epsilon, price.delta, **options)
 
 
 def weak_points(answers: Answers, size: Size) -> list[str]:
     """Say what is weak about the budget, or useless about the result."""
     question, price = answers.question, answers.price
     assert question is not None and price is not None  # noqa: PT018
-    weak = weakness(size.n, **price.floats)
-    expected = forecast(size, 0 if question.how_many != "count" else question.k, question.scale, **price.floats)
+    weak = weakness(size.n, *price.floats)
+    expected = None
+    if question.how_many == "count":
+        expected = forecast(size, question.k, question.scale, *price.floats)
     useless = [] if expected is None or expected.useful else [f"Expected to be useless: {_why(expected)}"]
     return ([] if weak is None else [weak]) + useless
 
 
-def forecast(size: Size, k: int, scale: bool, *, epsilon: float, delta: float) -> Plan | None:
+def forecast(size: Size, k: int, scale: bool, epsilon: float, delta: float) -> Plan | None:
     """Return what is expected, from public numbers alone; None where these numbers are not possible."""
     try:
         return plan(size.n, size.d, k, epsilon=epsilon, delta=delta, scale=scale)
@@ -53,6 +60,6 @@ def forecast(size: Size, k: int, scale: bool, *, epsilon: float, delta: float) -
 def _why(expected: Plan) -> str:
     if expected.captured is not None:
         return expected.reason
-    need = expected.needed_n(0.25)
+    need = expected.needed_n(_GOOD_ENOUGH)
     would = "no number of rows would do" if need is None else f"about {need:,} rows would be needed"
-    return f"the directions would be mostly noise; {would} for an error of 0.25, on ideal data."
+    return f"the directions would be mostly noise; {would} for an error of {_GOOD_ENOUGH}, on ideal data."

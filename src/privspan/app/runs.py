@@ -162,8 +162,8 @@ class Runs:
         with self._lock:
             if (other := self.at_work()) is not None:
                 raise BusyError("{name} is being made. One release at a time.", name=other.name)
-            for name, content in files.items():
-                _write_new(folder / name, content)
+            for name, text_of in files.items():
+                _write_new(folder / name, text_of)
             log = (folder / "log.txt").open("xb")
             fcntl.flock(log, fcntl.LOCK_EX)
             content = {"made": asdict(made), "answers": answers.to_json()}

@@ -50,13 +50,13 @@ def show(request: Request) -> Response:
     if run is None:
         return refusal("There is no such release.", 404)
     state = run.state
-    values: dict[str, object] = {"run": run, "state": state, "said": _ENDS[state], "mistakes": {}}
+    values: dict[str, object] = {"run": run, "state": state, "said": _ENDS[state]}
     values |= {"command": shown(run.made.command), "made_up": run.made.made_up, "log": run.log}
     if state == "running":
-        return page(request, "running.html", **values)
+        return page(request, "running.html", 200, **values)
     values |= {"files": _files(run), "finding": _finding(run), "ledger": _told(desk, run)}
     values["maps"] = [other for other in desk.runs.all() if other.made.of == run.name]
-    return page(request, "release.html", **values)
+    return page(request, "release.html", 200, **values)
 
 
 def progress(request: Request) -> Response:

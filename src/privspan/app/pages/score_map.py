@@ -57,7 +57,7 @@ def answer(request: Request, form: Form) -> Response:
 def _start(desk: Desk, run: Run, answers: Answers, price: Price) -> str:
     """Refuse what the ledger refuses; else make the folder of the map and start its program."""
     assert answers.table is not None
-    mu = mu_from_budget(**price.floats)
+    mu = mu_from_budget(*price.floats)
     desk.ledger.check(desk.dataset(answers), price.epsilon, price.delta, mu=mu, person=answers.person)
     folder = desk.runs.new_folder()
     places = Places(answers.table.file, desk.folder.relative(folder), desk.ledger_name)

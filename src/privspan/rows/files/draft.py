@@ -64,9 +64,9 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
         if suffix in (".csv", ".tsv"):
             from privspan.rows.files.text import draft_csv
 
-            found, remarks = draft_csv(path, declared)
-            columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
-            return schema_text(found.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
+            guessed, remarks = draft_csv(path, declared)
+            columns = {name: _drafted(name, column) for name, column in (guessed.columns or {}).items()}
+            return schema_text(guessed.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
         if suffix in (".arrow", ".feather", ".parquet"):
             return _typed_draft(file_columns(path))
         found = file_columns(path)
