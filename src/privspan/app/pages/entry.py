@@ -10,12 +10,16 @@ from starlette.responses import HTMLResponse, Response
 from privspan.app.desk import desk_of, piece, refusal
 from privspan.app.guard import cookie_name
 
-_ROOM = resources.files("privspan.app")
 _STATIC = {
     "style.css": (("privspan.report", "style.css"), ("privspan.app", "static/app.css")),
     "app.js": (("privspan.app", "static/app.js"),),
+    "icon.svg": (("privspan.app", "static/icon.svg"),),
 }
-_TYPES = {"style.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8"}
+_TYPES = {
+    "style.css": "text/css; charset=utf-8",
+    "app.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def enter(request: Request) -> Response:
