@@ -16,7 +16,7 @@ from privspan._lib.in_words import number
 from privspan._lib.markup import Html
 from privspan._lib.readable import readable
 from privspan.app.answers import Answers
-from privspan.app.commands import relative_to
+from privspan.app.commands import PROGRAM, relative_to
 from privspan.app.facts import Facts
 from privspan.app.folder import TABLES, Folder
 from privspan.app.forms import MOST_BYTES, Form
@@ -36,9 +36,10 @@ class Desk:
     ledger_path: Path
     session: Session = field(default_factory=Session)
     facts: Facts = field(default_factory=Facts)
+    program: tuple[str, ...] = PROGRAM
 
     def __post_init__(self) -> None:
-        self.runs = Runs(self.output, self.folder.root)
+        self.runs = Runs(self.output, self.folder.root, self.program)
 
     @property
     def ledger(self) -> Ledger:

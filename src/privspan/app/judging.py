@@ -16,7 +16,7 @@ from privspan.pca import PCASettings
 from privspan.planner import Plan, plan
 from privspan.privacy.call import Call, weakness
 
-_GOOD_ENOUGH = 0.25  # the error for which a useless forecast says how many rows would do; shown only
+_GOOD_ENOUGH = 0.25  # the error for which a useless forecast says how many people would do; shown only
 
 
 def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> None:
@@ -45,8 +45,8 @@ def weak_points(answers: Answers, size: Size) -> list[str]:
     expected = None
     if question.how_many == "count":
         expected = forecast(size, question.k, question.scale, *price.floats)
-    useless = [] if expected is None or expected.useful else [f"Expected to be useless: {_why(expected)}"]
-    return ([] if weak is None else [weak]) + useless
+    useless = None if expected is None else useless_because(expected)
+    return [words for words in (weak, useless) if words is not None]
 
 
 def forecast(size: Size, k: int, scale: bool, epsilon: float, delta: float) -> Plan | None:
@@ -57,9 +57,10 @@ def forecast(size: Size, k: int, scale: bool, epsilon: float, delta: float) -> P
         return None
 
 
-def _why(expected: Plan) -> str:
-    if expected.captured is not None:
-        return expected.reason
+def useless_because(expected: Plan) -> str | None:
+    """Say why a result is expected to be useless, and how many people would do; None if it is not."""
+    if expected.useful:
+        return None
     need = expected.needed_n(_GOOD_ENOUGH)
-    would = "no number of rows would do" if need is None else f"about {need:,} rows would be needed"
-    return f"the directions would be mostly noise; {would} for an error of {_GOOD_ENOUGH}, on ideal data."
+    would = "No number of people would do" if need is None else f"About {need:,} people would be needed"
+    return f"Expected to be useless: mostly noise. {would}, or a larger ε, or fewer columns."

@@ -115,8 +115,8 @@ class Run:
 class Runs:
     """All releases in a folder, oldest first; at most one of them is at work."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
-        self.folder, self.root = folder, root
+    def __init__(self, folder: Path, root: Path, program: Sequence[str] = PROGRAM) -> None:
+        self.folder, self.root, self._program = folder, root, tuple(program)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -169,7 +169,7 @@ class Runs:
             content = {"made": asdict(made), "answers": answers.to_json()}
             _write_new(folder / "made.json", json.dumps(content, indent=1))
             with (folder / "said.json").open("xb") as said:
-                self._process = _started(made.command, self.root, said, log)
+                self._process = _started([*self._program, *made.command, "--json"], self.root, said, log)
             threading.Thread(target=_see_off, args=(self._process, folder, log), daemon=True).start()
         run = self.find(folder.name)
         assert run is not None
@@ -205,7 +205,7 @@ def _started(command: Sequence[str], root: Path, said: BinaryIO, log: BinaryIO) 
     """Start the program in a session of its own: Ctrl-C in the terminal reaches it through the app, once."""
     surroundings = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
-        [*PROGRAM, *command, "--json"],
+        command,
         cwd=root,
         stdin=subprocess.DEVNULL,
         stdout=said,

@@ -8,10 +8,12 @@ from decimal import Decimal
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from privspan._lib import checks
 from privspan._lib.errors import PrivspanError
+from privspan._lib.markup import Html, element, join
 from privspan.app import forecast
 from privspan.app.answers import Answers, Price, Question
-from privspan.app.desk import Desk, desk_of, go, page
+from privspan.app.desk import Desk, desk_of, go, page, piece
 from privspan.app.facts import Outline
 from privspan.app.forms import Form
 from privspan.app.judging import refuse
@@ -47,7 +49,7 @@ def picture(request: Request) -> Response:
     try:
         outline = desk.facts.outline(desk.table_path(answers), answers)
         question, price, mistakes = _tried(request, answers, outline)
-        return HTMLResponse(_forecast(outline, question, price, mistakes))
+        return HTMLResponse(piece("forecast.html", **_forecast(outline, question, price, mistakes)))
     except (PrivspanError, OSError) as error:
         return page(request, "broken.html", 422, words=told(error))
 
@@ -84,7 +86,7 @@ def in_words(found: Account) -> list[str]:
     """Say what has been spent, and what is left."""
     said = sentences(found) if found.entries else ["Nothing has been spent on this table yet."]
     if found.limit_epsilon is None and found.limit_delta is None:
-        return [*said, "No limit is set for it."]
+        return said if found.entries else [*said, "No limit is set for it."]
     left = [f"{sign} {amount:.3g}" for sign, amount in zip("εδ", found.left, strict=True) if amount is not None]
     return [*said, f"One more release like this can cost at most {' and '.join(left)}."]
 
@@ -116,16 +118,16 @@ def _read(form: Form, answers: Answers) -> tuple[Question, Price]:
     return question, Price(epsilon, delta, *limits)
 
 
-def _forecast(outline: Outline, question: Question, price: Price, mistakes: dict[str, str]) -> str:
-    """Return the picture, or what is wrong with the numbers; a budget that nothing could spend has none."""
-    if mistakes:
-        return "<p>No forecast: one of the numbers above cannot be taken.</p>"
+def _forecast(outline: Outline, question: Question, price: Price, mistakes: dict[str, str]) -> dict[str, Html]:
+    """Return the picture and the meaning, or what is wrong; a budget that nothing could spend has neither."""
     try:
-        return forecast.section(outline.size, question, price)
+        if not mistakes:
+            checks.spendable(*price.floats)
+            return {"picture": forecast.picture(outline.size, question, price), "meaning": forecast.meaning(price)}
+        words = "No forecast: one of the numbers above cannot be taken."
     except PrivspanError as error:
-        from privspan._lib.markup import element
-
-        return element("p", told(error), class_="banner")
+        words = told(error)
+    return {"picture": element("p", words, class_="banner"), "meaning": join()}
 
 
 def _page(
@@ -142,7 +144,7 @@ def _page(
     if form is not None:  # what cannot be taken stays as it was typed
         shown |= {name: form.raw(name) for name in shown if name in form.values}
     values: dict[str, object] = {"size": outline.size, "question": question, "shown": shown, "mistakes": mistakes}
-    values |= {"forecast": _forecast(outline, question, price, {}), "spent": in_words(found), "most": MOST_COMPONENTS}
+    values |= {**_forecast(outline, question, price, mistakes), "spent": in_words(found), "most": MOST_COMPONENTS}
     values |= {"limited": found.limit_epsilon is not None or found.limit_delta is not None}
     values["ledger"] = desk.ledger_name
     return page(request, "budget.html", 422 if mistakes else 200, **values)

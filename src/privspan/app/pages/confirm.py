@@ -68,7 +68,7 @@ def _start(desk: Desk, answers: Answers) -> str:
     if answers.bounds and bounds_text(answers.bounds) is None:
         files["bounds.toml"] = bounds_file(answers.bounds)
     scaled = "of standardised columns" if question.scale else "of columns as they are"
-    made = made_now("fit", command, answers, f"private PCA {scaled}, {question.in_words}")
+    made = made_now("fit", command, answers, f"Private PCA {scaled}, {question.in_words}")
     return desk.runs.start(folder, made, answers, files).name
 
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -55,6 +54,7 @@ def show(request: Request) -> Response:
     if state == "running":
         return page(request, "running.html", 200, **values)
     values |= {"files": _files(run), "finding": _finding(run), "ledger": _told(desk, run)}
+    values["no_map"] = why_no_map(run) if run.made.kind == "fit" and state == "finished" else None
     values["maps"] = [other for other in desk.runs.all() if other.made.of == run.name]
     return page(request, "release.html", 200, **values)
 
@@ -87,10 +87,10 @@ def stop(request: Request, form: Form) -> Response:
 def again(request: Request, form: Form) -> Response:
     """Begin another release with the answers of this one: at another ε, and at its own cost."""
     run, desk = _run(request), desk_of(request)
-    if run is None:
+    if run is None or run.made.kind != "fit":
         return go("/")
     with desk.session.lock:
-        desk.session.change(run.answers if run.made.kind == "fit" else replace(run.answers, price=None))
+        desk.session.change(run.answers)
     return go("/budget")
 
 
@@ -133,6 +133,19 @@ def saved(run: Run) -> SavedRelease | None:
         return load_release(run.folder / "release.npz")
     except (OSError, ValueError):
         return None
+
+
+def why_no_map(run: Run) -> str | None:
+    """Say why the scores of a release cannot be mapped, by what was released; None if they can."""
+    found = saved(run) if run.made.kind == "fit" else None
+    if found is None or found.release is None:
+        return "There is nothing to map."
+    if found.subspace.dimension < 2:
+        return "A map of the scores needs two components."
+    if found.release.parameters.get("without_units"):
+        lacks = "A map of the scores needs a mean and a unit for every column, and this release lacks some."
+        return f"{lacks} Public bounds, a larger ε or more people would provide them."
+    return None
 
 
 def _run(request: Request) -> Run | None:

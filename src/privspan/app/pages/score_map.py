@@ -13,17 +13,19 @@ from privspan.app.commands import Places, map_command, schema_file, shown
 from privspan.app.desk import Desk, desk_of, go, page, refusal
 from privspan.app.forms import Form
 from privspan.app.pages.budget import account, in_words
-from privspan.app.pages.release import saved
+from privspan.app.pages.release import why_no_map
 from privspan.app.runs import Run, made_now
 from privspan.app.words import told
 from privspan.privacy import mu_from_budget
+
+_NONE = "There is no release of that name whose scores could be mapped."
 
 
 def show(request: Request) -> Response:
     """Ask for the budget of a map, and say what it spends."""
     run = _mapped(request)
     if run is None:
-        return refusal("There is no release with two components or more of that name.", 404)
+        return refusal(_NONE, 404)
     price = run.answers.price or Price()
     return _page(request, run, Price(price.epsilon, price.delta), {})
 
@@ -32,7 +34,7 @@ def answer(request: Request, form: Form) -> Response:
     """Start the map, once for every page that was shown."""
     desk, run = desk_of(request), _mapped(request)
     if run is None:
-        return refusal("There is no release with two components or more of that name.", 404)
+        return refusal(_NONE, 404)
     old = run.answers.price or Price()
     price = Price(form.amount("epsilon", old.epsilon), form.amount("delta", old.delta, below_one=True))
     with desk.session.lock:
@@ -65,15 +67,14 @@ def _start(desk: Desk, run: Run, answers: Answers, price: Price) -> str:
     command = map_command(answers, places, release)
     typed = shown(map_command(answers, places, release, into="."))
     files = {"schema.toml": schema_file(answers), "command.txt": typed + "\n"}
-    made = made_now("map", command, answers, f"map of the scores of {run.name}", of=run.name)
+    made = made_now("map", command, answers, f"Map of the scores of {run.name}", of=run.name)
     return desk.runs.start(folder, made, answers, files).name
 
 
 def _mapped(request: Request) -> Run | None:
-    """Return the release whose scores are to be mapped: one with two components or more."""
+    """Return the release whose scores are to be mapped."""
     run = desk_of(request).runs.find(str(request.path_params["name"]))
-    found = None if run is None or run.made.kind != "fit" else saved(run)
-    return run if found is not None and found.subspace.dimension > 1 else None
+    return run if run is not None and why_no_map(run) is None else None
 
 
 def _page(request: Request, run: Run, price: Price, mistakes: dict[str, str], form: Form | None = None) -> Response:

@@ -8,7 +8,7 @@ const PAUSE = 250; // milliseconds after the last key
 const LOOK = 1000; // milliseconds between two looks at a release
 
 for (const form of document.querySelectorAll("form[data-forecast]")) {
-  const shown = document.getElementById("forecast");
+  const parts = ["picture", "meaning"].map((name) => document.getElementById(name));
   let waiting = 0;
   let asked = 0;
   form.addEventListener("input", () => {
@@ -17,15 +17,18 @@ for (const form of document.querySelectorAll("form[data-forecast]")) {
       const mine = ++asked;
       const numbers = new URLSearchParams(new FormData(form));
       numbers.delete("csrf");
-      shown.classList.add("waiting");
+      parts.forEach((part) => part.classList.add("waiting"));
       try {
         const answer = await fetch(`${form.dataset.forecast}?${numbers}`);
         const text = await answer.text();
-        if (mine === asked && answer.ok) shown.innerHTML = text;
+        if (mine === asked && answer.ok) {
+          const found = new DOMParser().parseFromString(text, "text/html");
+          for (const part of parts) part.replaceChildren(...found.getElementById(part.id).childNodes);
+        }
       } catch {
         // the app has ended; the picture stays as it was
       }
-      if (mine === asked) shown.classList.remove("waiting");
+      if (mine === asked) parts.forEach((part) => part.classList.remove("waiting"));
     }, PAUSE);
   });
 }
