@@ -39,7 +39,8 @@ class Folder:
         """
         try:
             path = (self.root / typed).resolve()
-        except (OSError, ValueError, RuntimeError):  # a loop of links, a null byte
+            is_file = path.is_file()
+        except (OSError, ValueError, RuntimeError):  # a loop of links, a null byte, a name that is too long
             raise OutsideError("This path cannot be used.") from None
         if not path.is_relative_to(self.root):
             template = (
@@ -48,7 +49,7 @@ class Folder:
             raise OutsideError(template)
         if path.suffix.lower() not in suffixes:
             raise OutsideError("Choose a file that ends in {known}.", known=" or ".join(suffixes))
-        if not path.is_file():
+        if not is_file:
             raise OutsideError("There is no such file below the folder.")
         return path
 

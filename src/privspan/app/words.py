@@ -7,24 +7,24 @@ import os
 from privspan._lib.errors import PrivspanError
 
 _NAMES = {
-    "X": "the table",
+    "X": "table",
     "bounds": "bounds",
-    "categories": "the categories",
+    "categories": "categories",
     "columns": "columns",
-    "decimal": "the decimal sign",
+    "decimal": "decimal sign",
     "delta": "δ",
-    "encoding": "the encoding",
+    "encoding": "encoding",
     "epsilon": "ε",
-    "k": "the number of components",
-    "ledger": "the ledger",
-    "limit_delta": "the limit for δ",
-    "limit_epsilon": "the limit for ε",
-    "max_components": "the number of components",
-    "max_rows": "the rows of a person",
-    "person": "the person ids",
+    "k": "number of components",
+    "ledger": "ledger",
+    "limit_delta": "limit for δ",
+    "limit_epsilon": "limit for ε",
+    "max_components": "number of components",
+    "max_rows": "rows of a person",
+    "person": "column of person ids",
     "scale": "standardising",
-    "separator": "the sign between cells",
-    "width": "the length of the lists",
+    "separator": "sign between cells",
+    "width": "length of the lists",
 }
 
 
@@ -41,7 +41,7 @@ def told(error: Exception) -> str:
     """
     if isinstance(error, PrivspanError):
         words = error.told(in_forms)
-        return words[:1].upper() + words[1:]
+        return words[:1].upper() + words[1:] if words[:1].isascii() else words
     if isinstance(error, MemoryError):
         return "There is not enough memory for this table."
     if isinstance(error, OSError) and error.errno:

@@ -141,6 +141,7 @@ def _page(
     desk = desk_of(request)
     found = account(desk, desk.session.answers)
     shown = {name: _written(getattr(price, name)) for name in ("epsilon", "delta", "limit_epsilon", "limit_delta")}
+    shown["k"] = str(question.k)
     if form is not None:  # what cannot be taken stays as it was typed
         shown |= {name: form.raw(name) for name in shown if name in form.values}
     values: dict[str, object] = {"size": outline.size, "question": question, "shown": shown, "mistakes": mistakes}
