@@ -195,7 +195,8 @@ def made_now(
     kind: Literal["fit", "map"], command: Sequence[str], answers: Answers, what: str, of: str | None = None
 ) -> Made:
     """Return what is known of a release that begins now."""
-    assert answers.table is not None and answers.price is not None  # noqa: PT018
+    assert answers.table is not None
+    assert answers.price is not None
     costs = {"epsilon": str(answers.price.epsilon), "delta": str(answers.price.delta)}
     begun = datetime.now(UTC).isoformat(timespec="seconds")
     return Made(kind, tuple(command), begun, answers.table.file, answers.made_up, **costs, what=what, of=of)

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from privspan._lib.errors import ParameterError
+from privspan.app.commands import PROGRAM
 from privspan.app.desk import Desk, Handler, get, post, refusal
 from privspan.app.folder import Folder
 from privspan.app.guard import Guard
@@ -77,13 +78,15 @@ async def _no_page(request: Request, error: Exception) -> Response:
     return refusal("There is no such page." if status == 404 else "This page does not take that.", status)
 
 
-def desk_at(folder: Path, output: Path | None, ledger: Path | None) -> Desk:
+def desk_at(
+    folder: Path, output: Path | None = None, ledger: Path | None = None, program: tuple[str, ...] = PROGRAM
+) -> Desk:
     """Return the desk for a folder; what is written goes below it, so that the commands shown can be typed there."""
     below = Folder.at(folder)
     made = (below.root / (output or "privspan-app")).resolve()
     if not made.is_relative_to(below.root) or made == below.root:
         raise ParameterError("{output} must be a folder below {folder}.")
-    return Desk(below, made, (ledger or made / "ledger.json").resolve())
+    return Desk(below, made, (ledger or made / "ledger.json").resolve(), program=program)
 
 
 def sockets(host: str | None, port: int, *, knowing: bool) -> list[socket.socket]:

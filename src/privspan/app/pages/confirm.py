@@ -55,7 +55,8 @@ def answer(request: Request, form: Form) -> Response:
 def _start(desk: Desk, answers: Answers) -> str:
     """Make the folder of the release and start its program."""
     question = answers.question
-    assert answers.table is not None and question is not None  # noqa: PT018
+    assert answers.table is not None
+    assert question is not None
     folder = desk.runs.new_folder()
     places = Places(answers.table.file, desk.folder.relative(folder), desk.ledger_name)
     command = fit_command(answers, places)
@@ -82,7 +83,8 @@ def _refuse(desk: Desk, answers: Answers) -> Size:
 def _page(request: Request, mistakes: dict[str, str]) -> Response:
     desk = desk_of(request)
     answers = desk.session.answers
-    assert answers.table is not None and answers.question is not None  # noqa: PT018
+    assert answers.table is not None
+    assert answers.question is not None
     try:
         outline = desk.facts.outline(desk.table_path(answers), answers)
     except (PrivspanError, OSError, MemoryError) as error:
