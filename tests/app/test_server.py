@@ -148,6 +148,7 @@ def test_ctrl_c_during_a_release_stops_it_and_says_what_was_spent(app) -> None:
     assert "GET /" not in said  # no log of requests
 
 
+@pytest.mark.slow
 def test_a_release_goes_on_when_the_app_is_killed(app) -> None:
     """Its program needs no app: the lock on its log tells the next app that it is at work."""
     process, address, folder = app
