@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,11 +10,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from app_pages import Forms
+from app_pages import SLOW, Forms
 
 from privspan._lib.errors import ParameterError
 from privspan.app.server import desk_at, sockets
-from privspan.cli import main
 
 DRIVER = """
 import sys
@@ -27,19 +25,6 @@ folder = Path(sys.argv[1])
 desk = desk_at(folder, None, None, (sys.executable, str(folder / "slow.py")))
 with interruptible():
     serve(desk, sockets(None, 0, knowing=False), lambda line: print(line, file=sys.stderr, flush=True))
-"""
-SLOW = """
-import sys, time
-from pathlib import Path
-from privspan.cli import main
-from privspan.cli._task import Task
-
-def run(task, source):
-    Path("at-work").touch()
-    time.sleep(60)
-
-Task.run = run
-sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -77,29 +62,6 @@ def test_what_it_writes_stays_below_its_folder(output: str, tmp_path: Path) -> N
     (tmp_path / "in").mkdir()
     with pytest.raises(ParameterError, match="must be a folder below"):
         desk_at(tmp_path / "in", Path(output), None)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--host", "0.0.0.0"], "--host must be an address of this machine alone"),
-        (["--folder", "none"], "--folder takes a folder"),
-        (["--ledger", "book.txt"], "--ledger takes a name that ends in .json"),
-        (["--port", "70000"], "--port takes a number up to 65,535"),
-        (["-o", ".."], "--output must be a folder below --folder"),
-    ],
-)
-def test_a_mistake_on_the_command_line_gets_a_sentence(options, words, tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["app", *options]) == 2
-    assert words in capsys.readouterr().err
-
-
-def test_a_port_that_is_taken_is_told_of(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert main(["app", "--port", str(taken.getsockname()[1])]) == 1
-    assert "in use" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -16,6 +16,21 @@ from privspan.app.server import application, desk_at
 PORT = 8123
 HERE = f"http://127.0.0.1:{PORT}"
 
+SLOW = """
+import sys, time
+from privspan.cli import main
+from privspan.cli._task import Task
+from pathlib import Path
+
+def run(task, source):
+    Path("at-work").touch()
+    time.sleep(60)
+
+Task.run = run
+sys.exit(main(sys.argv[1:]))
+"""
+"""A program that does what privspan does, but for a private step that takes a minute."""
+
 
 class Forms(HTMLParser):
     """The forms of a page: where each goes, and what it holds as it stands."""

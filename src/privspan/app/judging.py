@@ -6,7 +6,6 @@ The program that makes the release checks all of this again before it charges an
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from privspan._lib import checks
 from privspan.app.answers import Answers
@@ -33,9 +32,16 @@ def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> 
         with Call("private_pca", epsilon, delta) as call:
             in_mu = settings.check(call, outline.source())
     mu, aside = in_mu or (None, 0.0)
-    options: dict[str, Any] = {"mu": mu, "aside": aside, "person": answers.person}
-    options |= {"limit_epsilon": price.limit_epsilon, "limit_delta": price.limit_delta}
-    ledger.check(dataset, price.epsilon, price.delta, **options)
+    ledger.check(
+        dataset,
+        price.epsilon,
+        price.delta,
+        mu=mu,
+        aside=aside,
+        person=answers.person,
+        limit_epsilon=price.limit_epsilon,
+        limit_delta=price.limit_delta,
+    )
 
 
 def weak_points(answers: Answers, size: Size) -> list[str]:

@@ -21,7 +21,7 @@ from privspan.app.commands import PROGRAM
 from privspan.app.desk import Desk, Handler, get, post, refusal
 from privspan.app.folder import Folder
 from privspan.app.guard import Guard
-from privspan.app.pages import budget, columns, confirm, entry, history, question, release, score_map, start, table
+from privspan.app.pages import budget, choose, confirm, declare, entry, history, map_scores, question, release, start
 
 LOOPBACK = ("127.0.0.1", "::1")
 """Where the app listens unless somebody insists: addresses that only this machine reaches."""
@@ -34,8 +34,10 @@ _PAGES: Sequence[tuple[str, Handler | None, Handler | None]] = (
     ("/open", get(entry.enter), None),
     ("/static/{file}", get(entry.static), None),
     ("/example", None, post(start.example)),
-    ("/table", get(table.show), post(table.answer)),
-    *columns.ENDPOINTS,
+    ("/table", get(choose.show), post(choose.answer)),
+    ("/columns", get(declare.show), post(declare.answer)),
+    ("/columns/schema", None, post(declare.take_schema)),
+    ("/columns/schema.toml", get(declare.give_schema), None),
     ("/question", get(question.show), post(question.answer)),
     ("/budget", get(budget.show), post(budget.answer)),
     ("/forecast", get(budget.picture), None),
@@ -46,7 +48,7 @@ _PAGES: Sequence[tuple[str, Handler | None, Handler | None]] = (
     ("/releases/{name}/again", None, post(release.again)),
     ("/releases/{name}/report", get(release.report), None),
     ("/releases/{name}/picture", get(release.drawn), None),
-    ("/releases/{name}/map", get(score_map.show), post(score_map.answer)),
+    ("/releases/{name}/map", get(map_scores.show), post(map_scores.answer)),
     ("/releases/{name}/files/{file}", get(release.download), None),
     ("/ledger", get(history.show), None),
 )

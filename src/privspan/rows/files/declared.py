@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from privspan.rows.damage import damage_told
 from privspan.rows.files.columns import choose_columns
@@ -73,17 +72,17 @@ def file_columns(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     return found
 
 
-def _declared(kind: Any) -> tuple[Column, str | None]:
+def _declared(kind: object) -> tuple[Column, str | None]:
     from privspan.rows.files.tables import declared_column
 
     return declared_column(kind)
 
 
-def arrow_types(path: Path, suffix: str) -> list[tuple[str, Any]]:
+def arrow_types(path: Path, suffix: str) -> list[tuple[str, object]]:
     """Return the names and types of the columns of an Arrow or Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
     is_parquet = suffix == ".parquet"
-    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
+    types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
     return [(field.name, field.type) for field in types]

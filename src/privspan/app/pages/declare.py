@@ -10,7 +10,7 @@ from starlette.responses import Response
 from privspan._lib.errors import PrivspanError
 from privspan.app.answers import ColumnAnswer, Use, answers_of, words_typed, words_written
 from privspan.app.commands import schema_file
-from privspan.app.desk import Desk, desk_of, get, go, page, post
+from privspan.app.desk import Desk, desk_of, go, page
 from privspan.app.facts import declared_type, first_answer, remark, uses
 from privspan.app.forms import Form
 from privspan.app.pages.steps import missing
@@ -168,10 +168,3 @@ def _page(
 def _broken(request: Request, error: Exception) -> Response:
     """Say that the file cannot be read any more, on the page of the first step."""
     return page(request, "broken.html", 422, words=told(error))
-
-
-ENDPOINTS = (
-    ("/columns", get(show), post(answer)),
-    ("/columns/schema", None, post(take_schema)),
-    ("/columns/schema.toml", get(give_schema), None),
-)
