@@ -45,7 +45,7 @@ def test_no_cell_is_read_for_it(tmp_path: Path) -> None:
     """Whatever stands below the names, the answer is the same."""
     path = tmp_path / "a.csv"
     found = set()
-    for rows in ("1,2\n", "x\n", '"open\n' * 9, "\udcff,\n"):
+    for rows in ("1,2\n", "1,2\nx,y\n3,4\n", "x\n", '"open\n' * 9, "\udcff,\n"):
         path.write_text("a,b\n" + rows, errors="surrogateescape")
         found.add(file_columns(path))
     assert len(found) == 1

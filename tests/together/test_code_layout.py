@@ -30,7 +30,7 @@ def test_every_file_that_the_page_names_is_there():
 
 def test_few_rooms_and_fewer_modules_outside_of_them():
     assert len(list(PACKAGE.glob("*.py"))) <= 6
-    assert len([path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 20
+    assert len([path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 21
 
 
 # ---- Gates: numbers that may only fall -----------------------------------------------------------------------------
