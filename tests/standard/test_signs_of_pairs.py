@@ -259,7 +259,7 @@ def person_norm(table):
     rows = open_table(pair_signs(open_table(table), rng())).rows(keep=False)
     lift = person_lift(rows, 0.0)
     factors = np.ones(table.width) if lift is None else lift.factors.slots
-    made = np.asarray(next(rows.slots.pieces())[1])
+    made = np.asarray(next(rows.pieces())[1])
     # Equal rows are counted together, as fractions take long.
     lifted, counts = np.unique(np.column_stack([made, factors]), axis=0, return_counts=True)
     vectors = [[Fraction(x) * Fraction(row[-1]) for x in row[:-1]] for row in lifted.tolist()]

@@ -11,7 +11,7 @@ from privspan._lib import checks
 from privspan.app.answers import Answers
 from privspan.app.facts import Outline, Size
 from privspan.ledger import Ledger
-from privspan.pca import PCASettings
+from privspan.pca import PCASettings, check_pca
 from privspan.planner import Plan, plan
 from privspan.privacy.call import Call, weakness
 
@@ -26,11 +26,11 @@ def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> 
     epsilon, delta = price.floats
     checks.spendable(epsilon, delta)
     bounds = answers.bounds or None
-    settings = PCASettings(question.components, epsilon, delta, scale=question.scale, bounds=bounds)
+    settings = PCASettings(question.components, scale=question.scale, bounds=bounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a weak budget: the page tells it by itself
         with Call("private_pca", epsilon, delta) as call:
-            in_mu = settings.check(call, outline.source())
+            in_mu = check_pca(settings, call, outline.source())
     mu, aside = in_mu or (None, 0.0)
     ledger.check(
         dataset,

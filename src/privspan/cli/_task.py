@@ -18,7 +18,7 @@ from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.exact.plan import plan_exact
-from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
+from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, check_pca, learn_pca, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release, UselessPlanWarning, WeakPrivacyWarning
@@ -91,7 +91,7 @@ class Task(Learning):
     def check(self, source: Table) -> tuple[float, float] | None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted.
 
-        Return what the fit costs as a Gaussian release, if it is one: see `PCASettings.check`.
+        Return what the fit costs as a Gaussian release, if it is one: see `check_pca`.
         """
         n, d = source.shape
         weak = weakness(n, **self._budget())
@@ -111,7 +111,7 @@ class Task(Learning):
         if self.k == "auto" and not self.scale:
             self._check_auto(usable, d)
         with self._call() as call:
-            in_mu = self._settings(source).check(call, source)
+            in_mu = check_pca(self._settings(source), call, source)
         if self.counted:
             _warn_if_useless(self._planned(n, d, int(self.k)))
         return in_mu
@@ -158,7 +158,7 @@ class Task(Learning):
 
     def _pca(self, source: Table) -> tuple[Release, Plan]:
         with self._call() as call:
-            return self._settings(source).learn(call, source)
+            return learn_pca(self._settings(source), call, source)
 
     def _call(self) -> Call:
         """Open the door; the command has a charge of its own."""
@@ -178,7 +178,7 @@ class Task(Learning):
         options: dict[str, Any] = {"center": self.center, "scale": self.scale_by or self.scale, "robust": self.robust}
         declared = {"bounds": self.bounds, "units": self.units, "around": self.around}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
-        options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
+        options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k}
         options |= {"missing": self.missing}
         return PCASettings(self.k, **options)
 

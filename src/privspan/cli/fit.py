@@ -18,7 +18,8 @@ from privspan.cli._groups import Account, Circumstances, Columns, Learning, Peop
 from privspan.cli._interrupts import interruptible
 from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
 from privspan.cli._progress import activity
-from privspan.cli._table import open_table, table_in_words, table_name, tell_left_out
+from privspan.cli._steps import Invocation
+from privspan.cli._table import table_in_words, table_name, tell_left_out
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ def fit(
     task.check_options()
     if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
+    given = context.obj or Invocation()
     with interruptible() as interrupts:
-        record = Record(**vars(told), command=_as_typed(context.obj), schema=_text_of(reading.schema))
-        delivery = Delivery(output, report, json, overwrite, interrupts, record)
+        record = Record(**vars(told), command=_as_typed(given.arguments), schema=_text_of(reading.schema))
+        delivery = Delivery(output, report, json, overwrite, interrupts, record, given.steps)
         try:
             made = _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
             return delivery.tell(*made)
@@ -76,9 +78,9 @@ def fit(
             raise
 
 
-def _as_typed(arguments: list[str] | None) -> str | None:
+def _as_typed(arguments: list[str]) -> str | None:
     """Return the command line for the report, files by their names alone; None where it is not known."""
-    if arguments is None:
+    if not arguments:
         return None
     names = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
     return shlex.join(["privspan", *names])
@@ -99,7 +101,7 @@ def _learn(
     from privspan._lib.watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {table_name(file)}") as shown, open_table(file, columns, reading) as source:
+    with activity(f"Reading {table_name(file)}") as shown, delivery.steps.open(file, columns, reading) as source:
         tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
         in_mu = task.check(table)
@@ -108,9 +110,9 @@ def _learn(
             "left_out": tuple((column.name, column.reason) for column in source.left_out),
         }
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
-        shown.now("Learning privately", task.rows_to_see(table))
+        shown.now("Learning privately", task.rows_to_see(table), table.shape[0] * table.width)
         with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
-            made = task.run(table)
+            made = delivery.steps.learn(task, table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"
             delivery.record = replace(delivery.record, ledger=charge.told())

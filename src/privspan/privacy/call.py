@@ -33,21 +33,21 @@ import os
 import sys
 import warnings
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from privspan._lib import checks
+from privspan._lib import above, checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
-from privspan.privacy.mu_ledger import MuLedger
+from privspan._lib.streams import is_stream, native
+from privspan.privacy.mu_ledger import Budget, MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
-from privspan.rows.categories import Categories, encoded
-from privspan.rows.door import open_table, whose
+from privspan.privacy.warned import IdentifierWarning, WeakPrivacyWarning
+from privspan.rows.categories import Categories
+from privspan.rows.door import open_table, taken, whose
 from privspan.rows.identifiers import identifiers
 from privspan.rows.persons import PersonTable
 from privspan.rows.table import Table
@@ -109,7 +109,7 @@ class Call:
         self._page: Any = None
         self._spending: Any = None
         self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
-        self._given = None if X is None else (X, person)
+        self._given = None if X is None else (native(X), person)
         self._waiting: list[tuple[str, type[Warning]]] = []
         self._persons: PersonTable | None = None
         self._result: object = None
@@ -133,13 +133,21 @@ class Call:
 
     # ---- Before the first look -------------------------------------------------------------------------------------
 
+    def taken(self, X: Any, person: object = None, categories: Categories | None = None) -> Any:
+        """Return a table with categories as columns of 0 and 1; a stream is read to its end and kept for the call."""
+        X = native(X)
+        table = taken(X, person, categories)
+        if is_stream(X):
+            self._given = (table, person if self._given else "")
+            self._ends.callback(table.close)
+        return table
+
     def persons(self, X: Any, person: object, max_rows: int = 1, categories: Categories | None = None) -> Any:
         """Return the table of persons if rows are theirs, or else the table; categories become columns of 0 and 1.
 
         The result promises for persons then (`finish`).
         """
-        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
-            X = encoded(X, categories, person=person if isinstance(person, str) else None)
+        X = self.taken(X, person, categories)  # before ids are told apart: a column of words is neither
         person = whose(X, person)
         if person is None:
             return X
@@ -148,6 +156,7 @@ class Call:
 
     def open(self, X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
         """Return a table as `privspan.rows.door.open_table` does, and tell of a weak budget for so many rows."""
+        X = self.taken(X)
         self._given = self._given or (X, "")  # of a function that takes no ids
         source = open_table(X, min_rows=min_rows, accept_sparse=accept_sparse)
         self.counted(source.shape[0])
@@ -156,7 +165,7 @@ class Call:
     def counted(self, n: int) -> None:
         """Tell the caller, unless that has been done, of a budget that promises little for n rows, and of names."""
         told, self._told = self._told, True  # whatever follows works with parts of the rows
-        if not told and self._given and hasattr(type(self._given[0]), "columns"):
+        if not told and self._given:
             self._tell_of_identifiers(*self._given)
         self.rows = self.rows if told else n
         if not told and (weak := weakness(n, *self._cost)):
@@ -254,7 +263,7 @@ def _person_of(X: object, person: Any) -> str | None:
 def _page(ledger: Any) -> Any:
     """Return the page that a parameter `ledger` stands for."""
     if isinstance(ledger, str | os.PathLike):
-        ledger = import_module("privspan.ledger").Ledger(ledger)  # a room above this one, loaded when it is needed
+        ledger = above.ledgers().Ledger(ledger)
     if not callable(getattr(ledger, "page", None)):
         raise ParameterTypeError(
             "{ledger} must be a path, a Ledger or a page of one; got {kind}.", kind=type(ledger).__name__

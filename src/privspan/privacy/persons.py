@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan.privacy.cost import Release
 from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
 from privspan.privacy.reading import PERSONS
+from privspan.privacy.release import Release
 from privspan.rows import id_codes, split_ids
 from privspan.rows.columns import column_names
 from privspan.rows.door import as_table, given_table, opened

@@ -32,12 +32,18 @@ class Limits:
     early_rows: int = 2**16  # summed before a clip is known: rounding in so long a sum is nothing beside the noise
     early_entries: int = 2**25  # of the sums of all such chunks
     held_entries: int = 2**26  # of a public draw of rows, which is held in memory
+    stream_bytes: int = 2**28  # of a stream that are kept in memory; a longer one goes into a file
+    batch_rows: int = 2**16  # of a stream that are asked for at a time, where that can be chosen
     drawn_bytes: int = 2**30  # of rows that are drawn for stable leverage, as float64
     drawn_rows: int = 5_000  # and rows: its time grows like the cube of their number, and the rounds see all rows
 
     def window_rows(self, d: int, itemsize: int) -> int:
         """Return how many dense rows a window may hold, at least one."""
         return max(1, self.window_bytes // (d * itemsize))
+
+    def stream_rows(self, d: int) -> int:
+        """Return how many rows of a stream of d columns to ask for at a time."""
+        return min(self.batch_rows, self.window_rows(max(1, d), 8))
 
 
 LIMITS = Limits()

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from privspan._lib import checks
+from privspan._lib import above, checks
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.frames import dtype_kind, float_type
@@ -333,7 +332,7 @@ def _opener(X: object) -> Any:
     """Return the module that opens tables and columns of another package's making, if `X` is one."""
     extra = _OPENERS.get(type(X).__module__.partition(".")[0])
     try:
-        return None if extra is None else import_module(f"privspan.backends.{extra}_tables")
+        return None if extra is None else above.tables_of(extra)
     except ImportError:
         raise MissingPackageError(
             "Tables of this kind need more packages: pip install 'privspan[{extra}]'.", extra=extra

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -37,11 +37,23 @@ class RowSource(LocalTable):
         Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
     person : str or None
         The column of the file that holds the person ids, where one was named; it is not among the d.
+    as_frame : bool
+        Whether all of its columns are used, as those of a frame are: none is left out for its name.
     """
 
     cheap: bool = False
     person: str | None = None
+    as_frame: bool = False
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
+
+    def close(self) -> None:
+        """Let go of a temporary copy of the rows, if there is one; then they can be read no more."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def lengths(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -242,7 +254,7 @@ class Derived(RowSource):
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
         self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
-        self.levels = source.levels
+        self.levels, self.whole, self.bounds = source.levels, source.whole, source.bounds
 
     @abstractmethod
     def _made(self, rows: Stored) -> Stored:
@@ -283,7 +295,8 @@ class MadeRows(Derived):
         super().__init__(source)
         self._function, self.dtype = function, source.dtype if dtype is None else dtype
         if columns is not None:
-            self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
+            self.shape, self.names = (source.shape[0], columns), None
+            self.boolean = self.complete = self.whole = self.bounds = None
             self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: Stored) -> Stored:
@@ -312,7 +325,7 @@ class WithConstant(Derived):
             (source.shape[0], source.shape[1] + 1),
             np.dtype(np.float32 if single else np.float64),
         )
-        self.names = self.boolean = self.complete = None
+        self.names = self.boolean = self.complete = self.whole = self.bounds = None
 
     def in_single(self) -> WithConstant:
         """Return the same rows in float32."""

@@ -159,8 +159,8 @@ def counts_refuted() -> bool:
 def by_true_counts(patch):
     noisy = ranges._histograms
 
-    def true(table, columns, low, high, mu, run):
-        counts, sigma = noisy(table, columns, low, high, mu, run)
+    def true(table, columns, low, high, mu, run, tuning):
+        counts, sigma = noisy(table, columns, low, high, mu, run, tuning)
         return ranges.bin_counts(table[:], columns=columns, low=low, high=high, bins=counts.shape[1]), sigma
 
     patch.setattr(ranges, "_histograms", true)

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privspan.rows.damage import damage_told
 from privspan.rows.files.columns import choose_columns
 from privspan.rows.files.opening import damage_of, known_suffix, open_rows
 from privspan.rows.files.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,23 @@ def file_columns(path: str | os.PathLike[str], schema: Schema | None = None) -> 
 
             found = tuple(FileColumn(name, None) for name in csv_names(path, schema or Schema()))
         elif suffix in (".arrow", ".feather", ".parquet"):
-            found = tuple(FileColumn(name, *_declared(kind)) for name, kind in arrow_types(path, suffix))
+            found = arrow_columns(_arrow_types(path, suffix))
         else:
             return tuple(FileColumn(name, Column("number")) for name in open_rows(path).names or ())
         choose_columns(path.name, [(column.name, None) for column in found], None)  # refuses a name that comes twice
     return found
 
 
-def _declared(kind: object) -> tuple[Column, str | None]:
+def arrow_columns(types: pa.Schema) -> tuple[FileColumn, ...]:
+    """Return the columns that types of Arrow declare."""
     from privspan.rows.files.tables import declared_column
 
-    return declared_column(kind)
+    return tuple(FileColumn(field.name, *declared_column(field.type)) for field in types)
 
 
-def arrow_types(path: Path, suffix: str) -> list[tuple[str, object]]:
-    """Return the names and types of the columns of an Arrow or Parquet file."""
+def _arrow_types(path: Path, suffix: str) -> pa.Schema:
     import pyarrow as pa
     from pyarrow import parquet
 
     is_parquet = suffix == ".parquet"
-    types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
-    return [(field.name, field.type) for field in types]
+    return parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.declared import FileColumn, file_columns
+from privspan.rows.files.declared import FileColumn, arrow_columns, file_columns
 from privspan.rows.files.opening import damage_of, known_suffix
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
@@ -21,16 +21,17 @@ _FROM_CELLS = (
     "when the data change.",
     _HOW,
 )
+_FROM_A_STREAM = ("A draft, made from the types that the stream declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
-def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
+def draft_schema(path: object, schema: Schema | None = None) -> str:
     r"""Draft a schema for a file that has column names, to be checked and edited.
 
     Parameters
     ----------
-    path : str or path
-        A file as for `open_rows`.
+    path : str, path, or what hands out Arrow batches
+        A file as for `open_rows`, or what that takes in place of one; no row of the latter is read.
     schema : Schema, optional
         How a CSV file is written.
 
@@ -58,6 +59,8 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     [columns."age"]
     type = "number"
     """
+    if not isinstance(path, str | os.PathLike):
+        return draft_stream(path)
     path, declared = Path(path), schema or Schema()
     suffix = known_suffix(path)
     with damage_told(path.name, damage_of(path)):
@@ -67,9 +70,9 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
             guessed, remarks = draft_csv(path, declared)
             columns = {name: _drafted(name, column) for name, column in (guessed.columns or {}).items()}
             return schema_text(guessed.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
-        if suffix in (".arrow", ".feather", ".parquet"):
-            return _typed_draft(file_columns(path))
         found = file_columns(path)
+        if suffix in (".arrow", ".feather", ".parquet"):
+            return _typed_draft(found, _FROM_TYPES)
     if not found:
         raise UnreadableFileError("{file!r} has no column names, so there is nothing to declare.", file=path.name)
     return schema_text(Schema({one.name: Column("number") for one in found}), {}, _FROM_TYPES)
@@ -81,10 +84,18 @@ def _drafted(name: str, column: Column) -> Column:
     return Column("skip") if column.type == "number" and unwanted else column
 
 
-def _typed_draft(found: Sequence[FileColumn]) -> str:
+def draft_stream(given: object) -> str:
+    """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
+    from privspan.rows.files.batches import batches_of
+
+    return _typed_draft(arrow_columns(batches_of(given).types), _FROM_A_STREAM)
+
+
+def _typed_draft(found: Sequence[FileColumn], opening: Sequence[str]) -> str:
+    """Draft a schema from declared types."""
     columns = {one.name: _drafted(one.name, one.column) for one in found if one.column is not None}
     remarks = {one.name: one.remark for one in found if one.remark is not None}
-    return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
+    return schema_text(Schema(columns), _remarks(columns, remarks), opening)
 
 
 def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[str, str]:

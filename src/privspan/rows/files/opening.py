@@ -34,7 +34,7 @@ SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
 
 
 def open_rows(
-    path: str | os.PathLike[str],
+    path: object,
     *,
     columns: Sequence[str] | None = None,
     schema: Schema | str | os.PathLike[str] | None = None,
@@ -46,14 +46,18 @@ def open_rows(
     person: str | None = None,
     limits: Limits = LIMITS,
 ) -> RowSource:
-    """Open a file as a table of numbers with one row per person, reading its metadata only.
+    """Open a file as a table of numbers with one row per person, reading its metadata only; or keep a stream.
 
     Parameters
     ----------
-    path : str or path
-        ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow`` (columns of
-        numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or AnnData);
-        ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see Notes).
+    path : str, path, or what hands out Arrow batches
+        A file: ``.npy``; ``.npz`` (one array, or a SciPy sparse matrix); ``.parquet``, ``.feather`` or ``.arrow``
+        (columns of numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or
+        AnnData); ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see
+        Notes).
+        Or a reader of Arrow batches, a dataset, a lazy frame, a relation of DuckDB, a cursor of ADBC, a frame:
+        whatever offers an Arrow stream is read to its end and kept, in memory or in a temporary copy on disk, which
+        goes with the result or when that is closed (docs/howto/streams-and-databases.md).
     columns : sequence of str, optional
         Columns to use, in this order.  By default all columns of numbers except those named like identifiers;
         ``left_out`` lists the columns left out.
@@ -110,6 +114,10 @@ def open_rows(
         .but(width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
         .but(person=person)
     )
+    if not isinstance(path, str | os.PathLike):
+        if (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
+            raise ParameterError("{separator}, {decimal}, {encoding} and {quoted_newlines} must go with a CSV file.")
+        return _open_given(path, columns, declared, limits)
     path = Path(path)
     suffix = known_suffix(path)
     if suffix in _ARRAYS and (columns is not None or declared.columns is not None):
@@ -126,6 +134,15 @@ def open_rows(
         if suffix in _ARRAYS:
             return _ARRAYS[suffix](path, limits)
         return _reader(suffix)(path, columns, declared, limits)
+
+
+def _open_given(given: object, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
+    """Read a stream or a frame, with the same columns as a file would have."""
+    try:
+        stream = import_module("privspan.rows.files.stream")
+    except ImportError:
+        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
+    return cast(RowSource, stream.open_stream(given, columns=columns, schema=schema, limits=limits))
 
 
 def known_suffix(path: Path) -> str:

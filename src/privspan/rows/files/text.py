@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from privspan._lib.distinct import Distinct, cell_by_cell
 from privspan._lib.identity import codes_of
+from privspan._lib.watch import rows_read
 from privspan._lib.words import words_in
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.columns import choose_columns, encoded_columns
+from privspan.rows.files.columns import choose_columns, declared_bounds, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import LIMITS, Limits
@@ -50,7 +51,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
                 "{file!r} has no column of numbers to use; name one with {columns}.", file=path.name
             )
         places = [names.index(name) for name in used]
-        table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
+        table = np.concatenate([_told(_rows(block, len(names), places, schema)) for block in blocks])
     levels = {name: words for name, words in schema.levels.items() if name in used}
     if levels:
         found = {name: words_in(csv_cells(path, name, schema, limits)) for name in levels}
@@ -58,6 +59,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
+    source.bounds = declared_bounds(used, schema)
     source.left_out, source.limits, source.levels = left_out, limits, levels
     source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema, limits))
     return source
@@ -67,6 +69,11 @@ def csv_names(path: Path, schema: Schema) -> list[str]:
     """Return the names of the columns, from the first line alone."""
     with _opened(path, schema) as (names, _, _):
         return names
+
+
+def _told(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows_read(len(rows))
+    return rows
 
 
 def csv_cells(path: Path, column: str, schema: Schema, limits: Limits = LIMITS) -> Distinct:
