@@ -9,7 +9,7 @@ from test_answers import ANSWERS
 from test_runs import begun, ended
 
 import privspan as ps
-from privspan.app.pages.release import why_no_map
+from privspan.app.pages.one_release import why_no_map
 from privspan.app.runs import Run, Runs
 
 

@@ -21,7 +21,18 @@ from privspan.app.commands import PROGRAM
 from privspan.app.desk import Desk, Handler, get, post, refusal
 from privspan.app.folder import Folder
 from privspan.app.guard import Guard
-from privspan.app.pages import budget, choose, confirm, declare, entry, history, map_scores, question, release, start
+from privspan.app.pages import (
+    budget,
+    choose,
+    confirm,
+    declare,
+    entry,
+    history,
+    map_scores,
+    one_release,
+    question,
+    start,
+)
 
 LOOPBACK = ("127.0.0.1", "::1")
 """Where the app listens unless somebody insists: addresses that only this machine reaches."""
@@ -42,14 +53,14 @@ _PAGES: Sequence[tuple[str, Handler | None, Handler | None]] = (
     ("/budget", get(budget.show), post(budget.answer)),
     ("/forecast", get(budget.picture), None),
     ("/confirm", get(confirm.show), post(confirm.answer)),
-    ("/releases/{name}", get(release.show), None),
-    ("/releases/{name}/progress", get(release.progress), None),
-    ("/releases/{name}/stop", None, post(release.stop)),
-    ("/releases/{name}/again", None, post(release.again)),
-    ("/releases/{name}/report", get(release.report), None),
-    ("/releases/{name}/picture", get(release.drawn), None),
+    ("/releases/{name}", get(one_release.show), None),
+    ("/releases/{name}/progress", get(one_release.progress), None),
+    ("/releases/{name}/stop", None, post(one_release.stop)),
+    ("/releases/{name}/again", None, post(one_release.again)),
+    ("/releases/{name}/report", get(one_release.report), None),
+    ("/releases/{name}/picture", get(one_release.drawn), None),
     ("/releases/{name}/map", get(map_scores.show), post(map_scores.answer)),
-    ("/releases/{name}/files/{file}", get(release.download), None),
+    ("/releases/{name}/files/{file}", get(one_release.download), None),
     ("/ledger", get(history.show), None),
 )
 

@@ -68,7 +68,7 @@ def score_map(
 
     Example:
 
-    privspan score-map subspace.npz people.csv --epsilon 1 --delta 1e-6 -o map.json --plot map.png
+    privspan score-map subspace.npz people.csv --epsilon 1 --delta 1e-6 -o m.json
     """
     inputs = {"the table": file, "the subspace": subspace, "the ledger": account.ledger}
     check_target(output, "-o", (".json",), spare=inputs, overwrite=overwrite)

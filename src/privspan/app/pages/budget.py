@@ -17,8 +17,8 @@ from privspan.app.desk import Desk, desk_of, go, page, piece
 from privspan.app.facts import Outline
 from privspan.app.forms import Form
 from privspan.app.judging import refuse
+from privspan.app.pages.order import missing
 from privspan.app.pages.question import MOST_COMPONENTS
-from privspan.app.pages.steps import missing
 from privspan.app.words import told
 from privspan.ledger import Account
 from privspan.ledger.words import sentences

@@ -13,7 +13,7 @@ from privspan.app.facts import Size
 from privspan.app.forms import Form
 from privspan.app.judging import refuse, weak_points
 from privspan.app.pages.budget import account, in_words
-from privspan.app.pages.steps import missing
+from privspan.app.pages.order import missing
 from privspan.app.runs import BusyError, made_now
 from privspan.app.words import told
 

@@ -13,7 +13,7 @@ from privspan.app.commands import schema_file
 from privspan.app.desk import Desk, desk_of, go, page
 from privspan.app.facts import declared_type, first_answer, remark, uses
 from privspan.app.forms import Form
-from privspan.app.pages.steps import missing
+from privspan.app.pages.order import missing
 from privspan.app.words import told
 from privspan.rows import Schema, read_schema
 from privspan.rows.files.declared import FileColumn

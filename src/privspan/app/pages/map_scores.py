@@ -13,7 +13,7 @@ from privspan.app.commands import Places, map_command, schema_file, shown
 from privspan.app.desk import Desk, desk_of, go, page, refusal
 from privspan.app.forms import Form
 from privspan.app.pages.budget import account, in_words
-from privspan.app.pages.release import why_no_map
+from privspan.app.pages.one_release import why_no_map
 from privspan.app.runs import Run, made_now
 from privspan.app.words import told
 from privspan.privacy import mu_from_budget

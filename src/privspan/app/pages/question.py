@@ -12,7 +12,7 @@ from privspan._lib.typed import decimal_of
 from privspan.app.answers import HowMany, Question
 from privspan.app.desk import desk_of, go, page
 from privspan.app.forms import Form
-from privspan.app.pages.steps import missing
+from privspan.app.pages.order import missing
 
 MOST_COMPONENTS = 500  # on a form
 _MOST_ROWS = 1_024  # of a person, as `private_pca` takes them at most

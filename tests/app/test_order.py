@@ -6,7 +6,7 @@ from app_pages import Visitor
 from test_answers import ANSWERS
 
 from privspan.app.answers import Answers
-from privspan.app.pages.steps import STEPS, missing
+from privspan.app.pages.order import STEPS, missing
 
 
 def test_steps_that_are_not_answered_come_first(visitor: Visitor, tmp_path: Path) -> None:
