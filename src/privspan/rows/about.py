@@ -61,7 +61,7 @@ def in_single(X: LocalTable, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     if X.is_sparse or np.dtype(X.dtype) != np.float32:
         return False
-    return WIDEST_DENSE < X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
+    return X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
 
 
 def is_near(centre: Array | None) -> bool:

@@ -314,9 +314,29 @@ class WithConstant(Derived):
         )
         self.names = self.boolean = self.complete = None
 
-    def in_single(self) -> WithConstant:
-        """Return the same rows in float32."""
-        return WithConstant(self._source, self.subtrahend, self._constant, single=True)
+    @property
+    def _is_near(self) -> bool:
+        return self.declared == np.float32 and is_near(self.subtrahend)
+
+    @cached_property
+    def _in_single(self) -> RowSource:
+        """The same rows in float32."""
+        return WithConstant(self._source, self.subtrahend, self._constant, single=True)._kept()
+
+    def settled(self) -> RowSource:
+        """Return the same rows, made now"""
+        return self if self._is_near else self._kept()
+
+    def _kept(self) -> RowSource:
+        """Return the same rows, made now if they are slow to make, and few enough."""
+        n, d = self.shape
+        if not self.cheap or n * d * self.dtype.itemsize > self.limits.kept_bytes:
+            return self
+        room, step = np.empty(self.shape, self.dtype), piece_rows(d, self.limits)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            with_constant(as_dense(self._source.lend(rows)), self._shift, self._constant, room[rows])
+        return as_source(room)
 
     @property
     def declared(self) -> np.dtype:
@@ -337,8 +357,7 @@ class WithConstant(Derived):
 
     def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
         """Return the rows in float32 where those that they are made of are, and the vector is within its range."""
-        single = self.declared == np.float32 and is_near(self.subtrahend)
-        return RowSource.looked_at(self.in_single() if single else self, rows, clip)
+        return RowSource.looked_at(self._in_single if self._is_near else self, rows, clip)
 
 
 class TakenRows(RowSource):

@@ -95,6 +95,9 @@ class UnitGram:
                 inner = np.ascontiguousarray((piece @ directions).T, dtype=np.float64)  # (b, rows): along the rows
                 inner *= factors**2
                 return combined(piece, inner.astype(dtype, copy=False).T)
+            if self._single:
+                rows = piece * factors[:, None].astype(np.float32)
+                return combined(rows, rows)
             rows = piece * factors[:, None]
             return as_dense(rows.T @ rows)
 
