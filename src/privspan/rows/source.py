@@ -314,25 +314,24 @@ class WithConstant(Derived):
         )
         self.names = self.boolean = self.complete = None
 
-    @property
-    def _is_near(self) -> bool:
-        return self.declared == np.float32 and is_near(self.subtrahend)
-
     @cached_property
-    def _in_single(self) -> RowSource:
-        """The same rows in float32."""
-        return WithConstant(self._source, self.subtrahend, self._constant, single=True)._kept()
+    def _in_single(self) -> Rows | None:
+        """The rows of the table in float32, for rows of that type and numbers within its range; else None."""
+        if self.declared != np.float32 or not is_near(self.subtrahend):
+            return None
+        table = WithConstant(self._source, self.subtrahend, self._constant, single=True)
+        return table._kept().rows(keep=False, single=True) if in_single(table) else None
 
     def settled(self) -> RowSource:
-        """Return the same rows, made now"""
-        return self if self._is_near else self._kept()
+        """Return the same rows, made now if they are few enough; those that are looked at in float32, for looks."""
+        return self._kept() if self._in_single is None else self
 
     def _kept(self) -> RowSource:
         """Return the same rows, made now if they are slow to make, and few enough."""
-        n, d = self.shape
+        (n, d), step = self.shape, piece_rows(self.shape[1], self.limits)
         if not self.cheap or n * d * self.dtype.itemsize > self.limits.kept_bytes:
             return self
-        room, step = np.empty(self.shape, self.dtype), piece_rows(d, self.limits)
+        room = np.empty(self.shape, self.dtype)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             with_constant(as_dense(self._source.lend(rows)), self._shift, self._constant, room[rows])
@@ -357,7 +356,9 @@ class WithConstant(Derived):
 
     def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
         """Return the rows in float32 where those that they are made of are, and the vector is within its range."""
-        return RowSource.looked_at(self._in_single if self._is_near else self, rows, clip)
+        if self._in_single is None:
+            return rows
+        return self._in_single if clip is None else self._in_single.clipped(clip)
 
 
 class TakenRows(RowSource):
