@@ -17,11 +17,14 @@ from folding import (
     folded_rows,
     lost_bits_over_charge,
     lost_means_over_charge,
+    lost_whole_over_charge,
     random_means_over_charge,
     single_errors_over_charges,
     single_moments_over_charge,
     single_rows,
+    single_whole_over_charge,
     unit_change_over_charge,
+    whole_change_over_charge,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,6 +193,14 @@ def test_a_replacement_moves_unit_rows_of_float32_by_no_more_than_is_charged(see
     assert 1e-4 < single_moments_over_charge(seed) <= 1.0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_replacement_moves_whole_second_moments_in_float32_by_no_more_than_is_charged(seed):
+    """Of unit rows, which are added up in runs of that type, and of rows in units of a clip, which are not."""
+    assert 1e-6 < whole_change_over_charge(seed) <= 1.0
+    assert 0.001 < lost_whole_over_charge() <= 1.0
+    assert 0.0 < single_whole_over_charge(seed) <= 1.0
+
+
 @given(st.integers(0, 2**32), st.floats(-9.0, 0.0), st.integers(1, 4))
 def test_residuals_of_rows_of_float32_are_no_longer_than_they_are_taken_for(seed, tail, k):
     """Also those that are lost in the rounding of float32: what is taken for their length has it on top."""
@@ -220,7 +231,7 @@ class Spied(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if ufunc is np.matmul:
-            self.terms.append(inputs[0].shape[1])
+            self.terms += [inputs[0].shape[-1]] * (len(inputs[0]) if inputs[0].ndim == 3 else 1)
         plain = [np.asarray(one) for one in inputs]
         return getattr(ufunc, method)(*plain, **options)
 
@@ -228,7 +239,7 @@ class Spied(np.ndarray):
         self.terms = getattr(other, "terms", [])
 
 
-@pytest.mark.parametrize("d", [1, 257, 2048])
+@pytest.mark.parametrize("d", [1, 20, 257, 2048])
 def test_float32_adds_up_no_more_rows_than_are_charged(d):
     """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
     X, terms = np.ones((4096 + 200, d), dtype=np.float32), []

@@ -46,7 +46,7 @@ from privspan.rows.scaling import (
     scaled_sparse,
     squared_lengths_of,
 )
-from privspan.rows.shifting import Shift, SingleShift, less
+from privspan.rows.shifting import Shift, SingleShift
 
 Array: TypeAlias = NDArray[np.float64]
 Finish: TypeAlias = Callable[[Array], Any]
