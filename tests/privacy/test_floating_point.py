@@ -36,6 +36,7 @@ from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
 from privspan.rows import about
 from privspan.rows.door import open_table
+from privspan.rows.scaling import squared_lengths_of
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums import centre as search
@@ -300,13 +301,15 @@ def test_what_float32_cannot_hold_of_a_centre_is_not_lost():
 def test_inner_products_in_float32_come_from_their_own_row_alone():
     """To the last bit, for the BLAS that is installed: what a replacement is charged for relies on it."""
     rng = np.random.default_rng(0)
-    for rows, d, b in ((256, 1000, 13), (512, 300, 47), (37, 2048, 8), (16, 257, 1)):
+    for rows, d, b in ((256, 1000, 13), (512, 300, 47), (37, 2048, 8), (16, 257, 1), (4096, 21, 4), (333, 5, 1)):
         piece, block = (rng.standard_normal(shape, dtype=np.float32) for shape in ((rows, d), (d, b)))
-        before = piece @ block
+        before, squares = piece @ block, squared_lengths_of(piece)
         for number in (0, rows // 2, rows - 1):
-            other = piece.copy()
-            other[number] = 1e9
-            np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))
+            for value in (1e9, np.nan, np.inf):
+                other = piece.copy()
+                other[number] = value
+                np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))
+                np.testing.assert_array_equal(np.delete(squared_lengths_of(other), number), np.delete(squares, number))
 
 
 def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeypatch):

@@ -92,7 +92,7 @@ def squared_lengths_of(rows: Piece) -> Floats:
     """Return the computed squared length of each row, (rows,), in the type of the rows."""
     if isinstance(rows, np.ndarray):
         short = rows.dtype == np.float32 and rows.shape[1] < _SHORT_ROW
-        return np.asarray((rows * rows) @ np.ones_like(rows[0]) if short else np.vecdot(rows, rows))
+        return np.asarray((rows * rows) @ np.ones(rows.shape[1], rows.dtype) if short else np.vecdot(rows, rows))
     squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])
     return np.asarray(squares, dtype=np.float64)
 

@@ -101,8 +101,8 @@ class UnitGram:
                 inner = np.ascontiguousarray((piece @ directions).T, dtype=np.float64)  # (b, rows): along the rows
                 inner *= factors**2
                 return combined(piece, inner.astype(dtype, copy=False).T)
-            if self._single:
-                rows = piece * factors[:, None].astype(np.float32)
+            if dtype == np.float32:
+                rows = piece * factors[:, None].astype(dtype)
                 return combined(rows, rows)
             rows = piece * factors[:, None]
             return as_dense(rows.T @ rows)
