@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privspan._lib.arrays import Floats, Reals
+from privspan._lib.arrays import Reals
 from privspan.rows.compressed import Stored
 
 _Made = TypeVar("_Made", bound=Reals)
@@ -63,32 +63,24 @@ class Scratch(threading.local):
         return self._buffer[:size].reshape(shape)
 
 
-class _Repeated:
-    """A vector (d,), a short one as often as there are rows: NumPy is slow to begin each of them."""
-
-    def __init__(self, vector: Floats) -> None:
-        self._rows = vector[None, :]
-
-    def of(self, rows: int) -> Floats:
-        """Return something that is taken from so many rows at once."""
-        if self._rows.shape[1] < _LONG_ROW and len(self._rows) < rows:
-            self._rows = np.tile(self._rows[0], (rows, 1))
-        return self._rows[:rows]
-
-
 class Shift:
     """Dense rows less one vector, (d,), in float64; they lie in a buffer of the thread until others are made."""
 
     def __init__(self, vector: NDArray[np.float64]) -> None:
-        self._vector, self._scratch, self._long = _Repeated(vector), Scratch(), len(vector) >= _LONG_ROW
+        self._vector, self._repeated, self._scratch = vector, vector[None, :], Scratch()
 
     def __call__(self, rows: Reals, out: Reals | None = None) -> Reals:
         """Return rows (m, d) less the vector; in `out`, whose rows may lie apart, if that is given."""
-        if out is not None and not self._long:
+        if out is not None and len(self._vector) < _LONG_ROW:
             out[...] = self(rows)
             return out
-        room = self._scratch.of(rows.shape, np.float64) if out is None else out
-        return np.asarray(less(rows, self._vector.of(len(rows)), room))
+        shift: NDArray[np.float64] = self._vector
+        if len(shift) < _LONG_ROW:  # as often as there are rows: NumPy is slow to begin each of them
+            repeated = self._repeated  # another thread may need more of them, or fewer
+            if len(repeated) < len(rows):
+                self._repeated = repeated = np.tile(shift, (len(rows), 1))
+            shift = repeated[: len(rows)]
+        return np.asarray(less(rows, shift, self._scratch.of(rows.shape, np.float64) if out is None else out))
 
 
 class SingleShift:
@@ -100,7 +92,7 @@ class SingleShift:
     def __init__(self, vector: NDArray[np.float64]) -> None:
         first = vector.astype(np.float32)
         rest = (vector - first).astype(np.float32)
-        self._first, self._second = _Repeated(first), _Repeated(rest) if rest.any() else None
+        self._parts = [part[None, :] for part in ((first, rest) if rest.any() else (first,))]
         self._scratch, self._long, self._moved = Scratch(), len(vector) >= _LONG_ROW, bool(vector.any())
 
     def __call__(self, rows: Reals, out: Reals | None = None) -> Reals:
@@ -110,12 +102,14 @@ class SingleShift:
         if out is not None and not self._long:
             out[...] = self(rows)
             return out
-        room = self._scratch.of(rows.shape, np.float32) if out is None else out
+        made, parts = self._scratch.of(rows.shape, np.float32) if out is None else out, self._parts
+        if not self._long and len(parts[0]) < len(rows):  # as often as there are rows, as above
+            self._parts = parts = [np.tile(part[0], (len(rows), 1)) for part in parts]
         with np.errstate(all="ignore"):
-            made = np.subtract(rows, self._first.of(len(rows)), out=room, order="C")
-            if self._second is not None:
-                made -= self._second.of(len(rows))
-        return np.asarray(made)
+            np.subtract(rows, parts[0][: len(rows)], out=made)
+            for rest in parts[1:]:
+                made -= rest[: len(rows)]
+        return made
 
 
 def less_with_constant(rows: Reals, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
