@@ -108,7 +108,7 @@ class SingleShift:
         with np.errstate(all="ignore"):
             np.subtract(rows, parts[0][: len(rows)], out=made)
             for rest in parts[1:]:
-                made -= rest[: len(rows)]
+                np.subtract(made, rest[: len(rows)], out=made)
         return made
 
 
