@@ -6,8 +6,10 @@ Names are imported when they are first used, so that ``import privspan`` costs n
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from privspan._lib import above
 from privspan._lib.version import __version__
 
 if TYPE_CHECKING:
@@ -141,6 +143,27 @@ __all__ = [
     "private_subspace",
     "stable_subspace",
 ]
+
+
+def _ledgers() -> ModuleType:
+    from privspan import ledger
+
+    return ledger
+
+
+def _release_files() -> ModuleType:
+    from privspan.ledger import release_file
+
+    return release_file
+
+
+def _dask_tables() -> ModuleType:
+    from privspan.backends import dask_tables
+
+    return dask_tables
+
+
+above.hand_in(ledgers=_ledgers, release_files=_release_files, dask=_dask_tables)
 
 
 def __getattr__(name: str) -> object:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 import privspan as ps
 from privspan.exact.plan import plan_exact
-from privspan.pca import PCASettings
+from privspan.pca import PCASettings, learn_pca
 from privspan.privacy.call import Call
 from privspan.report import Record, write_report
 
@@ -31,10 +32,8 @@ class _Budget(TypedDict):
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET: _Budget = {"epsilon": EPSILON, "delta": DELTA}
-PEOPLE, COLUMNS, DIMENSION = 2_500, 10_000, 3
+DIMENSION = 3
 TAIL = 1e-3  # how far people lie off their subspace, as a share of a typical length in it
-HOUSEHOLDS = 20_000
-PATIENTS = 6_000
 FILES = ("flights.html", "clinic.html", "many-columns.html", "households.html", "exact.png")
 HABITS = (  # columns that a household's taste for travel, for its home and for food drives together
     ("trains", "flights", "hotels", "museums", "restaurants", "tours", "luggage", "car hire"),
@@ -43,16 +42,26 @@ HABITS = (  # columns that a household's taste for travel, for its home and for 
 )
 
 
-def tell(folder: Path) -> list[Path]:
-    """Tell the whole story and return the files that it left."""
+@dataclass(frozen=True)
+class Sizes:
+    """How large the tables are that the story makes up."""
+
+    patients: int = 6_000
+    people: int = 2_500
+    columns: int = 10_000
+    households: int = 20_000
+
+
+def tell(folder: Path, sizes: Sizes | None = None, parts: Sequence[Part] | None = None) -> list[Path]:
+    """Tell the story, by default all of it, and return the files that it left."""
     voice, start, files = best_voice(), time.perf_counter(), []
     voice.title(f"privspan {ps.__version__}", "what can be learnt about everyone without learning about anyone")
     voice.line(f"Every answer below is ({EPSILON:g}, {DELTA:g})-differentially private: somebody who knows all other")
     voice.line("records, and that yours is one of two, names the right one at most 73 % of the time.")
     folder.mkdir(parents=True, exist_ok=True)
-    for part in (flights, clinic_visits, many_columns, everyday_pca, picture):
+    for part in PARTS if parts is None else parts:
         try:
-            files.append(part(voice, folder))
+            files.append(part(voice, folder, sizes or Sizes()))
         except ImportError as missing:
             voice.line(f"Left out: it needs a package that is not installed ({missing}).")
     voice.heading(f"Done in {time.perf_counter() - start:.0f} seconds. To look at and to pass on:")
@@ -64,7 +73,7 @@ def tell(folder: Path) -> list[Path]:
 # ---- The parts --------------------------------------------------------------------------------------------------
 
 
-def flights(voice: Voice, folder: Path) -> Path:
+def flights(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     """Find the exact relations in a real table."""
     names, table = bundled_flights()
     n, d = table.shape
@@ -85,9 +94,9 @@ def flights(voice: Voice, folder: Path) -> Path:
     return path
 
 
-def clinic_visits(voice: Voice, folder: Path) -> Path:
+def clinic_visits(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     """Run a PCA of a table as people have it: units, words, gaps, and several rows a person."""
-    clinic = ps.datasets.clinic(PATIENTS, 10 * PATIENTS // 3, rng=7)
+    clinic = ps.datasets.clinic(sizes.patients, 10 * sizes.patients // 3, rng=7)
     visits, patients = len(clinic.patient), len(np.unique(clinic.patient))
     voice.heading(f"2. A table as people have it: {visits:,} visits of {patients:,} patients")
     voice.line("Years, euros and words; one cell in twelve is missing; and the promise is for patients, not visits.")
@@ -104,14 +113,15 @@ def clinic_visits(voice: Voice, folder: Path) -> Path:
     return path
 
 
-def many_columns(voice: Voice, folder: Path) -> Path:
+def many_columns(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     """Find 3 dimensions out of 10,000: a plan first, then stable leverage against noise on the covariance."""
-    voice.heading(f"3. Many columns: {PEOPLE:,} people, {COLUMNS:,} columns, {DIMENSION} directions that matter")
+    n, d = sizes.people, sizes.columns
+    voice.heading(f"3. Many columns: {n:,} people, {d:,} columns, {DIMENSION} directions that matter")
     voice.line("Before any data: what would each method do?")
-    plan = ps.plan(PEOPLE, COLUMNS, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(COLUMNS - DIMENSION), center=False)
+    plan = ps.plan(n, d, DIMENSION, **BUDGET, gamma=TAIL / np.sqrt(d - DIMENSION), center=False)
     voice.table(("method", "predicted error"), [(other.method, f"{other.error:.3f}") for other in plan.alternatives])
     with voice.waiting("making up people"):
-        X, truth = ps.datasets.gaussian_subspace(PEOPLE, COLUMNS, DIMENSION, gamma_w=TAIL, rng=7)
+        X, truth = ps.datasets.gaussian_subspace(n, d, DIMENSION, gamma_w=TAIL, rng=7)
     measured, releases = [], []
     for name, algorithm in (("stable", ps.stable_subspace), ("analyze-gauss", ps.baselines.analyze_gauss)):
         with voice.waiting(f"running {name}"):
@@ -120,21 +130,21 @@ def many_columns(voice: Voice, folder: Path) -> Path:
         measured.append((name, "abstained" if found is None else f"{found.distance(truth):.3f}"))
     voice.line("And with the data? (0 is perfect, 1 is useless)")
     voice.table(("method", "actual error"), measured)
-    drowned = f"Noise on all {COLUMNS:,} columns drowns the signal."
+    drowned = f"Noise on all {d:,} columns drowns the signal."
     voice.line(f"{drowned} Stable leverage adds no more than what one person")
     voice.line("could do to the subspace, and for people who lie close to it that is little.")
-    path, title = folder / "many-columns.html", f"{DIMENSION} directions out of {COLUMNS:,} columns"
-    write_report(path, releases[0], plan=plan, title=title, record=Record(f"{PEOPLE:,} generated people"))
+    path, title = folder / "many-columns.html", f"{DIMENSION} directions out of {d:,} columns"
+    write_report(path, releases[0], plan=plan, title=title, record=Record(f"{n:,} generated people"))
     return path
 
 
-def everyday_pca(voice: Voice, folder: Path) -> Path:
+def everyday_pca(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     """Run a PCA: components, variances and a mean."""
     names = [name for habit in HABITS for name in habit]
-    voice.heading(f"4. Everyday PCA: {HOUSEHOLDS:,} households, {len(names)} kinds of spending")
-    X, truth = households()
+    voice.heading(f"4. Everyday PCA: {sizes.households:,} households, {len(names)} kinds of spending")
+    X, truth = households(sizes.households)
     with voice.waiting("running private_pca"), Call("private_pca", **BUDGET) as call:
-        release, plan = PCASettings(len(HABITS), **BUDGET).learn(call, X)
+        release, plan = learn_pca(PCASettings(len(HABITS)), call, X)
     assert release.subspace is not None  # the everyday course never abstains
     voice.found(f"It {release.headline}: what the release says of itself.")
     voice.line(f"We made the households up and know: off by a sine of {release.subspace.distance(truth):.3f}.")
@@ -148,12 +158,12 @@ def everyday_pca(voice: Voice, folder: Path) -> Path:
     voice.line(f"A household spends {mean:.1f} ± {noise:.1f} on {names[0]}, on average; we made up 100.")
     voice.line("Components, variances and means are all private, and no bound on the values was asked for.")
     path = folder / "households.html"
-    about = f"{HOUSEHOLDS:,} generated households"
+    about = f"{sizes.households:,} generated households"
     write_report(path, release, plan=plan, title="What households spend on", columns=names, record=Record(about))
     return path
 
 
-def picture(voice: Voice, folder: Path) -> Path:
+def picture(voice: Voice, folder: Path, sizes: Sizes) -> Path:
     """Draw, on the left, how many people are enough and, on the right, the relations of the flights."""
     import matplotlib as mpl
 
@@ -168,6 +178,10 @@ def picture(voice: Voice, folder: Path) -> Path:
         figure.savefig(path, dpi=150)
         plt.close(figure)
     return path
+
+
+Part = Callable[["Voice", Path, Sizes], Path]
+PARTS: tuple[Part, ...] = (flights, clinic_visits, many_columns, everyday_pca, picture)
 
 
 def draw_sample_size(axes: Axes) -> None:
@@ -215,13 +229,13 @@ def flights_release() -> ps.Release:
     return ps.exact_subspace(table, table.shape[1] - 2, **BUDGET, affine=True, names=names)
 
 
-def households() -> tuple[NDArray[np.float64], ps.Subspace]:
+def households(n: int) -> tuple[NDArray[np.float64], ps.Subspace]:
     """Made-up spending: each of three habits moves eight columns; and the subspace of the habits."""
     rng = np.random.default_rng(7)
     d, k = sum(map(len, HABITS)), len(HABITS)
     pattern = np.kron(np.eye(k), np.ones(d // k)) * rng.uniform(0.5, 1.5, d)  # (k, d)
-    habits = rng.standard_normal((HOUSEHOLDS, k)) * [30.0, 20.0, 12.0]  # (n, k)
-    return 100.0 + habits @ pattern + 4.0 * rng.standard_normal((HOUSEHOLDS, d)), ps.Subspace.from_spanning(pattern.T)
+    habits = rng.standard_normal((n, k)) * [30.0, 20.0, 12.0]  # (n, k)
+    return 100.0 + habits @ pattern + 4.0 * rng.standard_normal((n, d)), ps.Subspace.from_spanning(pattern.T)
 
 
 # ---- How it is told ---------------------------------------------------------------------------------------------

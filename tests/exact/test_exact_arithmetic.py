@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -235,31 +236,19 @@ def test_densest_hyperplane_is_exact(k, data):
         assert densest_hyperplane(points, open_streams(0).charged) == _brute_force(points)
 
 
-class TinyPrimes:
-    """Stands in for the random primes: the given one some times, then real ones."""
-
-    def __init__(self, prime, times, rng):
-        self.left, self.prime, self.rng = times, prime, rng
-
-    def random_prime(self, bits):
-        self.left -= 1
-        return self.prime if self.left >= 0 else random_prime(bits)
-
-    def uniform_residues(self, count, prime, bits):
-        return self.rng.integers(0, prime, count)
-
-
 @pytest.mark.parametrize("prime", [2, 3, 5, 7, 11, 101])
-def test_densest_hyperplane_survives_unlucky_primes(prime, monkeypatch):
+def test_densest_hyperplane_survives_unlucky_primes(prime):
     """Tiny primes make false hyperplanes all the time; the answer must not change."""
     rng = np.random.default_rng(prime)
     for k, n, times in ((2, 12, 3), (3, 14, 30), (4, 9, 30), (3, 10, 30), (4, 8, 100)):
-        tiny = TinyPrimes(prime, times, rng)
-        monkeypatch.setattr("privspan.exact.hyperplane.random_prime", tiny.random_prime)
-        monkeypatch.setattr("privspan.exact.hyperplane.uniform_residues", tiny.uniform_residues)
+        tiny = itertools.repeat(prime, times)
+
+        def primes(bits, tiny=tiny):
+            return next(tiny, None) or random_prime(bits)
+
         points = rng.integers(-20, 21, (n, k)).tolist()
         if exact_rank(points) == k:
-            assert densest_hyperplane(points, open_streams(0).charged) == _brute_force(points)
+            assert densest_hyperplane(points, open_streams(prime).charged, primes) == _brute_force(points)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

@@ -166,13 +166,18 @@ def test_refusals_from_public_facts_cost_nothing(call: str, tmp_path: Path) -> N
     assert refused >= 8
 
 
-def test_a_refusal_while_others_spent_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Unasked(Page):
+    """A page that has nothing against a spend, as if the others had not spent yet."""
+
+    def check(self, *_: object, **__: object) -> None: ...
+
+
+def test_a_refusal_while_others_spent_meanwhile(tmp_path: Path) -> None:
     """The limit is asked twice: at the door, and when the charge is written."""
-    page = Ledger(tmp_path / "b.json").page("survey", limit_epsilon=1)
+    page = Unasked(Ledger(tmp_path / "b.json"), "survey", limit_epsilon=1)
     with page.spending(0.75, 1e-6):
         pass
     table = Watched(page.ledger.path)
-    monkeypatch.setattr(Page, "check", lambda *_, **__: None)  # as if the others had not yet
     with pytest.raises(OverspendError):
         ps.private_mean(table, **BUDGET, ledger=page)
     assert table.seen == []

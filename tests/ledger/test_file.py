@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from privspan.ledger import DamagedLedgerError, Ledger, LockedLedgerError
-from privspan.ledger import file as ledger_module
 
 
 @pytest.fixture
@@ -22,12 +21,11 @@ def python(code: str, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_a_lock_that_is_never_freed_is_reported(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_freed_is_reported(ledger: Ledger) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr(ledger_module, "_PATIENCE", 0.05)
     with FileLock(f"{ledger.path}.lock"), pytest.raises(LockedLedgerError, match="another program has locked"):
-        Ledger(ledger.path).begin("survey", 1.0, 1e-6)
+        Ledger(ledger.path, patience=0.05).begin("survey", 1.0, 1e-6)
 
 
 def spoiled(content: str):

@@ -12,7 +12,7 @@ import pytest
 import privspan as ps
 from privspan._lib.record import Record
 from privspan.ledger.release_file import KNOWN_METHODS, load_release, save_release
-from privspan.pca import PCASettings
+from privspan.pca import PCASettings, learn_pca
 from privspan.privacy.call import Call
 from privspan.sums.variance import explained_variance
 
@@ -84,11 +84,11 @@ def rewritten(path: Path, change) -> Path:
 )
 def test_what_a_pca_adds_comes_back(options, tmp_path: Path) -> None:
     rows = np.random.default_rng(1).normal(size=(4000, 3)) * [1.0, 10.0, 0.0]
-    settings = PCASettings(1, epsilon=1.0, delta=1e-6, **options)
+    settings = PCASettings(1, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.NoSpreadWarning)
-        with Call("private_pca", settings.epsilon, settings.delta, 0) as call:
-            release, plan = settings.learn(call, rows, names=["a", "b", "c"])
+        with Call("private_pca", 1.0, 1e-6, 0) as call:
+            release, plan = learn_pca(settings, call, rows, names=["a", "b", "c"])
     saved = load_release(save_release(tmp_path / "pca", release, plan=plan))
     assert (saved.plan, saved.release.extras) == (plan, release.extras)
     assert saved.release.to_dict() == release.to_dict()

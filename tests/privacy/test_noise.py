@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, chi2_contingency, chisquare
 
 from privspan.privacy import noise
-from privspan.privacy.noise import add_gaussian, grid_for, rounded_normal, rounding_charge
+from privspan.privacy.noise import GUARDS, add_gaussian, grid_for, rounded_normal, rounding_charge
 from privspan.privacy.randomness import BitSource, open_streams
 
 
@@ -138,24 +138,19 @@ def test_law_agrees_with_an_independent_sampler():
 
 
 @pytest.mark.parametrize("scale", [0.3, 3.7, 1e6])
-@pytest.mark.parametrize("guard", ["_ACCEPT_GUARD", "_ROUND_GUARD"])
-def test_integer_path_gives_the_same_draws(monkeypatch, scale, guard):
+@pytest.mark.parametrize("guards", [GUARDS._replace(accept=2.0), GUARDS._replace(rounding=2.0)])
+def test_integer_path_gives_the_same_draws(scale, guards):
     """From the same bits, settling every draw with integers changes nothing."""
     fast = rounded_normal(8_000, scale, open_streams(21).noise)
-    settled = []
-    settle = noise._settle
-    monkeypatch.setattr(noise, guard, 2.0)
-    monkeypatch.setattr(noise, "_settle", lambda *args: settled.append(1) or settle(*args))
-    slow = rounded_normal(8_000, scale, open_streams(21).noise)
-    assert len(settled) >= 8_000
+    assert noise._propose(open_streams(21).noise.uint64((2, 8_000)), scale, guards)[2].all()  # none is decided
+    slow = rounded_normal(8_000, scale, open_streams(21).noise, guards)
     assert np.array_equal(fast, slow)
 
 
 @pytest.mark.parametrize(("scale", "edges"), [(3.7, range(-10, 12)), (2.0**50, range(-(2**51), 2**51, 2**48))])
-def test_integer_path_has_the_law(monkeypatch, scale, edges):
+def test_integer_path_has_the_law(scale, edges):
     """Chi-square of the integer path alone."""
-    monkeypatch.setattr(noise, "_ACCEPT_GUARD", 2.0)
-    drawn = rounded_normal(20_000, scale, open_streams(6).noise)
+    drawn = rounded_normal(20_000, scale, open_streams(6).noise, GUARDS._replace(accept=2.0))
     counts = np.bincount(np.searchsorted(np.asarray(edges), drawn, side="right"), minlength=len(edges) + 1)
     assert chisquare(counts, 20_000 * law(scale, edges)).pvalue > 1e-3
 
@@ -164,7 +159,7 @@ def test_integer_path_has_the_law(monkeypatch, scale, edges):
 def test_both_paths_match_the_definition(scale):
     """Random words: the integer path always, and the float64 path where it is sure, meet the definition."""
     words = open_streams(31).noise.uint64((2, 1_000))
-    proposal, accepted, undecided = noise._propose(words, scale)
+    proposal, accepted, undecided = noise._propose(words, scale, GUARDS)
     assert np.count_nonzero(undecided) < 200
     for index in range(words.shape[1]):
         first, second = int(words[0, index]), int(words[1, index])
@@ -207,7 +202,7 @@ def test_the_rounding_guard_catches_every_close_call(scale):
     """Words at a rounding boundary are left to the integers; float64 alone would get some wrong."""
     pairs = near_rounding_boundaries(scale, 3_000)
     words = np.array(pairs, dtype=np.uint64).T  # (2, n)
-    proposal, accepted, undecided = noise._propose(words, scale)
+    proposal, accepted, undecided = noise._propose(words, scale, GUARDS)
     expected = np.array([reference(first, second, scale) for first, second in pairs])
     assert accepted.all()
     assert undecided.mean() > 0.99
@@ -220,7 +215,7 @@ def test_the_acceptance_guard_catches_every_close_call():
     """Heights at the acceptance probability are left to the integers, whose answer is right."""
     pairs = near_acceptance_boundaries(1_000)
     words = np.array(pairs, dtype=np.uint64).T  # (2, n)
-    _, accepted, undecided = noise._propose(words, 1.0)
+    _, accepted, undecided = noise._propose(words, 1.0, GUARDS)
     expected = np.array([reference(first, second, 1.0) is not None for first, second in pairs])
     assert undecided.all()
     assert np.any(accepted != expected)
@@ -236,7 +231,7 @@ def test_selectors_at_a_strip_boundary_are_left_to_the_integers():
     for offset, marked in ((0, True), (1, False)):
         firsts = [first_word(0, start + offset, 0) for start in starts[:200].tolist()]
         words = np.array([firsts, [2**62] * 200], dtype=np.uint64)  # (2, 200): x = 1/4, far from rounding
-        assert np.all(noise._propose(words, 64.0)[2] == marked)
+        assert np.all(noise._propose(words, 64.0, GUARDS)[2] == marked)
     widths = np.diff(starts)
     wide = np.flatnonzero(widths > 1)
     for offset in (starts[wide] + 1, starts[wide + 1] - 1):
@@ -354,7 +349,7 @@ def test_rounding_error_is_below_its_bound():
         ):
             approximate = (float(strip) + (second >> 11) * 2.0**-53) * (scale / 64) + 0.5
             exact = Fraction(scale) * (strip + Fraction(second, 2**64)) / 64 + Fraction(1, 2)
-            assert abs(Fraction(approximate) - exact) < Fraction(noise._ROUND_GUARD) * (Fraction(scale) + 1)
+            assert abs(Fraction(approximate) - exact) < Fraction(GUARDS.rounding) * (Fraction(scale) + 1)
 
 
 @pytest.mark.parametrize("precision", [40, 128, 300])

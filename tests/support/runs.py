@@ -101,5 +101,8 @@ class _Run(Run):
     def select(self, scores, epsilon):
         return self._told.draw("select", super().select, scores, epsilon)
 
+    def draw(self, law, *arguments):
+        return self._told.draw("draw", super().draw, law, *arguments)
+
     def decide(self, margin, epsilon, delta, rule="optimal"):
         return self._told.draw("decide", super().decide, margin, epsilon, delta, rule)

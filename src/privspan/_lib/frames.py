@@ -216,6 +216,11 @@ def _arrow_column(label: object, values: Any) -> FrameColumn:
     )
 
 
+def empty_column(label: object, kind: Any) -> FrameColumn:
+    """Return a column of a type of Arrow, without cells."""
+    return _arrow_column(label, import_module("pyarrow").nulls(0, kind))
+
+
 def arrow_kind(kind: Any) -> Kind:
     """Tell what a type of Arrow declares."""
     types = import_module("pyarrow").types

@@ -9,18 +9,27 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_watchers: list[Callable[[int], None]] = []
+Watcher = Callable[[int], None]
+_watchers: list[Watcher] = []
+_readers: list[Watcher] = []
 _thread = threading.local()
 
 
 @contextmanager
-def watching_rows(advance: Callable[[int], None]) -> Iterator[None]:
-    """Call `advance` with the number of rows whenever rows are handed to an algorithm inside the block."""
-    _watchers.append(advance)
+def watching_rows(advance: Watcher | None = None, *, read: Watcher | None = None) -> Iterator[None]:
+    """Call `advance` with the number of rows whenever rows are handed to an algorithm inside the block.
+
+    And `read` whenever rows of a table that is read once have arrived.
+    """
+    watched = [(_watchers, advance), (_readers, read)]
+    for watchers, watcher in watched:
+        watchers += [] if watcher is None else [watcher]
     try:
         yield
     finally:
-        _watchers.remove(advance)
+        for watchers, watcher in watched:
+            if watcher is not None:
+                watchers.remove(watcher)
 
 
 @contextmanager
@@ -44,3 +53,9 @@ def rows_seen(count: int) -> None:
         return
     for advance in _watchers:
         advance(count)
+
+
+def rows_read(count: int) -> None:
+    """Tell whoever watches that rows have arrived."""
+    for read in _readers:
+        read(count)

@@ -1,10 +1,11 @@
-"""A line on stderr that tells how many rows have been looked at, for whoever asks for it."""
+"""Lines on stderr that tell how many rows have been read and looked at, for whoever asks for it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TextIO
 
 from privspan._lib.watch import watching_rows
@@ -14,7 +15,8 @@ from privspan._lib.watch import watching_rows
 def show_progress(stream: TextIO | None = None) -> Iterator[None]:
     r"""Count, on one line, the rows that algorithms look at inside the block; every pass counts them again.
 
-    The count is a public number: it depends on the shape of the table and on what has been released, not on values.
+    Rows of a stream are counted before, on a line of their own, while they are read.  The counts are public numbers:
+    they depend on the shape of the table and on what has been released, not on values.
 
     Parameters
     ----------
@@ -33,15 +35,17 @@ def show_progress(stream: TextIO | None = None) -> Iterator[None]:
     '5,000 rows looked at\n'
     """
     out = sys.stderr if stream is None else stream
-    seen = 0
+    counts = {"read": 0, "looked at": 0}
+    last, new_line = "", "\n"
 
-    def advance(count: int) -> None:
-        nonlocal seen
-        seen += count
-        out.write(f"\r{seen:,} rows looked at")
+    def tell(what: str, count: int) -> None:
+        nonlocal last
+        counts[what] += count
+        out.write(f"{'' if last in ('', what) else new_line}\r{counts[what]:,} rows {what}")
         out.flush()
+        last = what
 
-    with watching_rows(advance):
+    with watching_rows(partial(tell, "looked at"), read=partial(tell, "read")):
         try:
             yield
         finally:

@@ -25,7 +25,7 @@ from privspan.blocks import plan as planner_blocks
 from privspan.blocks.bases import BlockBases
 from privspan.blocks.plan import BLOCKS, HistogramPlan
 from privspan.privacy import Part
-from privspan.privacy.cost import left_of
+from privspan.privacy.mu_ledger import left_of
 from privspan.privacy.randomness import BitSource
 from privspan.privacy.run import Run
 from privspan.privacy.selection import vote_margin

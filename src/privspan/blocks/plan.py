@@ -14,7 +14,7 @@ from itertools import count
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
-from privspan.privacy.cost import left_of
+from privspan.privacy.mu_ledger import left_of
 from privspan.privacy.selection import release_probability
 
 MOST_GROUP_COLUMNS = 3000

@@ -10,14 +10,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privspan.cli._steps import Steps
 
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, steps: Steps | None = None) -> int:
     """Run the command line and return its exit code, one of `privspan.cli.exits.ExitCode`.
 
-    The arguments are by default those of the process.
+    The arguments are by default those of the process, and `steps` what a fit does: `privspan.cli._steps`.
     """
     from privspan.cli._interrupts import interruptible
 
@@ -28,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 1
             from privspan.cli._run import run
 
-            return run(sys.argv[1:] if arguments is None else list(arguments))
+            return run(sys.argv[1:] if arguments is None else list(arguments), steps)
     except KeyboardInterrupt:
         print("Error: interrupted.", file=sys.stderr)
         return 130

@@ -7,7 +7,6 @@ to put it: the file, a folder for temporary files, standard output.
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.cli._interrupts import Interrupts
+from privspan.cli._steps import Steps
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -36,24 +36,25 @@ class Delivery:
     overwrite: bool
     interrupts: Interrupts
     record: Record = field(default_factory=Record)
+    steps: Steps = field(default_factory=Steps)
     kept: str | None = field(default=None, init=False)  # the sentence that says where the result is
 
     def save(self, release: Release, plan: Plan | None) -> None:
         """Write the file, or put the result wherever it can be put."""
-        from privspan.ledger.release_file import SavedRelease, save_release
+        from privspan.ledger.release_file import SavedRelease
 
         if release.subspace is None:
             return
         try:
-            save_release(self.output, release, plan=plan, record=self.record, overwrite=self.overwrite)
+            self.steps.save(self.output, release, plan, self.record, self.overwrite)
         except Exception as error:
             failed = f"could not write {str(self.output)!r} ({_reason(error)})"
         else:
             self.kept = f"The budget is spent, and the result is in {str(self.output)!r}."
             return
         try:
-            spare = Path(tempfile.mkdtemp(prefix="privspan-")) / self.output.name
-            spare = save_release(spare, release, plan=plan, record=self.record)
+            spare = self.steps.spare_folder() / self.output.name
+            spare = self.steps.save(spare, release, plan, self.record, overwrite=False)
         except Exception:
             where = _on_stdout(SavedRelease(release.subspace, release, plan, self.record))
         else:

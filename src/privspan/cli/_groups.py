@@ -16,9 +16,6 @@ from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, posit
 _READING = "How the file is written"  # panels of --help
 _WHAT, _PUBLIC, _EXACT, _LEDGER = "What to learn", "What is public of the columns", "Exact relations", "Ledger"
 
-PeopleFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
-]
 Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
 Center = Annotated[bool, option("--center/--no-center", "Subtract a private mean.", panel=_WHAT)]
 Scale = Annotated[
@@ -101,8 +98,16 @@ class Learning:
     """What is learnt, and at which cost."""
 
     k: Annotated[
-        Any,  # an int or "auto"
-        whole("--k", "3", "Dimension wanted: a number, or 'auto'.", word="auto", metavar="DIMENSION", short="-k"),
+        Any,  # an int, a share of the variance as a float, or "auto"
+        whole(
+            "--k",
+            "3",
+            "Dimension wanted: a number, a share of the variance such as 0.8, or 'auto'.",
+            word="auto",
+            share="a share of the variance below 1",
+            metavar="DIMENSION",
+            short="-k",
+        ),
     ]
     epsilon: Epsilon
     delta: Delta
@@ -110,7 +115,7 @@ class Learning:
     scale: Scale = False
     scale_by: ScaleBy = None
     robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
-    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
+    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto, or for a share.", panel=_WHAT)] = None
     bounds: Annotated[
         _public.Declared | None,
         _public.bounds(
@@ -184,7 +189,8 @@ class Account:
         Path | None, option("--ledger", "Write the spend down here first (JSON).", "FILE", panel=_LEDGER)
     ] = None
     dataset: Annotated[
-        str | None, option("--dataset", "Name in the ledger; by default the file's path.", "NAME", panel=_LEDGER)
+        str | None,
+        option("--dataset", "Name in the ledger; by default the file's path, or database.", "NAME", panel=_LEDGER),
     ] = None
     limit_epsilon: LimitEpsilon = None
     limit_delta: LimitDelta = None

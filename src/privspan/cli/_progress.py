@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rich.text import Text
 
 from privspan._lib.readable import readable
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 
 _PATIENCE = 2.0  # seconds of silence
@@ -23,16 +24,24 @@ _NEARLY = 0.97
 
 
 class Activity:
-    """Something that takes its time, counted in rows: those that will be looked at, once for each pass, if known."""
+    """Something that takes its time, counted in rows.
 
-    def __init__(self, what: str, rows: float | None = None) -> None:
-        self._begun = time.monotonic()
+    Those that will be looked at, once for each pass, if that is known; how many there are in a pass, if it makes
+    several; and those of a stream or a database that have been read.
+    """
+
+    def __init__(self, what: str, rows: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun = clock, clock()
         self.now(what, rows)
 
-    def now(self, what: str, rows: float | None = None) -> None:
+    def now(self, what: str, rows: float | None = None, in_a_pass: int | None = None) -> None:
         """Go on to the next stage; its time counts from here."""
-        self.what, self.rows, self.done = what, rows, 0
-        self._first = time.monotonic()
+        self.what, self.rows, self.done, self.in_a_pass, self.arrived = what, rows, 0, in_a_pass, 0
+        self._first = self._clock()
+
+    def read(self, rows: int) -> None:
+        """Count rows that have arrived."""
+        self.arrived += rows
 
     def advance(self, rows: int) -> None:
         """Count rows that have been looked at."""
@@ -40,18 +49,26 @@ class Activity:
 
     def elapsed(self) -> float:
         """Return the seconds since the beginning."""
-        return time.monotonic() - self._begun
+        return self._clock() - self._begun
 
     def describe(self) -> str:
         """Return what there is to say now."""
-        return f"{self.what}: {_spoken(self.elapsed())} so far{self._left()}"
+        arrived = f", {self.arrived:,} rows read" if self.arrived else ""
+        return f"{self.what}: {_spoken(self.elapsed())} so far{arrived}{self._pass()}{self._left()}"
+
+    def _pass(self) -> str:
+        if not (self.in_a_pass and self.done):
+            return ""
+        number = -(-self.done // self.in_a_pass)
+        planned = 0 if self.rows is None else round(self.rows / self.in_a_pass)
+        return f", pass {number} of about {planned} over the rows" if planned >= number else f", pass {number}"
 
     def _left(self) -> str:
         if self.rows is None or self.done < _ENOUGH * self.rows:
             return ""
         if self.done >= _NEARLY * self.rows:
             return ", nearly done"
-        left = (self.rows - self.done) * (time.monotonic() - self._first) / self.done
+        left = (self.rows - self.done) * (self._clock() - self._first) / self.done
         return ", nearly done" if left < 1.0 else f", about {_spoken(left)} left"
 
 
@@ -65,7 +82,8 @@ def activity(
     display = threading.Thread(target=_display, args=(shown, finished, patience, lines_at), daemon=True)
     display.start()
     try:
-        yield shown
+        with watching_rows(read=shown.read):
+            yield shown
     finally:
         finished.set()
         display.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 
 import typer
@@ -12,6 +13,8 @@ import typer
 from privspan._lib.errors import MissingPackageError, Note, PrivspanError
 from privspan.cli import _console
 from privspan.cli._interrupts import interruptible
+from privspan.cli._place import without_urls
+from privspan.cli._steps import Invocation, Steps
 from privspan.cli.app import app
 from privspan.cli.exits import Complaint, ExitCode
 
@@ -32,7 +35,7 @@ _GONE = {
 }
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], steps: Steps | None = None) -> int:
     """Run one command and return its exit code."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -41,17 +44,17 @@ def run(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without "ε" gets "?" rather than a crash
     try:
-        return _obey(arguments, debug)
+        return _obey(Invocation(arguments, steps or Steps()), debug)
     finally:
         _let_go(sys.stdout)
         _let_go(sys.stderr)
 
 
-def _obey(arguments: list[str], debug: bool) -> int:
+def _obey(given: Invocation, debug: bool) -> int:
     try:
         with interruptible():
             result = typer.main.get_command(app).main(
-                arguments, prog_name="privspan", standalone_mode=False, obj=list(arguments)
+                list(given.arguments), prog_name="privspan", standalone_mode=False, obj=given
             )
         with _console.stdout_in_words():
             pass
@@ -61,10 +64,10 @@ def _obey(arguments: list[str], debug: bool) -> int:
         if _is_plea_for_help(error):
             return ExitCode.OK
         if debug:
-            _console.show_trace(error)
+            _console.show_trace(error, partial(without_urls, arguments=given.arguments))
         sentence, code = _explained(error)
         notes = [note for note in getattr(error, "__notes__", []) if isinstance(note, Note)]
-        _console.fail(" ".join([sentence, *notes]))
+        _console.fail(without_urls(" ".join([sentence, *notes]), given.arguments))
         return code
     if result == ExitCode.INTERRUPTED:
         _console.fail("interrupted.")

@@ -18,7 +18,7 @@ from privspan.cli.exits import Complaint
 from privspan.exact.exact import exact_subspace
 from privspan.exact.plan import METHODS as EXACT_METHODS
 from privspan.exact.plan import plan_exact
-from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, takes_sparse
+from privspan.pca import EVERYDAY, PCA_METHODS, PCASettings, check_pca, learn_pca, takes_sparse
 from privspan.planner import Plan
 from privspan.planner import plan as predict
 from privspan.privacy import Release, UselessPlanWarning, WeakPrivacyWarning
@@ -34,6 +34,11 @@ _MOST_DECIMALS = 300  # that `exact_subspace` takes
 class Task(Learning):
     """The options of ``privspan fit`` that say what is learnt and at which cost."""
 
+    @property
+    def counted(self) -> bool:
+        """Whether the dimension is a number, rather than found out privately."""
+        return isinstance(self.k, int)
+
     def describe(self) -> str:
         """Say what is run, for the ledger."""
         by = "" if self.method == "auto" else f", {self.method}"
@@ -47,9 +52,9 @@ class Task(Learning):
             wants_exact = not self.exact and self.method in ("exact", *EXACT_METHODS)
             hint = " (for exact relations: --exact)" if wants_exact else ""
             raise Complaint(f"--method takes one of {', '.join(known)}{hint}; got {self.method!r}.")
-        if self.exact and self.k == "auto":
-            raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
-        if self.max_k is not None and self.k != "auto":
+        if self.exact and not self.counted:
+            raise Complaint("--exact needs a number: --k 3; 'auto' and shares are for private PCA only.")
+        if self.max_k is not None and self.counted:
             raise Complaint("--max-k goes with --k auto; leave it out.")
         not_exact: dict[str, object] = {
             "--gamma": self.gamma,
@@ -86,14 +91,14 @@ class Task(Learning):
     def check(self, source: Table) -> tuple[float, float] | None:
         """Refuse what the shape of the table rules out, and warn about a budget that would be wasted.
 
-        Return what the fit costs as a Gaussian release, if it is one: see `PCASettings.check`.
+        Return what the fit costs as a Gaussian release, if it is one: see `check_pca`.
         """
         n, d = source.shape
         weak = weakness(n, **self._budget())
         if weak is not None:
             _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
-        if self.k != "auto" and self.k > min(usable, d):
+        if self.counted and self.k > min(usable, d):
             what = "rows" if source.drawable else "persons"
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} {what}"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
@@ -106,8 +111,8 @@ class Task(Learning):
         if self.k == "auto" and not self.scale:
             self._check_auto(usable, d)
         with self._call() as call:
-            in_mu = self._settings(source).check(call, source)
-        if self.k != "auto":
+            in_mu = check_pca(self._settings(source), call, source)
+        if self.counted:
             _warn_if_useless(self._planned(n, d, int(self.k)))
         return in_mu
 
@@ -153,7 +158,7 @@ class Task(Learning):
 
     def _pca(self, source: Table) -> tuple[Release, Plan]:
         with self._call() as call:
-            return self._settings(source).learn(call, source)
+            return learn_pca(self._settings(source), call, source)
 
     def _call(self) -> Call:
         """Open the door; the command has a charge of its own."""
@@ -173,7 +178,7 @@ class Task(Learning):
         options: dict[str, Any] = {"center": self.center, "scale": self.scale_by or self.scale, "robust": self.robust}
         declared = {"bounds": self.bounds, "units": self.units, "around": self.around}
         options |= {name: given.placed(source) for name, given in declared.items() if given is not None}
-        options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k, **self._budget()}
+        options |= {"method": self.method, "gamma": self.gamma, "max_components": self.max_k}
         options |= {"missing": self.missing}
         return PCASettings(self.k, **options)
 

@@ -6,11 +6,15 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from privspan.cli._options import Overwrite, option, output_to
+from privspan.cli._steps import Invocation
 from privspan.cli.exits import Complaint, ExitCode
 
 
 def demo(
+    context: typer.Context,
     output: Annotated[Path, output_to("Folder for what it writes.", "DIR")] = Path("demo-output"),
     overwrite: Overwrite = False,
     show: Annotated[bool, option("--open", "Show the reports in a browser at the end.")] = False,
@@ -21,17 +25,16 @@ def demo(
 
     privspan demo --open
     """
-    import webbrowser
-
-    from privspan.demo import FILES, tell
+    from privspan.demo import FILES
 
     there = [name for name in FILES if os.path.lexists(output / name)]
     if there and not overwrite:
         raise Complaint(f"{str(output / there[0])!r} exists already; add --overwrite, or choose another --output.")
+    steps = (context.obj or Invocation()).steps
     try:
-        files = tell(output)
+        files = steps.tell(output)
     except KeyboardInterrupt:
         raise Complaint("stopped; what had been written is whole.", ExitCode.INTERRUPTED) from None
     if show:
         for file in files:
-            webbrowser.open(file.resolve().as_uri())
+            steps.show(file.resolve().as_uri())

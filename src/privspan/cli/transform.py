@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from privspan._lib.errors import MissingPackageError
 from privspan.cli import _console
 from privspan.cli._groups import Reading
-from privspan.cli._options import STDIN, Json, Overwrite, TableFile, check_target, grouped, output_to
+from privspan.cli._options import STDIN, Json, Overwrite, check_target, grouped, output_to
+from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import open_table
+from privspan.cli._table import columns_for, open_table
 from privspan.cli.exits import Complaint
 from privspan.cli.read import SubspaceFile, load
 
@@ -33,9 +34,10 @@ _PIECE_ENTRIES = 2**22
 @grouped
 def transform(
     subspace: SubspaceFile,
-    file: TableFile,
     output: Annotated[Path, output_to(".csv, .npy or .parquet; - for CSV on standard output.")],
+    database: Database,
     reading: Reading,
+    file: TableFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -52,13 +54,14 @@ def transform(
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
-    inputs = {"the table": file, "the subspace": subspace}
+    place = table_place(file, database)
+    inputs = {"the table": place.path, "the subspace": subspace}
     check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     saved = load(subspace)
     found = saved.subspace
-    unnamed = found.names is None or file.suffix.lower() in (".npy", ".npz")
-    names = None if unnamed else _file_columns(list(found.names or ()), reading)
-    with activity("Transforming") as shown, open_table(file, names, reading) as source:
+    unnamed = found.names is None or place.suffix in (".npy", ".npz")
+    names = None if unnamed else columns_for(list(found.names or ()), reading)
+    with activity("Transforming") as shown, open_table(place, names, reading, shown) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")
@@ -73,18 +76,6 @@ def transform(
     if json:
         rows, columns = source.shape[0], found.dimension
         _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
-
-
-def _file_columns(names: list[str], reading: Reading) -> list[str]:
-    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
-    from privspan.rows import read_schema
-    from privspan.rows.levels import indicator_names
-
-    if reading.schema is None:
-        return names
-    levels = read_schema(reading.schema).levels
-    made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
-    return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
 
 def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.float64]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cache
@@ -16,7 +16,8 @@ from scipy.sparse import issparse
 
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError, PrivspanError, in_functions
-from privspan.rows.door import as_table, given_table, opened, whose
+from privspan._lib.streams import is_stream, native
+from privspan.rows.door import as_table, given_table, opened, taken, whose
 from privspan.rows.table import Table
 
 try:
@@ -34,8 +35,7 @@ from privspan.privacy.call import Call, LedgerLike, outside
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
 from privspan.privacy.rotated import Rotated
-from privspan.rows import without_ids
-from privspan.rows.categories import encoded
+from privspan.rows import in_partitions, without_ids
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import piece_rows
@@ -86,7 +86,10 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             What ``transform`` makes of `X`.
         """
         _tell_that_rows_are_not_private()
-        return super().fit_transform(X, y, **options)
+        if not is_stream(native(X)):
+            return super().fit_transform(X, y, **options)
+        with taken(X, options.get("person"), getattr(self, "categories", None)) as rows:  # which can be read once
+            return super().fit_transform(rows, y, **options)
 
     def fit(self, X: Any, y: object = None, person: object = None) -> Self:
         """Learn privately.
@@ -114,13 +117,13 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ParameterTypeError(
                     "{y} is not used, and must not be the name of a column; the one of ids is {person}."
                 )
-            X = self._encoded(X, person)
+            X = call.taken(X, person, getattr(self, "categories", None))
             self.levels_ = None if getattr(self, "categories", None) is None else X.levels
             person = whose(X, person)
             persons = None if person is None else call.persons(X, person, self._rows_of_a_person())
             self.id_column_ = person if isinstance(person, str) else None
             declared = X if persons is None else persons.declared
-            X = opened(declared)
+            X = persons if persons is not None and in_partitions(declared) else opened(declared)
             fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
             given = given_table(X)
             if given is None:
@@ -136,14 +139,14 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._warn(call)
         return self
 
-    def _encoded(self, X: Any, person: object = None, *, fitted: bool = False) -> Any:
-        """Return a table with categories as columns of 0 and 1, those of the fit if it is `fitted`; others as is."""
-        categories = getattr(self, "levels_", None) if fitted else getattr(self, "categories", None)
-        if categories is None or (fitted and given_table(X) is not None):
+    def _taken(self, X: Any) -> Any:
+        """Return a table like that of the fit: categories as columns of 0 and 1, and a stream as what it holds."""
+        X = native(X)
+        if given_table(X) is not None:
             return X
-        person = getattr(self, "id_column_", None) if fitted else person
-        named = isinstance(person, str) and (not fitted or person in (column_names(X) or ()))
-        return encoded(X, categories, person=person if named and isinstance(person, str) else None)
+        levels, ids = getattr(self, "levels_", None), getattr(self, "id_column_", None)
+        present = is_stream(X) or levels is None or ids in (column_names(X) or ())
+        return taken(X, ids if present else None, levels, ids_needed=False)
 
     def _rows_of_a_person(self) -> int:
         """Return how many rows of a person are used, at most."""
@@ -162,6 +165,10 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _check_columns(self, table: Table) -> None:
+        """Refuse a table that has not the columns of the fit, in their order."""
+        same_columns(table, self.n_features_in_, self._names())
+
     def _takes_sparse(self) -> bool:
         """Whether sparse tables are taken, given the parameters."""
         return False
@@ -178,6 +185,9 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scikit-learn sees the cells only as the array that the declared types make of them: what it makes of a frame
         by itself depends on where cells are missing.
         """
+        if not reset and (given := given_table(X)) is not None:
+            self._check_columns(given)
+            return np.asarray(given.here(), dtype=options.get("dtype"))
         ids = getattr(self, "id_column_", None)
         if not reset and ids is not None and ids in (column_names(X) or ()):  # they may stay in the table
             X = without_ids(X, ids)
@@ -291,8 +301,9 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):  # t
         """
         check_is_fitted(self)
         self._check_units()
-        X = self._encoded(X, fitted=True)
+        X = self._taken(X)
         if (table := given_table(X)) is not None:
+            self._check_columns(table)
             rows, step = table.here(), piece_rows(table.shape[1], table.limits)
             return np.concatenate([self._coordinates(rows[i : i + step]) for i in range(0, len(rows), step)])
         rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
@@ -379,6 +390,18 @@ def _numbers(X: Any) -> Any:
     if table.ndim != 2:
         raise ParameterError("{X} must be two-dimensional; got shape {shape}. Reshape your data.", shape=table.shape)
     return table
+
+
+def same_columns(table: Table, d: int, names: Sequence[str] | None) -> None:
+    """Refuse a table that has not the columns of a fit, in their order."""
+    if table.shape[1] != d:
+        raise ParameterError("{X} must have {d} columns; got {got}.", d=d, got=int(table.shape[1]))
+    if names is not None and table.names is not None and list(table.names) != list(names):
+        first = next(pair for pair in zip(table.names, names, strict=True) if pair[0] != pair[1])
+        raise ParameterError(
+            "{X} must have the columns of the fit, in their order; got {name!r} in the place of {fitted!r}.",
+            name=first[0], fitted=first[1],
+        )  # fmt: skip
 
 
 _OF_A_CALL = ("epsilon", "delta", "rng", "ledger")

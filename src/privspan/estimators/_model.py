@@ -92,7 +92,7 @@ class PCAModel:
         """
         check_is_fitted(self)
         self._check_units()
-        rows: Any = self._validated(self._encoded(X, fitted=True), reset=False, dtype=np.float64)  # type: ignore[attr-defined]
+        rows: Any = self._validated(self._taken(X), reset=False, dtype=np.float64)  # type: ignore[attr-defined]
         measured = np.isfinite([*self.explained_variance_, self.noise_variance_]).all()
         covariance = self.get_covariance() if measured else np.zeros((self.n_features_in_, self.n_features_in_))
         sign, log_determinant = np.linalg.slogdet(covariance)

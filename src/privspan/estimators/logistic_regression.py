@@ -15,12 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privspan._lib.errors import ParameterError
-from privspan.estimators._base import parameters_named_as_here
+from privspan.estimators._base import parameters_named_as_here, same_columns
 from privspan.privacy import Budget, NotPrivateWarning
 from privspan.privacy.call import LedgerLike, outside
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.rows.columns import column_names
+from privspan.rows.door import given_table, taken
 from privspan.rows.table import Missing
 from privspan.subspace import Subspace
 from privspan.sums.classifier import PrivateClassifier, private_classifier
@@ -94,6 +95,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore
         X, y, person
             As for :func:`privspan.private_classifier`.
         """
+        X = taken(X, person)
         with parameters_named_as_here():
             self.release_: PrivateClassifier = private_classifier(
                 X,
@@ -128,7 +130,11 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return how likely each class is, (n_samples, n_classes). Not private where the rows are."""
         check_is_fitted(self)
-        if column_names(X) is not None:
+        X = taken(X)
+        if (table := given_table(X)) is not None:
+            names = getattr(self, "feature_names_in_", None)
+            same_columns(table, self.n_features_in_, None if names is None else list(names))
+        elif column_names(X) is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.release_.probabilities(X)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from privspan._lib.errors import ParameterTypeError
+from privspan._lib.streams import is_stream, native
 from privspan.estimators._base import SubspaceEstimator, parameters_named_as_here
 from privspan.estimators._model import PCAModel
-from privspan.pca import PCASettings, takes_sparse
+from privspan.pca import PCASettings, check_pca, learn_pca, takes_sparse
 from privspan.privacy import Release
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
@@ -20,6 +21,7 @@ from privspan.private import PrivateMethod
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicNumbers
 from privspan.rows.compressed import as_dense
+from privspan.rows.door import taken
 from privspan.rows.gaps import filled
 from privspan.rows.table import Missing
 from privspan.standard.column_scales import NoSpreadWarning
@@ -165,8 +167,19 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         return takes_sparse(self.method)
 
     def _settings(self) -> PCASettings:
-        options = self._options()
-        return PCASettings(**{one.name: options[one.name] for one in fields(PCASettings)})
+        return PCASettings(
+            self.n_components,
+            self.center,
+            self.scale,
+            self.robust,
+            self.max_components,
+            self.bounds,
+            self.units,
+            self.around,
+            self.missing,
+            self.method,
+            self.gamma,
+        )
 
     def _rows_of_a_person(self) -> int:
         return self.max_rows
@@ -179,12 +192,17 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         X : as for ``fit``
         """
         with Call(type(self).__name__, self.epsilon, self.delta) as call, parameters_named_as_here():
-            self._settings().check(call, self._encoded(X))
+            if is_stream(native(X)):
+                what = (
+                    "no stream, which can be read once; open it by `open_rows`, and check and fit what that returns"
+                )
+                raise ParameterTypeError("{X} must be {what}.", what=what)
+            check_pca(self._settings(), call, taken(X, None, self.categories))
 
     def _release(self, call: Call, X: Any, names: list[str] | None, declared: Any) -> Release:
         if not isinstance(self.whiten, bool | np.bool_):
             raise ParameterTypeError("{whiten} must be True or False.")
-        release, self.plan_ = self._settings().learn(call, X, names, declared)
+        release, self.plan_ = learn_pca(self._settings(), call, X, names, declared)
         d, k = int(X.shape[1]), int(release.extras["explained_variance_ratio"].shape[0])  # type: ignore[attr-defined]
         centred = release.parameters["centring"] != "none"
         unmeasured: dict[str, Any] = {
@@ -201,17 +219,17 @@ class PrivatePCA(PCAModel, SubspaceEstimator):
         for name in _RELEASED:
             setattr(self, f"{name}_", release.extras.get(name, unmeasured.get(name, np.nan)))
         self.estimates_ = str(release.parameters.get("estimates", "covariances"))
-        without = Reading(release, names).without_units
-        if len(without):
+        if release.parameters.get("without_units"):
+            without = Reading(release, names).without_units
             self.mean_, self.scale_ = self.mean_.copy(), self.scale_.copy()
             self.mean_[without] = self.scale_[without] = np.nan
         left = self.total_variance_ - self.explained_variance_.sum()
         self.n_samples_ = int(release.parameters["n"])  # type: ignore[call-overload]
         self.singular_values_ = np.sqrt((self.n_samples_ - 1) * np.maximum(self.explained_variance_, 0.0))
         self.noise_variance_ = max(0.0, float(left)) / (d - k) if d > k else 0.0
-        noise = np.array([[Reading(release).is_noise(i)] for i in range(k)])  # (k, 1)
-        told: Any = release.extras.get("components_std", np.full((k, d), np.nan))
-        self.components_std_ = np.where(noise, np.inf, told)
+        standing: Any = release.extras.get("stands_out", k)
+        self.components_std_ = np.array(release.extras.get("components_std", np.full((k, d), np.nan)))
+        self.components_std_[int(standing) :] = np.inf
         self.stands_out_ = int(release.extras.get("stands_out", release.parameters.get("stands_out", k)))  # type: ignore[call-overload]
         return release
 

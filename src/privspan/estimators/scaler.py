@@ -149,8 +149,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         (n_samples, n_features) array
         """
         check_is_fitted(self)
-        X = self._encoded(X, fitted=True)
+        X = self._taken(X)
         if (table := given_table(X)) is not None:
+            self._check_columns(table)
             rows: Any = table.here()[:]
         else:
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))

@@ -159,6 +159,10 @@ def random_prime(bits: BitSource) -> int:
             return candidate
 
 
+Primes = Callable[[BitSource], int]
+"""Where primes come from: `random_prime`, but for tests of what unlucky ones do."""
+
+
 def with_lucky_prime(attempt: Callable[[], _Result], otherwise: Callable[[], _Result]) -> _Result:
     """What the attempt, which draws a prime, gives with the first that is not unlucky; else the slow, sure answer."""
     for _ in range(_MAX_PRIMES):
@@ -169,9 +173,10 @@ def with_lucky_prime(attempt: Callable[[], _Result], otherwise: Callable[[], _Re
 
 def uniform_residues(count: int, prime: int, bits: BitSource) -> NDArray[np.int64]:
     """Exactly uniform residues, by rejection."""
+    surplus = np.uint64(64 - prime.bit_length())
     kept = np.empty(0, dtype=np.int64)
     while kept.size < count:
-        draws = (bits.uint64(2 * count + 8) >> np.uint64(64 - PRIME_BITS)).astype(np.int64)
+        draws = (bits.uint64(2 * count + 8) >> surplus).astype(np.int64)
         kept = np.concatenate([kept, draws[draws < prime]])
     return kept[:count]
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privspan.exact.arithmetic import (
     ExactSpan,
     IntegerRows,
+    Primes,
     UnluckyPrime,
     eliminate,
     exact_rank,
@@ -37,13 +38,15 @@ from privspan.subspace.relations import ExactForm
 _BRUTE_FORCE_RECORDS = 12  # exact: so few that the prime puts together wrongly are told apart over the rationals
 
 
-def gap_winner(rows: IntegerRows, k: int, bits: BitSource) -> tuple[ExactForm | None, int]:
+def gap_winner(
+    rows: IntegerRows, k: int, bits: BitSource, primes: Primes = random_prime
+) -> tuple[ExactForm | None, int]:
     """The best subspace and the margin of its lead over the second best; exact for every draw of `bits`.
 
     The scores have sensitivity one, so the margin has too (``docs/explanation/exact-case.md``).
     """
     return with_lucky_prime(
-        lambda: _Ranking(rows, k, bits).from_primes(), lambda: _Ranking(rows, k, bits).from_every_choice()
+        lambda: _Ranking(rows, k, bits).from_primes(primes), lambda: _Ranking(rows, k, bits).from_every_choice()
     )
 
 
@@ -58,9 +61,9 @@ class _Ranking:
     forms: list[ExactForm] = field(default_factory=list)
     inside: list[NDArray[np.bool_]] = field(default_factory=list)  # each (n,)
 
-    def from_primes(self) -> tuple[ExactForm | None, int]:
+    def from_primes(self, primes: Primes) -> tuple[ExactForm | None, int]:
         """Score the subspaces spanned modulo a random prime, from the largest bound down."""
-        prime = random_prime(self.bits)
+        prime = primes(self.bits)
         hashed = hashed_rows(self.rows, self.k + 2, prime, self.bits)  # (n, k + 2)
         everyone = np.arange(len(self.rows))
         independent = leading_independent(hashed, prime, self.k)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.exact.arithmetic import (
+    Primes,
     UnluckyPrime,
     exact_rank,
     inverses_mod,
@@ -30,13 +31,13 @@ _BRUTE_FORCE_POINTS = 12  # exact: so few that the prime puts together wrongly a
 _PAIRS_PER_BATCH = 1 << 21  # memory
 
 
-def densest_hyperplane(points: list[list[int]], bits: BitSource) -> int:
+def densest_hyperplane(points: list[list[int]], bits: BitSource, primes: Primes = random_prime) -> int:
     """Largest number of points in one proper subspace of the k-dimensional space they span; exact.
 
     `points` are rows of coordinates (N, k), of rank k; zero rows and repeated rows are allowed. Primes come from
     `bits`: they decide how long the search takes, never what it returns.
     """
-    return with_lucky_prime(lambda: _Search(points, bits).run(), lambda: _brute_force(points))
+    return with_lucky_prime(lambda: _Search(points, bits, primes).run(), lambda: _brute_force(points))
 
 
 def _brute_force(points: list[list[int]]) -> int:
@@ -53,9 +54,9 @@ def _brute_force(points: list[list[int]]) -> int:
 class _Search:
     """One run modulo one prime. ``best`` is a count that was verified over the rationals."""
 
-    def __init__(self, points: list[list[int]], bits: BitSource) -> None:
+    def __init__(self, points: list[list[int]], bits: BitSource, primes: Primes) -> None:
         self.points = points
-        self.prime = random_prime(bits)
+        self.prime = primes(bits)
         self.k = len(points[0])
         self.best = 0
         residues = np.array([[entry % self.prime for entry in row] for row in points], dtype=np.int64)  # (N, k)

@@ -15,8 +15,6 @@ from privspan._lib.whole_file import whole_file
 from privspan.ledger.accounts import Account
 from privspan.ledger.written import FormatError, from_json, to_json
 
-_PATIENCE = 60.0  # seconds to wait for the lock; it is held for milliseconds
-
 
 class DamagedLedgerError(PrivspanError, ValueError):
     """The file is not a ledger, or not one that can be used.  It has not been changed."""
@@ -29,8 +27,9 @@ class LockedLedgerError(PrivspanError, OSError):
 class LedgerFile:
     """Accounts in a file, which the first change creates."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, patience: float = 60.0) -> None:
         self.path = Path(os.path.realpath(path))
+        self.patience = patience  # seconds to wait for the lock, which is held for milliseconds
 
     def __eq__(self, other: object) -> bool:
         return self.path == other.path if isinstance(other, LedgerFile) else NotImplemented
@@ -75,11 +74,10 @@ class LedgerFile:
         lock = FileLock(f"{self.path}.lock")
         self._refuse_strange_lock(Path(lock.lock_file))
         try:
-            lock.acquire(timeout=_PATIENCE)
+            lock.acquire(timeout=self.patience)
         except Timeout:
-            raise LockedLedgerError(
-                "another program has locked {file!r} for {patience:.0f} s.", file=str(self.path), patience=_PATIENCE
-            ) from None
+            told = "another program has locked {file!r} for {patience:.0f} s."
+            raise LockedLedgerError(told, file=str(self.path), patience=self.patience) from None
         except (OSError, NotImplementedError) as error:
             if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from privspan.pca.course import learn_pca
 from privspan.pca.outcome import LABEL, STANDARDISED, label
 from privspan.pca.settings import PCA_METHODS, PCASettings
 from privspan.privacy import Release
@@ -162,11 +163,9 @@ def private_pca(
     >>> bool(release.subspace.distance(truth) < 0.05), bool(release.extras["captured_variance"] > 0.9)
     (True, True)
     """
-    settings = PCASettings(
-        k, epsilon, delta, center, scale, robust, max_components, bounds, units, around, missing, method, gamma
-    )
+    settings = PCASettings(k, center, scale, robust, max_components, bounds, units, around, missing, method, gamma)
     with Call("private_pca", epsilon, delta, rng, ledger, X, person, k) as call:
-        return call.finish(settings.learn(call, call.persons(X, person, max_rows, categories))[0])
+        return call.finish(learn_pca(settings, call, call.persons(X, person, max_rows, categories))[0])
 
 
 EVERYDAY = Method(

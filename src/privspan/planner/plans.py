@@ -255,7 +255,14 @@ def plan_pca(n: int, d: int, k: int, budget: Budget, gamma: float | None, about:
     checks.dimension(k=k, d=d)
     if gamma is not None:
         checks.probability(gamma=gamma)
-    setting = setting_of(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma)
+    return _everyday_plan(int(n), int(d), int(k), budget.epsilon, budget.delta, budget.mu, gamma, about)
+
+
+@lru_cache(maxsize=256)  # of public numbers only
+def _everyday_plan(
+    n: int, d: int, k: int, epsilon: float, delta: float, mu: float, gamma: float | None, about: bool
+) -> Plan:
+    setting = setting_of(n, d, k, epsilon, delta, mu, gamma)
     setting = replace(setting, center=True, about=about)
     return _chosen("everyday", setting, everyday_reason(setting), ("everyday", *METHODS))
 

@@ -1,18 +1,6 @@
 """Budgets, costs and releases; Gaussian noise, private selection and the randomness behind both."""
 
-from privspan.privacy.cost import (
-    NEIGHBOURS,
-    AbstentionWarning,
-    Budget,
-    IdentifierWarning,
-    NotPrivateWarning,
-    Part,
-    PrivacyCost,
-    Release,
-    TransformedRowsWarning,
-    UselessPlanWarning,
-    WeakPrivacyWarning,
-)
+from privspan.privacy.cost import NEIGHBOURS, Part, PrivacyCost
 from privspan.privacy.gdp import (
     compose_mu,
     delta_from_mu,
@@ -21,7 +9,17 @@ from privspan.privacy.gdp import (
     mu_from_epsilon,
     share_mu,
 )
+from privspan.privacy.mu_ledger import Budget
 from privspan.privacy.reading import PERSONS
+from privspan.privacy.release import Release
+from privspan.privacy.warned import (
+    AbstentionWarning,
+    IdentifierWarning,
+    NotPrivateWarning,
+    TransformedRowsWarning,
+    UselessPlanWarning,
+    WeakPrivacyWarning,
+)
 from privspan.privacy.zcdp import delta_from_rho, rho_from_budget
 
 __all__ = [

@@ -33,21 +33,22 @@ import os
 import sys
 import warnings
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from privspan._lib import checks
+import numpy as np
+
+from privspan._lib import above, checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan.privacy.cost import Budget, IdentifierWarning, WeakPrivacyWarning
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.mu_ledger import Budget, MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
-from privspan.rows.categories import Categories, encoded
-from privspan.rows.door import open_table, whose
+from privspan.privacy.warned import IdentifierWarning, WeakPrivacyWarning
+from privspan.rows.categories import Categories
+from privspan.rows.door import given_table, open_table, taken, whose
 from privspan.rows.identifiers import identifiers
 from privspan.rows.persons import PersonTable
 from privspan.rows.table import Table
@@ -133,13 +134,22 @@ class Call:
 
     # ---- Before the first look -------------------------------------------------------------------------------------
 
+    def taken(self, X: Any, person: object = None, categories: Categories | None = None) -> Any:
+        """Return a table with categories as columns of 0 and 1; a stream is read to its end and kept for the call."""
+        if categories is None and (isinstance(X, np.ndarray) or given_table(X) is not None):
+            return X
+        table = taken(X, person, categories)
+        if table is not X and getattr(table, "as_frame", False):
+            self._given = (table, person if self._given else "")
+            self._ends.callback(table.close)
+        return table
+
     def persons(self, X: Any, person: object, max_rows: int = 1, categories: Categories | None = None) -> Any:
         """Return the table of persons if rows are theirs, or else the table; categories become columns of 0 and 1.
 
         The result promises for persons then (`finish`).
         """
-        if categories is not None:  # before ids are told apart: a column of words is neither number nor person
-            X = encoded(X, categories, person=person if isinstance(person, str) else None)
+        X = self.taken(X, person, categories)  # before ids are told apart: a column of words is neither
         person = whose(X, person)
         if person is None:
             return X
@@ -148,6 +158,7 @@ class Call:
 
     def open(self, X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
         """Return a table as `privspan.rows.door.open_table` does, and tell of a weak budget for so many rows."""
+        X = self.taken(X)
         self._given = self._given or (X, "")  # of a function that takes no ids
         source = open_table(X, min_rows=min_rows, accept_sparse=accept_sparse)
         self.counted(source.shape[0])
@@ -156,7 +167,8 @@ class Call:
     def counted(self, n: int) -> None:
         """Tell the caller, unless that has been done, of a budget that promises little for n rows, and of names."""
         told, self._told = self._told, True  # whatever follows works with parts of the rows
-        if not told and self._given and hasattr(type(self._given[0]), "columns"):
+        given = self._given[0] if self._given else None
+        if not told and self._given and (hasattr(type(given), "columns") or getattr(given, "as_frame", False)):
             self._tell_of_identifiers(*self._given)
         self.rows = self.rows if told else n
         if not told and (weak := weakness(n, *self._cost)):
@@ -247,14 +259,15 @@ def _person_of(X: object, person: Any) -> str | None:
     if person is None:
         opened_with = getattr(X, "person", None)
         return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
-    name = person if isinstance(person, str) else getattr(person, "name", None)
+    # What an array in chunks calls its name is that of a task.
+    name = person if isinstance(person, str) or hasattr(person, "chunks") else getattr(person, "name", None)
     return name if isinstance(name, str) and name else "person"
 
 
 def _page(ledger: Any) -> Any:
     """Return the page that a parameter `ledger` stands for."""
     if isinstance(ledger, str | os.PathLike):
-        ledger = import_module("privspan.ledger").Ledger(ledger)  # a room above this one, loaded when it is needed
+        ledger = above.ledgers().Ledger(ledger)
     if not callable(getattr(ledger, "page", None)):
         raise ParameterTypeError(
             "{ledger} must be a path, a Ledger or a page of one; got {kind}.", kind=type(ledger).__name__

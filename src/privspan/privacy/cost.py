@@ -1,74 +1,34 @@
-"""What a release costs and what it holds: `Budget`, `PrivacyCost`, `Release`.
+"""What a release costs: `Part` of one step, `PrivacyCost` of all, and how costs add up and are told elsewhere.
 
 All guarantees of this package are (epsilon, delta)-differential privacy for **replace-one** neighbours: two
-tables with the same public number of rows that differ in one row.  A `Budget` is what an algorithm may
-spend, a `PrivacyCost` what it has spent, and a `Release` is the only thing that leaves it.
+tables with the same public number of rows that differ in one row.  A `Budget` (`privspan.privacy.mu_ledger`) is what
+an algorithm may spend, a `PrivacyCost` what it has spent, and a `Release` (`privspan.privacy.release`) is the only
+thing that leaves it.
 
 Arithmetic on budgets is exact in fractions and rounded once: shares down, sums up.  So "never exceeds"
 below is meant for the floats as the real numbers they are.  Proofs: docs/explanation/accounting.md; what
 the promise covers: docs/explanation/promise.md.
-
-The conversions between (epsilon, delta), Gaussian and concentrated differential privacy live in
-`privspan.privacy.gdp` and `privspan.privacy.zcdp` and are offered here too.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privspan._lib import checks
-from privspan._lib.card import card
 from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan._lib.frozen import FrozenMapping, plain
-from privspan._lib.record import Record
 from privspan._lib.rounding import down, sqrt_up, up
 from privspan.privacy import exports
-from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
-from privspan.privacy.reading import PERSONS, Reading
-from privspan.privacy.release_card import release_pieces
-from privspan.privacy.rotated import Rotated, rotated
-from privspan.privacy.sheet import sheet
-from privspan.subspace import Subspace
-from privspan.subspace.rotation import Criterion
+from privspan.privacy.gdp import delta_from_mu, epsilon_from_mu, mu_from_epsilon
+from privspan.privacy.reading import PERSONS
 
 NEIGHBOURS = "replace-one"
 
 ZERO_OUT = {NEIGHBOURS: "zero-out", PERSONS: "zero-out-person"}
 """What the neighbours are called if a place is left empty, by what they are called if it is filled by another."""
-
-_SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
-
-
-class WeakPrivacyWarning(UserWarning):
-    """The guarantee is weak: epsilon is above 10, or delta is above 1/100 or above one over the number of rows."""
-
-
-class IdentifierWarning(UserWarning):
-    """A column of a data frame is named like an identifier, and is used like any other number."""
-
-
-class UselessPlanWarning(UserWarning):
-    """The predicted error is too large for a useful result; the message says how many rows are needed."""
-
-
-class AbstentionWarning(UserWarning):
-    """The private step abstained: the fitted subspace is a placeholder that does not depend on the data."""
-
-
-class NotPrivateWarning(UserWarning):
-    """A seed was given: the noise can be reproduced, so the result is not private."""
-
-
-class TransformedRowsWarning(NotPrivateWarning):
-    """Transformed rows were passed on. They are not private, and neither is a model fitted to them."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +57,10 @@ class Part:
                 "{name} must be a str; got an object of type {kind}.", kind=type(self.name).__name__
             )
         _check_cost(self.epsilon, self.delta)
-        _keep_floats(self, "epsilon", "delta")
+        keep_floats(self, "epsilon", "delta")
         if self.mu is not None:
             checks.positive(mu=self.mu)
-            _keep_floats(self, "mu")
+            keep_floats(self, "mu")
 
     @classmethod
     def gaussian(cls, name: str, mu: float, delta: float) -> Part:
@@ -181,7 +141,7 @@ class PrivacyCost:
             raise ParameterTypeError(
                 "{neighbours} must be a str; got an object of type {kind}.", kind=type(self.neighbours).__name__
             )
-        _keep_floats(self, "epsilon", "delta", "epsilon_aside", "delta_aside")
+        keep_floats(self, "epsilon", "delta", "epsilon_aside", "delta_aside")
         object.__setattr__(self, "parts", tuple(self.parts))
         for part in self.parts:
             if not isinstance(part, Part):
@@ -189,7 +149,7 @@ class PrivacyCost:
         if self.mu is not None:
             checks.positive(mu=self.mu, empty_mu=self.mu if self.empty_mu is None else self.empty_mu)
             object.__setattr__(self, "empty_mu", min(self.mu, self.empty_mu or self.mu))
-            _keep_floats(self, "mu", "empty_mu")
+            keep_floats(self, "mu", "empty_mu")
         checks.non_negative(epsilon_aside=self.epsilon_aside, delta_aside=self.delta_aside)
 
     @classmethod
@@ -371,334 +331,13 @@ class PrivacyCost:
         )
 
 
-@dataclass(frozen=True)
-class Budget:
-    """The epsilon and delta that an algorithm may spend.
-
-    Parameters
-    ----------
-    epsilon : float
-        Positive.
-    delta : float
-        Strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> rest, reserved = Budget(1.0, 1e-6).reserve_delta(0.25)
-    >>> rest.delta, reserved
-    (7.5e-07, 2.5e-07)
-    """
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        checks.budget(self.epsilon, self.delta)
-        _keep_floats(self, "epsilon", "delta")
-
-    @classmethod
-    def for_mu(cls, mu: float, delta: float) -> Budget:
-        """Return a budget that mu-GDP implies and that keeps this very mu, to tell a share of mu as a budget.
-
-        Its epsilon is rounded up, so the mu of ``Budget(epsilon, delta)`` made anew may be larger in the last digits.
-        Its delta is the one given, or less where hardly any epsilon, or none, would be needed beside that.
-        """
-        epsilon = epsilon_from_mu(mu, delta)
-        budget = cls(epsilon, delta) if epsilon > mu / 8.0 else cls(mu, delta_from_mu(mu, mu))
-        vars(budget)["mu"] = float(mu)
-        return budget
-
-    @cached_property
-    def mu(self) -> float:
-        """The largest mu such that mu-GDP implies this budget, rounded down."""
-        return mu_from_budget(self.epsilon, self.delta)
-
-    def reserve_delta(self, fraction: float) -> tuple[Budget, float]:
-        """Set a fraction of delta aside, for failure probabilities and the like.
-
-        Parameters
-        ----------
-        fraction : float
-            From 0 (nothing is reserved) to below 1.
-
-        Returns
-        -------
-        rest : Budget
-            The same epsilon with the rest of delta.
-        reserved : float
-            The reserved delta; ``rest.delta + reserved <= delta`` as real numbers.
-        """
-        if fraction != 0:
-            checks.probability(fraction=fraction)
-        reserved = down(Fraction(self.delta) * Fraction(float(fraction)))
-        return Budget(self.epsilon, down(Fraction(self.delta) - Fraction(reserved))), reserved
-
-    def less(self, epsilon: float) -> Budget:
-        """Return the budget that remains, with all of delta, after a step has spent this epsilon."""
-        return Budget(left_of(self.epsilon, epsilon), self.delta)
-
-    def split(self, weights: Sequence[float]) -> tuple[Budget, ...]:
-        """Split both epsilon and delta in proportion to the weights (basic composition).
-
-        Returns
-        -------
-        tuple of Budget
-            One per weight; the sums of their epsilons and deltas never exceed this budget, as real numbers.
-        """
-        if len(weights) == 0:
-            raise ParameterError("{weights} must hold at least one weight; got none.")
-        for weight in weights:
-            checks.positive(weights=weight)
-        exact = [Fraction(float(weight)) for weight in weights]
-        shares = [weight / sum(exact) for weight in exact]
-        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        return tuple(Budget(down(share * epsilon), down(share * delta)) for share in shares)
-
-    def cost(self, *parts: Part, aside: tuple[float, float] | None = None, empty: float = 1.0) -> PrivacyCost:
-        """Return the cost of an algorithm that spent this budget in these parts.
-
-        The parts may spend less.  Parts that together spend more are a mistake in the algorithm and refused:
-        epsilons and deltas add, except those of the Gaussian parts, whose mus compose.
-
-        An algorithm that is Gaussian but for an epsilon and a delta `aside` has the mu of the rest of the budget,
-        whatever its parts have spent of it: how much that is may depend on results, and is then no promise.  `empty`
-        is the share of that mu² that an empty place can tell, at most.
-        """
-        gaussian, epsilons, deltas = [], [], []
-        for part in parts:
-            if part.mu is None:
-                epsilons.append(part.epsilon)
-                deltas.append(part.delta)
-            else:
-                gaussian.append(part.mu)
-        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(epsilons)
-        delta_left = self.delta * (1 + _SLIP) - math.fsum(deltas)
-        fits = epsilon_left >= 0 and delta_left >= 0
-        if fits and gaussian:
-            fits = delta_from_mu(compose_mu(*gaussian), epsilon_left) <= delta_left * (1 + _SLIP)
-        if not fits:
-            template = "the parts cost more than the budget ({epsilon!r}, {delta!r}) allows."
-            raise ParameterError(template, epsilon=self.epsilon, delta=self.delta)
-        if aside is None:
-            return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
-        epsilon, delta = aside
-        rest = self.less(epsilon) if epsilon else self
-        if delta:
-            rest = Budget(rest.epsilon, down(Fraction(rest.delta) - Fraction(delta)))
-        told = sqrt_up(Fraction(rest.mu) ** 2 * Fraction(empty))
-        return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts, rest.mu, epsilon, delta, told)
-
-
-@dataclass(frozen=True, repr=False)
-class Release:
-    """The result of a private algorithm: everything that may be published, and nothing else.
-
-    Parameters
-    ----------
-    subspace : Subspace or None
-        The subspace found; None when the algorithm abstained.
-    cost : PrivacyCost
-        The privacy cost, the same whether it abstained or not.
-    method : str
-        The name of the method.
-    parameters : mapping
-        Public parameters and released values that describe the run.  Copied and read-only.
-    private : bool, default=True
-        False when a seed was given: the noise can then be reproduced, and there is no guarantee.
-    extras : mapping, optional
-        Released values beyond the subspace.  Copied and read-only.
-    """
-
-    subspace: Subspace | None
-    cost: PrivacyCost
-    method: str
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    private: bool = True
-    extras: Mapping[str, object] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not (self.subspace is None or isinstance(self.subspace, Subspace)):
-            raise ParameterTypeError(
-                "{subspace} must be a Subspace or None; got {kind}.", kind=type(self.subspace).__name__
-            )
-        if not isinstance(self.cost, PrivacyCost):
-            raise ParameterTypeError("{cost} must be a PrivacyCost; got {kind}.", kind=type(self.cost).__name__)
-        if not isinstance(self.method, str):
-            raise ParameterTypeError("{method} must be a str; got {kind}.", kind=type(self.method).__name__)
-        if not isinstance(self.private, bool):  # "false" and NaN are true, and would promise what nobody did
-            raise ParameterTypeError("{private} must be True or False; got {kind}.", kind=type(self.private).__name__)
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
-        object.__setattr__(self, "extras", FrozenMapping(self.extras))
-
-    @property
-    def abstained(self) -> bool:
-        """Whether the algorithm released no subspace.  It cost the full budget all the same."""
-        return self.subspace is None
-
-    @property
-    def headline(self) -> str:
-        """The estimated quality of the release in a few words; empty where it has no estimate."""
-        reading = Reading(self)
-        if reading.nothing_stands_out:
-            return "finds nothing that stands out of the noise"
-        if reading.captured is None or reading.stands_out is None:
-            return ""
-        if reading.k == reading.d:
-            return "holds all of the variance: there are as many components as columns"
-        said = "captures about {} ({})".format(*reading.captured).replace("\u00a0%", "%")
-        said += (
-            f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
-        )
-        if reading.stands_out == reading.k:
-            return said
-        return f"{said}; {reading.stands_out} of {reading.k} components stand out of the noise, the rest is noise"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a description of the release as a dictionary for JSON.
-
-        The subspace is summarised by its dimensions; `save` stores it whole.
-        """
-        return {
-            "method": self.method,
-            "abstained": self.abstained,
-            "private": self.private,
-            "subspace": None if self.subspace is None else self.subspace.summary(),
-            "cost": self.cost.to_dict(),
-            "parameters": plain(self.parameters),
-            "extras": plain(self.extras),
-        }
-
-    def rotate(
-        self, criterion: Criterion = "varimax", *, kaiser: bool = True, columns: Sequence[str] | None = None
-    ) -> Rotated:
-        """Rotate the components that stand out of the noise to simple structure: few large loadings on each factor.
-
-        Post-processing: it costs nothing, and every criterion may be tried.  The factors are sorted by falling
-        variance, each with its largest loading positive.
-
-        Parameters
-        ----------
-        criterion : {"varimax", "quartimax", "promax", "oblimin"}, default="varimax"
-            The first two keep the factors uncorrelated, the others allow correlation.
-        kaiser : bool, default=True
-            Whether all columns have the same weight, as if each had a communality of 1 (in promax only for its
-            varimax). Columns that are mostly noise then count as well; ``False`` weights columns by communality.
-        columns : sequence of str, optional
-            Names of the columns, if the release has none.
-
-        Returns
-        -------
-        Rotated
-            Loadings, variances, correlations of factors and communalities, with their errors.
-
-        Examples
-        --------
-        >>> from privspan.datasets import gaussian_subspace
-        >>> import privspan as ps
-        >>> X, _ = gaussian_subspace(5_000, 8, 2, gamma_w=0.1, rng=0)
-        >>> ps.private_pca(X, 2, epsilon=1.0, delta=1e-6, rng=0).rotate("promax")
-        Rotated(promax, 2 factors of 8 columns, private=False)
-        """
-        return rotated(self, criterion, kaiser=kaiser, columns=columns)
-
-    def sheet(self) -> dict[str, object]:
-        """Return the guarantee, its unit and what is public as a dictionary for JSON, for other tools to compose.
-
-        Numbers are decimals, rounded up.  A release made with a seed has no claims.
-
-        Examples
-        --------
-        >>> sheet = Release(None, PrivacyCost(1.0, 1e-6), "exact", {"n": 100}).sheet()
-        >>> sheet["claims"][0]
-        {'relation': 'replace-one', 'kind': 'approximate-dp', 'epsilon': '1', 'delta': '0.000001'}
-        >>> sheet["unit"], sheet["public"]
-        ('row', {'n': 100})
-        """
-        return sheet(self, self.cost, self.cost.zero_out())
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        plan: Any = None,
-        record: Record | None = None,
-        overwrite: bool = False,
-    ) -> Path:
-        """Write the release to one ``.npz`` file, with everything that ``privspan show`` prints, and return its path.
-
-        Parameters
-        ----------
-        path
-            The suffix ``.npz`` is added to a name that has none.
-        plan : Plan, optional
-            The prediction made before, such as the ``plan_`` of :class:`privspan.PrivatePCA`.
-        record : Record, optional
-            When, by whom, for what and from which columns it was made: :class:`privspan.report.Record`.
-        overwrite : bool, default=False
-            Whether to replace a file of that name; ``FileExistsError`` if not.
-
-        Examples
-        --------
-        >>> import numpy as np, privspan as ps, tempfile
-        >>> X = np.arange(1, 101)[:, None] * np.array([[1, 2, 3]])
-        >>> release = ps.exact_subspace(X, 1, epsilon=1.0, delta=1e-6, rng=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     again = ps.Release.load(release.save(f"{folder}/line"))
-        >>> again == release
-        True
-        """
-        saved: Path = _files().save_release(path, self, plan=plan, record=record, overwrite=overwrite)
-        return saved
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Release:
-        """Read a release that `save` or ``privspan fit`` wrote; nothing in the file is ever executed.
-
-        ``ValueError`` for a file that is damaged, of another kind, or written by `Subspace.save`, which stores no
-        cost. :func:`privspan.ledger.release_file.load_release` reads the plan and the record too.
-        """
-        release: Release | None = _files().load_release(path).release
-        if release is None:
-            raise ParameterError(
-                "{file!r} holds a subspace without its privacy cost; read it with Subspace.load.", file=str(path)
-            )
-        return release
-
-    def __repr__(self) -> str:
-        found = "abstained" if self.subspace is None else repr(self.subspace)
-        extras = f", extras: {', '.join(self.extras)}" if self.extras else ""
-        said = f"{self.headline}, " if self.headline else ""
-        return f"<Release {self.method!r}: {said}{found}, {self.cost}, private={self.private}{extras}>"
-
-    def _repr_html_(self) -> str:
-        """Show it as a card in a notebook."""
-        return card("Release", *release_pieces(self))
-
-    def __str__(self) -> str:
-        found = "nothing (abstained)" if self.subspace is None else str(self.subspace)
-        promise = str(self.cost) if self.private else f"none: a seed was given (would be {self.cost})"
-        details = [f"  {name}: {plain(value)}" for name, value in self.parameters.items()]
-        lines = [self.headline] if self.headline else []
-        lines += [f"released: {found}", f"method: {self.method}", f"privacy: {promise}"]
-        return "\n".join([*lines, "parameters:", *details] if details else lines)
-
-
-def _files() -> Any:
-    """Return the module that knows the files of releases: rooms above this one, which know every method by name."""
-    return import_module("privspan.ledger.release_file")
-
-
-def left_of(total: float, part: float) -> float:
-    """Return what is left of an epsilon or delta, rounded down: both never exceed the total as real numbers."""
-    return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
-
-
 def _read_epsilon(mu: float, delta: float) -> float:
     """Return the epsilon of mu-GDP at a delta, however small; at 1 any epsilon would do."""
     return epsilon_from_mu(mu, delta) if delta < 1.0 else 0.0
 
 
-def _keep_floats(frozen: object, *names: str) -> None:
+def keep_floats(frozen: object, *names: str) -> None:
+    """Make these fields floats: a budget may be given as any real numbers."""
     for name in names:
         object.__setattr__(frozen, name, float(getattr(frozen, name)))
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import down, sqrt_down, up
 from privspan.privacy.coin import COIN_BITS, CoinTable
-from privspan.privacy.cost import NEIGHBOURS, Budget, Part, PrivacyCost
+from privspan.privacy.cost import NEIGHBOURS, Part, PrivacyCost
 from privspan.privacy.gdp import MOST_JOINT_MU, hockey_stick_up
-from privspan.privacy.mu_ledger import MuLedger
+from privspan.privacy.mu_ledger import Budget, MuLedger
 
 Array = NDArray[np.float64]
 
@@ -162,7 +162,7 @@ class JointLedger(MuLedger):
 
     def answered(self, yes: bool) -> None:
         """Go on with what may follow that answer, whatever was left before."""
-        self._earlier_shares, self._earlier = super().shares, (*self.steps(), Part("test", 0.0, 0.0))
+        self._earlier_shares, self._earlier = super().shares, (*self._steps, Part("test", 0.0, 0.0))
         self._mu, self._steps = (self.joint.yes if yes else self.joint.no), []
         self._spent = self._told = Fraction(0)
 
@@ -177,4 +177,4 @@ class JointLedger(MuLedger):
 
     def cost(self) -> PrivacyCost:
         """Return the price of the whole call, which has no mu; steps after the coin are told with theirs."""
-        return PrivacyCost(self.budget.epsilon, self.budget.delta, NEIGHBOURS, (*self._earlier, *self.steps()))
+        return PrivacyCost(self.budget.epsilon, self.budget.delta, NEIGHBOURS, (*self._earlier, *self._steps))

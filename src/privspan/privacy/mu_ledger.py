@@ -1,4 +1,4 @@
-"""One budget for many Gaussian steps: shares of mu² that can never sum above one.
+"""What may be spent: a `Budget`, and its account for many Gaussian steps, shares of mu² that never sum above one.
 
 Steps may be chosen from what earlier steps released, sizes and noise levels included; what counts is that the
 squares of all mu spent never exceed the square of the whole.  `MuLedger` keeps that sum as an exact fraction and
@@ -11,10 +11,142 @@ rest of delta.  Proof: docs/explanation/one-algorithm.md.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-from privspan._lib.rounding import down, sqrt_down
-from privspan.privacy import Budget, Part, PrivacyCost, compose_mu, mu_from_epsilon
+from privspan._lib import checks
+from privspan._lib.errors import ParameterError
+from privspan._lib.rounding import down, sqrt_down, sqrt_up
+from privspan.privacy.cost import NEIGHBOURS, Part, PrivacyCost, keep_floats
+from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon
+
+_SLIP = 1e-9  # relative excess of parts over a budget that rounding alone can explain
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The epsilon and delta that an algorithm may spend.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive.
+    delta : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> rest, reserved = Budget(1.0, 1e-6).reserve_delta(0.25)
+    >>> rest.delta, reserved
+    (7.5e-07, 2.5e-07)
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        checks.budget(self.epsilon, self.delta)
+        keep_floats(self, "epsilon", "delta")
+
+    @classmethod
+    def for_mu(cls, mu: float, delta: float) -> Budget:
+        """Return a budget that mu-GDP implies and that keeps this very mu, to tell a share of mu as a budget.
+
+        Its epsilon is rounded up, so the mu of ``Budget(epsilon, delta)`` made anew may be larger in the last digits.
+        Its delta is the one given, or less where hardly any epsilon, or none, would be needed beside that.
+        """
+        epsilon = epsilon_from_mu(mu, delta)
+        budget = cls(epsilon, delta) if epsilon > mu / 8.0 else cls(mu, delta_from_mu(mu, mu))
+        vars(budget)["mu"] = float(mu)
+        return budget
+
+    @cached_property
+    def mu(self) -> float:
+        """The largest mu such that mu-GDP implies this budget, rounded down."""
+        return mu_from_budget(self.epsilon, self.delta)
+
+    def reserve_delta(self, fraction: float) -> tuple[Budget, float]:
+        """Set a fraction of delta aside, for failure probabilities and the like.
+
+        Parameters
+        ----------
+        fraction : float
+            From 0 (nothing is reserved) to below 1.
+
+        Returns
+        -------
+        rest : Budget
+            The same epsilon with the rest of delta.
+        reserved : float
+            The reserved delta; ``rest.delta + reserved <= delta`` as real numbers.
+        """
+        if fraction != 0:
+            checks.probability(fraction=fraction)
+        reserved = down(Fraction(self.delta) * Fraction(float(fraction)))
+        return Budget(self.epsilon, down(Fraction(self.delta) - Fraction(reserved))), reserved
+
+    def less(self, epsilon: float) -> Budget:
+        """Return the budget that remains, with all of delta, after a step has spent this epsilon."""
+        return Budget(left_of(self.epsilon, epsilon), self.delta)
+
+    def split(self, weights: Sequence[float]) -> tuple[Budget, ...]:
+        """Split both epsilon and delta in proportion to the weights (basic composition).
+
+        Returns
+        -------
+        tuple of Budget
+            One per weight; the sums of their epsilons and deltas never exceed this budget, as real numbers.
+        """
+        if len(weights) == 0:
+            raise ParameterError("{weights} must hold at least one weight; got none.")
+        for weight in weights:
+            checks.positive(weights=weight)
+        exact = [Fraction(float(weight)) for weight in weights]
+        shares = [weight / sum(exact) for weight in exact]
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        return tuple(Budget(down(share * epsilon), down(share * delta)) for share in shares)
+
+    def cost(self, *parts: Part, aside: tuple[float, float] | None = None, empty: float = 1.0) -> PrivacyCost:
+        """Return the cost of an algorithm that spent this budget in these parts.
+
+        The parts may spend less.  Parts that together spend more are a mistake in the algorithm and refused:
+        epsilons and deltas add, except those of the Gaussian parts, whose mus compose.
+
+        An algorithm that is Gaussian but for an epsilon and a delta `aside` has the mu of the rest of the budget,
+        whatever its parts have spent of it: how much that is may depend on results, and is then no promise.  `empty`
+        is the share of that mu² that an empty place can tell, at most.
+        """
+        gaussian, epsilons, deltas = [], [], []
+        for part in parts:
+            if part.mu is None:
+                epsilons.append(part.epsilon)
+                deltas.append(part.delta)
+            else:
+                gaussian.append(part.mu)
+        epsilon_left = self.epsilon * (1 + _SLIP) - math.fsum(epsilons)
+        delta_left = self.delta * (1 + _SLIP) - math.fsum(deltas)
+        fits = epsilon_left >= 0 and delta_left >= 0
+        if fits and gaussian:
+            fits = delta_from_mu(compose_mu(*gaussian), epsilon_left) <= delta_left * (1 + _SLIP)
+        if not fits:
+            template = "the parts cost more than the budget ({epsilon!r}, {delta!r}) allows."
+            raise ParameterError(template, epsilon=self.epsilon, delta=self.delta)
+        if aside is None:
+            return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
+        epsilon, delta = aside
+        rest = self.less(epsilon) if epsilon else self
+        if delta:
+            rest = Budget(rest.epsilon, down(Fraction(rest.delta) - Fraction(delta)))
+        told = sqrt_up(Fraction(rest.mu) ** 2 * Fraction(empty))
+        return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts, rest.mu, epsilon, delta, told)
+
+
+def left_of(total: float, part: float) -> float:
+    """Return what is left of an epsilon or delta, rounded down: both never exceed the total as real numbers."""
+    return total - part if part == 0.0 else math.nextafter(total - part, 0.0)
 
 
 class MuLedger:
@@ -87,19 +219,16 @@ class MuLedger:
         return other
 
     def cost(self) -> PrivacyCost:
-        """Return the price of the whole run, with one entry per step; the budget checks the sum once more.
-
-        What was set aside is part of it whether or not there was a test.
-        """
-        aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
-        parts = (*self.steps(), *((aside,) if self.set_aside else ()))
+        """Return the price of the whole run, with one entry per step; the budget checks the sum once more."""
         whole = self._mu is None  # else this is a share of mu, and the budget that of the whole
-        return self.budget.cost(*parts, aside=(0.0, self.set_aside) if whole else None, empty=self.empty)
+        return self.budget.cost(*self.parts, aside=(0.0, self.set_aside) if whole else None, empty=self.empty)
 
     def promise(self, vote: float = 0.0) -> tuple[float, float]:
         """Return what a run with all of this, and a vote of that epsilon beside, is: mu and delta set aside."""
         return (self.mu if vote == 0.0 else compose_mu(self.mu, mu_from_epsilon(vote))), self.set_aside
 
-    def steps(self) -> tuple[Part, ...]:
-        """Return what the steps so far have spent, without what was set aside."""
-        return tuple(self._steps)
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the steps so far have spent, and what was set aside, whether or not there was a test."""
+        aside = Part(self._prefix + "chance to go on wrongly", 0.0, self.set_aside)
+        return (*self._steps, *((aside,) if self.set_aside else ()))

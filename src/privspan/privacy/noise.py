@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,15 @@ _SELECTOR_BITS = 31
 _HEIGHT_BITS = 32
 _GUIDE_BITS = 14  # of the selector's bits, those that look the strip up directly
 
-# Widths within which a float64 answer is not trusted; lemmas 3 and 4 of the proof note.  Larger values are as
-# right and only slower, which is how the tests force the integer path.
-_ACCEPT_GUARD = 2.0**-21
-_ROUND_GUARD = 2.0**-48  # rounding, per unit of scale + 1: what is nearer is settled by integers
+
+class Guards(NamedTuple):
+    """Widths within which a float64 answer is not trusted; larger ones are as right, and only slower."""
+
+    accept: float
+    rounding: float  # per unit of scale + 1
+
+
+GUARDS = Guards(accept=2.0**-21, rounding=2.0**-48)  # lemmas 3 and 4 of the proof note
 
 _CHUNK = 1 << 16  # draws at a time: the working set stays in the processor's cache
 _MAX_ROUNDS = 100  # rejections in a row: chance below 2**-700
@@ -131,7 +137,9 @@ def add_gaussian(
     return noisy.reshape(values.shape)
 
 
-def rounded_normal(size: int | tuple[int, ...], scale: float, bits: BitSource) -> NDArray[np.int64]:
+def rounded_normal(
+    size: int | tuple[int, ...], scale: float, bits: BitSource, guards: Guards = GUARDS
+) -> NDArray[np.int64]:
     """Draw ``floor(scale * N + 1/2)`` for independent standard normals N, with exactly this law.
 
     Parameters
@@ -144,6 +152,8 @@ def rounded_normal(size: int | tuple[int, ...], scale: float, bits: BitSource) -
         and from 2**47 on all do, which is two hundred times slower.
     bits : BitSource
         Source of the random bits.
+    guards : Guards
+        When integers decide.
 
     Returns
     -------
@@ -160,7 +170,7 @@ def rounded_normal(size: int | tuple[int, ...], scale: float, bits: BitSource) -
     drawn = np.empty(size, dtype=np.int64)
     flat = drawn.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
-        _fill(flat[start : start + _CHUNK], float(scale), bits)
+        _fill(flat[start : start + _CHUNK], float(scale), bits, guards)
     return drawn
 
 
@@ -179,12 +189,12 @@ def _to_steps(values: NDArray[np.float64], grid: float) -> NDArray[np.int64]:
     return np.clip(steps, -_MAX_STEPS, _MAX_STEPS).astype(np.int64)
 
 
-def _fill(drawn: NDArray[np.int64], scale: float, bits: BitSource) -> None:
+def _fill(drawn: NDArray[np.int64], scale: float, bits: BitSource, guards: Guards) -> None:
     """Fill a one-dimensional array with draws: propose for all, repeat where the proposal was rejected."""
     pending = np.arange(drawn.size)
     for _ in range(_MAX_ROUNDS):
         words = bits.uint64((2, pending.size))
-        proposal, accepted, undecided = _propose(words, scale)
+        proposal, accepted, undecided = _propose(words, scale, guards)
         for index in np.flatnonzero(undecided):
             settled = _settle(int(words[0, index]), int(words[1, index]), scale, bits)
             accepted[index] = settled is not None
@@ -200,7 +210,7 @@ def _fill(drawn: NDArray[np.int64], scale: float, bits: BitSource) -> None:
 
 
 def _propose(
-    words: NDArray[np.uint64], scale: float
+    words: NDArray[np.uint64], scale: float, guards: Guards
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Turn two words per draw into a proposal, whether it is accepted, and whether float64 cannot tell."""
     first, second = words  # (n,), (n,)
@@ -211,8 +221,8 @@ def _propose(
     margin = _taylor_exp(position * (2.0 * strip + position) * 2.0**-_EXPONENT_SHIFT) - height
     shifted = (strip + position) * (scale / _STRIPS_PER_UNIT) + 0.5
     magnitude = np.floor(shifted)
-    undecided = np.abs(margin) <= _ACCEPT_GUARD
-    undecided |= np.abs(shifted - magnitude - 0.5) >= 0.5 - _ROUND_GUARD * (scale + 1.0)
+    undecided = np.abs(margin) <= guards.accept
+    undecided |= np.abs(shifted - magnitude - 0.5) >= 0.5 - guards.rounding * (scale + 1.0)
     undecided[split] = True
     negative = (first >> np.uint64(63)).astype(np.bool_)
     return np.where(negative, -magnitude, magnitude).astype(np.int64), margin > 0.0, undecided

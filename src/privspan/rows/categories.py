@@ -30,7 +30,7 @@ Categories: TypeAlias = Mapping[str, Sequence[str | int] | Literal["declared"]] 
 _READERS = {"pandas": pandas_column, "polars": polars_column, "pyarrow": arrow_column}
 
 
-def encoded(X: Any, categories: Categories, *, person: str | None = None) -> EncodedRows:
+def encoded(X: Any, categories: Categories, *, person: str | None = None) -> RowSource:
     """Return a table with its categories as columns of 0 and 1, all else as numbers.
 
     Parameters
@@ -61,6 +61,9 @@ def encoded(X: Any, categories: Categories, *, person: str | None = None) -> Enc
     (('sex=f', 'sex=m', 'age'), [[1.0, 0.0, 41.0], [0.0, 1.0, 70.0], [nan, nan, 35.0]])
     """
     if isinstance(X, RowSource):
+        given = {} if isinstance(categories, str) else categories
+        if given and X.levels == {name: checked_levels(name, words) for name, words in given.items()}:
+            return X  # they have been made
         raise ParameterTypeError(
             "{categories} of a file must be declared in its schema: `open_rows(path, schema=…)`."
         )
@@ -114,6 +117,8 @@ class EncodedRows(HeldRows):
         is_category = np.repeat([name in levels for name in names], counts)
         self.boolean = np.repeat(declared, counts) | is_category
         self.complete = np.repeat(whole, counts) & ~is_category
+        integers = [str(column.dtype).lower().startswith(("int", "uint")) for column in columns]
+        self.whole = np.repeat(integers, counts) & ~is_category
 
 
 def _levels(columns: Sequence[FrameColumn], categories: Categories) -> dict[str, tuple[str, ...]]:

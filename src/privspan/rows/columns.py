@@ -49,6 +49,8 @@ class PublicColumns:
         Where the declared type holds whole numbers only.
     levels : mapping
         The words of each category, by its name; every word is a column.
+    said : bool
+        Whether bounds were given, by the caller or by a schema, beside those that types declare.
     """
 
     low: Array
@@ -59,6 +61,7 @@ class PublicColumns:
     complete: Bools
     whole: Bools
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    said: bool = False
 
     @property
     def bounded(self) -> Bools:
@@ -128,6 +131,8 @@ def public_columns(
     boolean, complete, whole = _by_type(X, d)
     boolean = boolean if source is None or source.boolean is None else source.boolean
     given = columns.pairs(bounds)
+    declared = columns.pairs(None if source is None else source.bounds)  # what the call says replaces it
+    given = np.where(np.isnan(given), declared, given)
     low, high = np.where(np.isnan(given), np.where(boolean, [[0.0], [1.0]], np.nan), given)  # (d,) each
     return PublicColumns(
         low,
@@ -136,8 +141,9 @@ def public_columns(
         columns.numbers("units", units, least=1.0 / _LARGEST),
         columns.numbers("around", around, least=-_LARGEST),
         complete if source is None or source.complete is None else source.complete,
-        whole,
+        whole if source is None or source.whole is None else source.whole,
         {} if source is None else source.levels,
+        bounds is not None or bool(np.isfinite(declared).any()),
     )
 
 

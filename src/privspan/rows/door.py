@@ -8,7 +8,9 @@ from scipy import sparse
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan._lib.streams import is_stream, native, pyarrow_needed
 from privspan.rows.arrays import mapped_rows
+from privspan.rows.categories import Categories, encoded
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.partitions import partitioned
 from privspan.rows.source import RowSource, as_source
@@ -20,10 +22,10 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
     """Return `X` as a table (n, d), by type and shape alone.
 
     It takes anything NumPy can view as numbers, memory maps (which are read in pieces), SciPy's sparse tables,
-    sources of rows, and Dask tables.  The dtype follows from the declared types of `X`: arrays, sparse tables and
-    sources keep theirs, all else is float32 or float64.
+    sources of rows, Arrow streams (which are read to their end), and Dask tables.  The dtype follows from the
+    declared types of `X`: arrays, sparse tables and sources keep theirs, all else is float32 or float64.
     """
-    X = opened(X)
+    X = X if isinstance(X, Table) else opened(taken(X))
     if isinstance(X, RowSource) and X.person is not None:  # whose rows would count as persons each
         raise ParameterTypeError(
             "{X} was opened with persons of several rows, in column {column!r}, which this does not take. Make "
@@ -36,7 +38,8 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
 def as_table(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
     """Do the same with a table that is no longer another package's; how many rows it has is told to nobody."""
     if not (isinstance(X, Table) or (accept_sparse and sparse.issparse(X))):
-        return as_source(mapped_rows(checks.matrix(X, min_rows=min_rows)))
+        array = checks.matrix(X, min_rows=min_rows)
+        return as_source(array if array.base is None else mapped_rows(array))  # what owns its cells is in no file
     given: Any = X
     if is_sparse(given) and not accept_sparse:
         raise ParameterTypeError("{X} must be dense for this method; got a sparse table.")
@@ -47,6 +50,20 @@ def as_table(X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Tab
         template = "{X} must be of at least {min_rows} row(s) and 1 column; got shape {shape}."
         raise ParameterError(template, min_rows=min_rows, shape=given.shape)
     return X if isinstance(X, Table) else as_source(compressed_rows(X))
+
+
+def taken(X: Any, person: Any = None, categories: Categories | None = None, *, ids_needed: bool = True) -> Any:
+    """Return what is read once as rows that can be read again, with categories as columns of 0 and 1; others as is.
+
+    `person` may name a column of ids, which is then not among the numbers; of a stream it may be absent unless
+    `ids_needed`.
+    """
+    X, column = native(X), person if isinstance(person, str) else None
+    if not is_stream(X):
+        return X if categories is None else encoded(X, categories, person=column)
+    with pyarrow_needed():
+        from privspan.rows.files.stream import fitted_stream
+    return fitted_stream(X, person=column, categories=categories, ids_needed=ids_needed)
 
 
 def whose(X: Any, person: Any) -> Any:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 from privspan._lib.frames import frame_columns, frame_package
+from privspan._lib.streams import native
 from privspan.rows.columns import column_names
+from privspan.rows.source import RowSource
 
 _WORDS = "id|uid|uuid|guid"
 _WHOLE_NAME = re.compile(
@@ -42,8 +44,12 @@ def identifiers(X: object) -> list[str]:
     Parameters
     ----------
     X
-        A table as it was handed in: a frame of pandas, polars or Dask or an Arrow table; all else has none.
+        A table as it was handed in: a frame of pandas, polars or Dask, an Arrow table, or a stream that was read as
+        a frame (`privspan.rows.files.stream`); all else has none.
     """
+    X = native(X)
+    if isinstance(X, RowSource):
+        return [name for name in X.names or () if looks_like_identifier(name)] if X.as_frame else []
     frame = (
         getattr(X, "_meta", X) if hasattr(type(X), "_meta") else X
     )  # of Dask: an empty frame of the same names and types

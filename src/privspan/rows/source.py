@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -37,11 +37,26 @@ class RowSource(LocalTable):
         Whether rows are handed out about as fast as they could be copied, so that nothing is gained by keeping them.
     person : str or None
         The column of the file that holds the person ids, where one was named; it is not among the d.
+    as_frame : bool
+        Whether all of its columns are used, as those of a frame are: none is left out for its name.
     """
 
     cheap: bool = False
     person: str | None = None
+    as_frame: bool = False
     read_ids: Callable[[str], NDArray[np.intp]] | None = None  # of a column by its name, as the file holds it
+    let_go: Callable[[], object] | None = None  # of a copy of the file, where that is elsewhere
+
+    def close(self) -> None:
+        """Let go of a temporary copy of the rows, if there is one; then they can be read no more."""
+        if self.let_go is not None:
+            self.let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def lengths(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -167,7 +182,7 @@ class RowSource(LocalTable):
         """Draw an order of the rows, within windows if there are any."""
         return public_order(self.shape[0], generator, edges=self.edges)
 
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a function makes of all rows."""
         return [function(self, order, 1)]
 
@@ -242,7 +257,7 @@ class Derived(RowSource):
         self.names, self.left_out, self.edges = source.names, source.left_out, source.edges
         self.boolean, self.complete, self.cheap = source.boolean, source.complete, source.cheap
         self.person, self.read_ids, self.limits = source.person, source.read_ids, source.limits
-        self.levels = source.levels
+        self.levels, self.whole, self.bounds = source.levels, source.whole, source.bounds
 
     @abstractmethod
     def _made(self, rows: Stored) -> Stored:
@@ -283,7 +298,8 @@ class MadeRows(Derived):
         super().__init__(source)
         self._function, self.dtype = function, source.dtype if dtype is None else dtype
         if columns is not None:
-            self.shape, self.names, self.boolean, self.complete = (source.shape[0], columns), None, None, None
+            self.shape, self.names = (source.shape[0], columns), None
+            self.boolean = self.complete = self.whole = self.bounds = None
             self.cheap = False  # another row length means a copy in every pass
 
     def _made(self, rows: Stored) -> Stored:
@@ -293,35 +309,36 @@ class MadeRows(Derived):
 class WithConstant(Derived):
     """The rows of a dense source less a vector, with the same last entry each; see `less_with_constant`.
 
+    They are float32 where those of the source are, and the vector is within the range of that type, or else float64.
+
     Parameters
     ----------
     source : RowSource
     subtrahend : (d,) array
     constant : float
-    single : bool, default=False
-        Whether in float32, for rows of that type and numbers within its range; or else in float64.
     """
 
-    def __init__(
-        self, source: RowSource, subtrahend: NDArray[np.float64], constant: float, *, single: bool = False
-    ) -> None:
+    def __init__(self, source: RowSource, subtrahend: NDArray[np.float64], constant: float) -> None:
         super().__init__(source)
+        single = source.dtype == np.float32 and is_near(subtrahend)
         self._constant, self._scratch = constant, Scratch()
-        self.subtrahend, self._shift = subtrahend, (SingleShift if single else Shift)(subtrahend)
-        self.shape, self.dtype = (
-            (source.shape[0], source.shape[1] + 1),
-            np.dtype(np.float32 if single else np.float64),
-        )
-        self.names = self.boolean = self.complete = None
+        self._shift = (SingleShift if single else Shift)(subtrahend)
+        self.shape = source.shape[0], source.shape[1] + 1
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.names = self.boolean = self.complete = self.whole = self.bounds = None
 
-    def in_single(self) -> WithConstant:
-        """Return the same rows in float32."""
-        return WithConstant(self._source, self.subtrahend, self._constant, single=True)
-
-    @property
-    def declared(self) -> np.dtype:
-        """The type of the rows that these are made of."""
-        return self._source.dtype
+    def settled(self) -> RowSource:
+        """Return the same rows, made now and kept if they are short, and few enough: see `Limits.slow_to_make`."""
+        (n, d), step = self.shape, piece_rows(self.shape[1], self.limits)
+        if not self.cheap or d > self.limits.slow_to_make or n * d * self.dtype.itemsize > self.limits.kept_bytes:
+            return self
+        room = np.empty(self.shape, self.dtype)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            with_constant(as_dense(self._source.lend(rows)), self._shift, self._constant, room[rows])
+        kept = as_source(room)
+        kept.limits = self.limits
+        return kept
 
     def _made(self, rows: Stored) -> Stored:
         return with_constant(
@@ -334,11 +351,6 @@ class WithConstant(Derived):
         return with_constant(
             lent, self._shift, self._constant, self._scratch.of((len(lent), self.shape[1]), self.dtype.type)
         )
-
-    def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
-        """Return the rows in float32 where those that they are made of are, and the vector is within its range."""
-        single = self.declared == np.float32 and is_near(self.subtrahend)
-        return RowSource.looked_at(self.in_single() if single else self, rows, clip)
 
 
 class TakenRows(RowSource):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -41,7 +41,7 @@ Missing: TypeAlias = Literal["fill", "zero-row"]
 
 def check_missing(missing: object) -> None:
     """Refuse another word."""
-    checks.one_of(("fill", "zero-row"), missing=missing)
+    checks.one_of(get_args(Missing), missing=missing)
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,10 @@ class Table(ABC):
         Columns that hold nothing but 0 and 1 by declaration; None if the dtype says it all.
     complete : (d,) array of bool, or None
         Columns that have no gaps by declaration; None if the dtype says it all.
+    whole : (d,) array of bool, or None
+        Columns that hold whole numbers by declaration; None if the dtype says it all.
+    bounds : (2, d) array, or None
+        The ranges of columns that a schema declares, NaN where it declares none.
     levels : mapping of str to tuple of str
         The words of each category, by its name; every word is one of the d columns.
     width : int
@@ -86,7 +90,7 @@ class Table(ABC):
     lengths : tuple of int
         Records of each partition: public, like n.
     local : bool
-        Whether all rows are in this process, in one partition.
+        Whether records go together wherever they are: pairs and blocks do not keep to partitions that were given.
     limits : Limits
         How much of it is read, cleaned and kept at a time.
     drawable : bool
@@ -101,6 +105,8 @@ class Table(ABC):
     is_sparse: bool = False
     boolean: NDArray[np.bool_] | None = None
     complete: NDArray[np.bool_] | None = None
+    whole: NDArray[np.bool_] | None = None
+    bounds: Array | None = None
     levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     width: int
     count_error: float = 0.0
@@ -256,10 +262,11 @@ class Table(ABC):
         return table, table.order(generator)
 
     @abstractmethod
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a pure function makes of every partition, where it is.
 
-        It takes a source of its rows, the order of these or None, and how many rows in turn are one record's.
+        It takes a source of its rows, the order of these or None, and how many rows in turn are one record's.  So
+        many records as `grain` says go together, where it is this table that chose its partitions.
         """
 
     @abstractmethod

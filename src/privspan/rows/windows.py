@@ -85,6 +85,8 @@ class SelectedColumns(Derived):
         self.shape = (source.shape[0], len(self._columns))
         self.boolean = None if source.boolean is None else source.boolean[self._columns]
         self.complete = None if source.complete is None else source.complete[self._columns]
+        self.whole = None if source.whole is None else source.whole[self._columns]
+        self.bounds = None if source.bounds is None else source.bounds[:, self._columns]
         if source.names is not None:
             self.names = tuple(source.names[column] for column in columns)
             others = np.delete(np.arange(source.shape[1]), self._columns).tolist()

@@ -13,8 +13,7 @@ import numpy as np
 
 from privspan.privacy.coin import USUAL_SCORE
 
-Weights: TypeAlias = tuple[float, float, float, float, float, float]
-"""Of the steps, in their order."""
+Weights: TypeAlias = tuple[float, float, float, float, float, float]  # of the steps, in their order
 
 
 @dataclass(frozen=True)

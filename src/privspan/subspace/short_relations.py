@@ -25,7 +25,10 @@ def is_cheap(vectors: int, columns: int) -> bool:
 
 
 def simplified(
-    vectors: Sequence[Sequence[int]], rows: Sequence[Sequence[int]], most_bits: int = _MOST_LATTICE_BITS
+    vectors: Sequence[Sequence[int]],
+    rows: Sequence[Sequence[int]],
+    most_bits: int = _MOST_LATTICE_BITS,
+    prime: int = _PRIME,
 ) -> list[list[int]]:
     """Return as many independent vectors (m, columns) that annihilate the rows, the simplest that were found.
 
@@ -46,16 +49,16 @@ def simplified(
     if _bits(lattice) > most_bits:
         return given
     proposed = _integers(flint.fmpz_mat(lattice).lll())
-    kept = _first_independent(flint, sorted(given + proposed, key=_simplicity))
+    kept = _first_independent(flint, sorted(given + proposed, key=_simplicity), prime)
     # If the prime divides too much, settle for the better of the two.
     return (
         kept if len(kept) == len(given) else min(given, proposed, key=lambda basis: _simplicity([*chain(*basis)])[:2])
     )
 
 
-def _first_independent(flint: Any, vectors: list[list[int]]) -> list[list[int]]:
-    """Return every vector that is independent, modulo a prime, of the ones before it."""
-    reduced, rank = flint.nmod_mat(flint.fmpz_mat(vectors).transpose(), _PRIME).rref()
+def _first_independent(flint: Any, vectors: list[list[int]], prime: int) -> list[list[int]]:
+    """Return every vector that is independent, modulo the prime, of the ones before it."""
+    reduced, rank = flint.nmod_mat(flint.fmpz_mat(vectors).transpose(), prime).rref()
     return [vectors[next(j for j, entry in enumerate(row) if int(entry))] for row in reduced.tolist()[:rank]]
 
 

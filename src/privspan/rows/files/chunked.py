@@ -140,7 +140,11 @@ def _anndata(file: str, group: Any, columns: Sequence[str] | None, schema: Schem
     if not used:
         raise UnreadableFileError("{file!r} has no column of numbers to use; name one with {columns}.", file=file)
     position = {name: index for index, name in enumerate(source.names)}
-    return SelectedColumns(source, [position[name] for name in used])
+    chosen = SelectedColumns(source, [position[name] for name in used])
+    is_boolean = np.dtype(source.dtype).kind == "b"
+    chosen.boolean = np.array([is_boolean or schema.is_boolean(name) for name in used])
+    chosen.bounds = np.array([schema.bounds_of(name) for name in used]).T
+    return chosen
 
 
 def _dense(file: str, array: Any, limits: Limits) -> RowSource:

@@ -87,6 +87,12 @@ def encoded_columns(used: Sequence[str], schema: Schema) -> tuple[tuple[str, ...
     return tuple(names), np.array(boolean, dtype=bool)
 
 
+def declared_bounds(used: Sequence[str], schema: Schema) -> NDArray[np.float64]:
+    """Return the low and high ends that a schema declares, NaN where it does not, of the same columns; (2, d)."""
+    counts = [len(indicator_names(name, schema.levels.get(name))) for name in used]
+    return np.repeat(np.array([schema.bounds_of(name) for name in used]).reshape(-1, 2), counts, axis=0).T
+
+
 def asked_for(file: str, by_name: _Reasons, wanted: Sequence[str]) -> tuple[list[str], tuple[LeftOut, ...]]:
     """Return the columns that were asked for, and the others; refuse one that is not there, or not of numbers."""
     for name in wanted:

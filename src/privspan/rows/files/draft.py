@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from privspan._lib.errors import ParameterError
+from privspan._lib.location import Location, place_of
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.opening import damage_of, known_suffix, open_rows
+from privspan.rows.files.database import batches_from
+from privspan.rows.files.declared import FileColumn, arrow_columns, file_columns
+from privspan.rows.files.opening import damage_of, known_suffix, suffix_of
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
 
@@ -21,18 +24,24 @@ _FROM_CELLS = (
     "when the data change.",
     _HOW,
 )
+_FROM_DATABASE = ("A draft, made from the types that the database declares, not from its rows.", _HOW)
+_FROM_A_STREAM = ("A draft, made from the types that the stream declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
-def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> str:
-    r"""Draft a schema for a file that has column names, to be checked and edited.
+def draft_schema(
+    path: object, schema: Schema | None = None, *, query: str | None = None, table: str | None = None
+) -> str:
+    r"""Draft a schema for a table that has column names, to be checked and edited.
 
     Parameters
     ----------
-    path : str or path
-        A file as for `open_rows`.
+    path : str, path, or what hands out Arrow batches
+        A file or a URL as for `open_rows`, or what that takes in place of one; no row of the latter is read.
     schema : Schema, optional
         How a CSV file is written.
+    query, table : str, optional
+        Of a database, as for `open_rows`; its declared types are asked for, and no row is read.
 
     Returns
     -------
@@ -58,21 +67,40 @@ def draft_schema(path: str | os.PathLike[str], schema: Schema | None = None) -> 
     [columns."age"]
     type = "number"
     """
-    path, declared = Path(path), schema or Schema()
+    declared = schema or Schema()
+    place = place_of(path) if isinstance(path, str | os.PathLike) else None
+    if isinstance(place, Location) and place.is_database:
+        with batches_from(place, query=query, table=table, schema=declared) as reader:
+            return _typed_draft(arrow_columns(reader.schema), _FROM_DATABASE)
+    if query is not None or table is not None:
+        raise ParameterError("{query} and {table} must go with a database.")
+    if place is None:
+        return draft_stream(path)
+    if isinstance(place, Path):
+        return _file_draft(place, declared)
+    from privspan.rows.files.cloud import copied
+
+    suffix_of(place.name)
+    copy, spool = copied(place)
+    with spool:
+        return _file_draft(copy, declared)
+
+
+def _file_draft(path: Path, declared: Schema) -> str:
     suffix = known_suffix(path)
     with damage_told(path.name, damage_of(path)):
         if suffix in (".csv", ".tsv"):
             from privspan.rows.files.text import draft_csv
 
-            found, remarks = draft_csv(path, declared)
-            columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
-            return schema_text(found.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
+            guessed, remarks = draft_csv(path, declared)
+            columns = {name: _drafted(name, column) for name, column in (guessed.columns or {}).items()}
+            return schema_text(guessed.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
+        found = file_columns(path)
         if suffix in (".arrow", ".feather", ".parquet"):
-            return _arrow_draft(path, suffix)
-        names = open_rows(path).names
-    if names is None:
+            return _typed_draft(found, _FROM_TYPES)
+    if not found:
         raise UnreadableFileError("{file!r} has no column names, so there is nothing to declare.", file=path.name)
-    return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
+    return schema_text(Schema({one.name: Column("number") for one in found}), {}, _FROM_TYPES)
 
 
 def _drafted(name: str, column: Column) -> Column:
@@ -81,18 +109,18 @@ def _drafted(name: str, column: Column) -> Column:
     return Column("skip") if column.type == "number" and unwanted else column
 
 
-def _arrow_draft(path: Path, suffix: str) -> str:
-    import pyarrow as pa
-    from pyarrow import parquet
+def draft_stream(given: object) -> str:
+    """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
+    from privspan.rows.files.batches import batches_of
 
-    from privspan.rows.files.tables import declared_column
+    return _typed_draft(arrow_columns(batches_of(given).types), _FROM_A_STREAM)
 
-    is_parquet = suffix == ".parquet"
-    types: Any = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
-    found = {field.name: declared_column(field.type) for field in types}
-    columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
-    remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
-    return schema_text(Schema(columns), _remarks(columns, remarks), _FROM_TYPES)
+
+def _typed_draft(found: Sequence[FileColumn], opening: Sequence[str]) -> str:
+    """Draft a schema from declared types."""
+    columns = {one.name: _drafted(one.name, one.column) for one in found if one.column is not None}
+    remarks = {one.name: one.remark for one in found if one.remark is not None}
+    return schema_text(Schema(columns), _remarks(columns, remarks), opening)
 
 
 def _remarks(columns: Mapping[str, Column], known: Mapping[str, str]) -> dict[str, str]:

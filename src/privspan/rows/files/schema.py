@@ -11,6 +11,10 @@ A declaration comes from the caller or from a schema file (TOML), never from the
     age = "number"
     name = "text"
 
+    [columns.bmi]
+    type = "number"
+    bounds = [10, 80]
+
     [columns.sex]
     type = "category"
     categories = ["f", "m"]
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 import re
 import tomllib
@@ -54,11 +59,14 @@ class Column:
         Numbers in each list; a list of another length spoils its own record.
     categories : sequence of str or int, optional
         The words of a category: each becomes a column of 0 and 1, and any other word counts as a gap.
+    bounds : (low, high), optional
+        The public range of a number, as `bounds` of `privspan.private_pca` would say it; that of a boolean is known.
     """
 
     type: str
     width: int | None = None
     categories: Sequence[str | int] | None = None
+    bounds: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if self.type not in _TYPES:
@@ -72,6 +80,10 @@ class Column:
         if self.categories is not None:
             object.__setattr__(self, "categories", checked_levels("the column", self.categories))
         _check_width(self.width)
+        if self.bounds is not None:
+            if self.type != "number":
+                raise ParameterError("{bounds} is for columns of type number.")
+            object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,12 @@ class Schema:
         columns = (self.columns or {}).items()
         return {name: tuple(map(str, column.categories)) for name, column in columns if column.categories is not None}
 
+    def bounds_of(self, name: str) -> tuple[float, float]:
+        """Return the declared range of a column, NaN where there is none."""
+        column = None if self.columns is None else self.columns.get(name)
+        low, high = (math.nan, math.nan) if column is None or column.bounds is None else column.bounds
+        return low, high
+
     def is_boolean(self, name: str) -> bool:
         """Tell whether a column is declared to hold nothing but 0 and 1."""
         return self.columns is not None and name in self.columns and self.columns[name].type == "boolean"
@@ -131,6 +149,15 @@ class Schema:
         """Return the declared width of the lists of a column."""
         column = None if self.columns is None else self.columns.get(name)
         return self.width if column is None or column.width is None else column.width
+
+
+def _checked_bounds(given: Any) -> tuple[float, float]:
+    pair = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    if len(pair) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in pair):
+        raise ParameterError("{bounds} must be two numbers, for example [0, 120].")
+    if not (all(map(math.isfinite, pair)) and pair[0] < pair[1]):
+        raise ParameterError("{bounds} must be finite, the lower one first.")
+    return float(pair[0]), float(pair[1])
 
 
 def _check_name(person: Any) -> None:
@@ -229,15 +256,17 @@ def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[st
     """Write a schema as TOML that `read_schema` reads, with comments above everything and beside columns."""
     said = {field.name: getattr(schema, field.name) for field in fields(Schema) if field.name != "columns"}
     lines = [f"# {line}" for line in opening]
-    lines += [f"{name} = {_quoted(value)}" for name, value in said.items() if value != getattr(Schema(), name)]
+    lines += [f"{name} = {quoted(value)}" for name, value in said.items() if value != getattr(Schema(), name)]
     for name, column in (schema.columns or {}).items():
-        lines += ["", f"[columns.{_quoted(name)}]"]
-        lines.append(f"type = {_quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
+        lines += ["", f"[columns.{quoted(name)}]"]
+        lines.append(f"type = {quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
         lines += [f"width = {column.width}"] if column.width is not None else []
+        lines += [f"bounds = {[*column.bounds]}"] if column.bounds is not None else []
         if column.categories is not None:
-            lines.append(f"categories = [{', '.join(map(_quoted, column.categories))}]")
+            lines.append(f"categories = [{', '.join(map(quoted, column.categories))}]")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(value: Any) -> str:
+def quoted(value: Any) -> str:
+    """Return a value as TOML writes it: what JSON says of text, numbers and flags is TOML too."""
     return _TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

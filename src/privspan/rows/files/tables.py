@@ -7,6 +7,7 @@ close them after a number of bytes, so which rows go together does not follow it
 
 from __future__ import annotations
 
+import mmap
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from privspan._lib.frames import arrow_kind, arrow_numbers
 from privspan._lib.identity import codes_of
 from privspan._lib.words import words_in
 from privspan.rows.damage import UnreadableFileError, damage_told
-from privspan.rows.files.columns import choose_columns, encoded_columns
+from privspan.rows.files.columns import choose_columns, declared_bounds, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import Limits
@@ -45,9 +46,16 @@ class Layout:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # words of the columns that are categories
     names: tuple[str, ...] = ()  # of the d, where every column has a name
     boolean: NDArray[np.bool_] | None = None  # which of the d are 0 and 1 by declaration
+    whole: NDArray[np.bool_] | None = None  # which of the d are whole numbers by declaration
+    bounds: NDArray[np.float64] | None = None  # the ranges that the schema declares, (2, d), NaN where it does not
+
+    @property
+    def count(self) -> int:
+        """Return d."""
+        return len(self.names) if self.width is None else self.width
 
 
-def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
+def layout_of(file: str, types: pa.Schema, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     """Choose columns of numbers, or one column of lists of numbers where there are no others or it was asked for.
 
     `types` is the Arrow schema of the file, `schema` what the caller declares.
@@ -63,11 +71,11 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
     return replace(layout, person=schema.person)
 
 
-def _empty(kind: Any) -> Distinct | None:
+def _empty(kind: pa.DataType) -> Distinct | None:
     return arrow_column(pa.nulls(0, kind))
 
 
-def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
+def _chosen(file: str, types: pa.Schema, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     kinds = [(field.name, arrow_kind(field.type).other) for field in types]
     lists = [field.name for field in types if _is_number_list(field.type) and _may_be_list(field.name, schema)]
     if wanted is not None and len(wanted) == 1 and wanted[0] in lists:
@@ -85,7 +93,7 @@ def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema)
 
 
 def _encoded_layout(
-    file: str, types: Any, columns: list[str], left_out: tuple[LeftOut, ...], schema: Schema
+    file: str, types: pa.Schema, columns: list[str], left_out: tuple[LeftOut, ...], schema: Schema
 ) -> Layout:
     """Lay out columns of numbers, and of categories that become columns of 0 and 1."""
     kinds = {name: types.field(name).type for name in columns}
@@ -95,17 +103,19 @@ def _encoded_layout(
             what = "which the schema calls a category, holds neither text nor whole numbers."
             raise UnreadableFileError("Column {name!r} of {file!r}, {what}", name=name, file=file, what=what)
     names, boolean = encoded_columns(columns, schema)
-    declared = [pa.types.is_boolean(kind) for kind in kinds.values()]
-    boolean |= np.repeat(declared, [len(levels.get(name, ("",))) for name in columns])
+    counts = [len(levels.get(name, ("",))) for name in columns]
+    boolean |= np.repeat([pa.types.is_boolean(kind) for kind in kinds.values()], counts)
+    whole = np.repeat([pa.types.is_integer(kind) and name not in levels for name, kind in kinds.items()], counts)
     dtype = np.dtype(np.float64) if levels else _float_type(kinds.values())
-    return Layout(columns, None, dtype, left_out, levels=levels, names=names, boolean=boolean)
+    bounds = declared_bounds(columns, schema)
+    return Layout(columns, None, dtype, left_out, None, levels, names, boolean, whole, bounds)
 
 
 def _may_be_list(name: str, schema: Schema) -> bool:
     return schema.columns is None or (name in schema.columns and schema.columns[name].type == "list")
 
 
-def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut]) -> Layout:
+def _list_layout(file: str, field: pa.Field, schema: Schema, others: Iterable[LeftOut]) -> Layout:
     """Lay out one column of lists, whose width is declared by its type or by the caller, never by the lists."""
     width = schema.width_of(field.name)
     if pa.types.is_fixed_size_list(field.type):
@@ -125,7 +135,7 @@ def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut
     return Layout([field.name], width, _float_type([field.type.value_type]), left_out)
 
 
-def declared_column(kind: Any) -> tuple[Column, str | None]:
+def declared_column(kind: pa.DataType) -> tuple[Column, str | None]:
     """Return what a schema would say of a column of this type, with a remark."""
     reason = arrow_kind(kind).other
     if reason in (None, "text"):
@@ -137,12 +147,12 @@ def declared_column(kind: Any) -> tuple[Column, str | None]:
     return Column("list"), "to use it, add a line: width = 64, or however long its lists are"
 
 
-def _is_number_list(kind: Any) -> bool:
+def _is_number_list(kind: pa.DataType) -> bool:
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     return is_list and arrow_kind(kind.value_type).other is None
 
 
-def _float_type(kinds: Iterable[Any]) -> np.dtype:
+def _float_type(kinds: Iterable[pa.DataType]) -> np.dtype:
     """Return float32 if that holds every value of these types (in memory it must be declared), else float64."""
     small = (pa.float32(), pa.float16(), pa.bool_())
     narrow = all(kind in small or (pa.types.is_integer(kind) and kind.bit_width <= 16) for kind in kinds)
@@ -155,11 +165,12 @@ class TableRows(WindowedSource):
     def __init__(self, path: Path, file: Any, layout: Layout, lengths: Sequence[int], limits: Limits) -> None:
         super().__init__(limits)
         self._path, self._file, self._layout = path, file, layout
-        n, d = sum(lengths), len(layout.names) if layout.width is None else layout.width
+        n, d = sum(lengths), layout.count
         if n < 1 or not d:
             raise UnreadableFileError("{file!r} holds no {what}.", file=path.name, what="columns" if n else "rows")
         self.shape, self.dtype, self.left_out = (int(n), int(d)), layout.dtype, layout.left_out
         self.names, self.boolean, self.levels = layout.names or None, layout.boolean, layout.levels
+        self.whole, self.bounds = layout.whole, layout.bounds
         self.edges = window_edges(self.shape[0], limits.window_rows(self.shape[1], self.dtype.itemsize))
         self._part_edges = np.concatenate([[0], np.cumsum(lengths)])
         self.person = layout.person
@@ -169,7 +180,7 @@ class TableRows(WindowedSource):
         return codes_of(self._distinct(column))
 
     @abstractmethod
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> pa.ChunkedArray:
         """Read one column, of whatever type."""
 
     def _distinct(self, name: str) -> Distinct:
@@ -181,7 +192,7 @@ class TableRows(WindowedSource):
         return column
 
     @abstractmethod
-    def _table(self, start: int, stop: int) -> Any:
+    def _table(self, start: int, stop: int) -> pa.Table:
         """Read the Arrow columns of consecutive rows."""
 
     def _part_of(self, row: int) -> int:
@@ -197,7 +208,7 @@ class TableRows(WindowedSource):
         return numbers_of(table, self._layout)
 
 
-def numbers_of(table: Any, layout: Layout) -> Reals:
+def numbers_of(table: pa.Table, layout: Layout) -> Reals:
     """Turn Arrow columns into rows (rows, d); a missing cell, or a list of another length, becomes NaN."""
     if layout.width is not None:
         chunks = [_list_rows(chunk, layout.dtype, layout.width) for chunk in table.column(0).chunks]
@@ -210,13 +221,13 @@ def numbers_of(table: Any, layout: Layout) -> Reals:
     return columns.T
 
 
-def _encoded(name: str, column: Any, layout: Layout) -> Reals:
+def _encoded(name: str, column: pa.ChunkedArray, layout: Layout) -> Reals:
     """Return the columns of numbers that one of the file becomes, (rows, columns)."""
     words = words_in(arrow_column(column)) if name in layout.levels else None
     return arrow_numbers(column, layout.dtype)[:, None] if words is None else indicators(words, layout.levels[name])
 
 
-def _list_rows(lists: Any, dtype: np.dtype, width: int) -> Reals:
+def _list_rows(lists: pa.Array, dtype: np.dtype, width: int) -> Reals:
     """Put lists into rows; those of another length, missing ones included, become rows of NaN."""
     right = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if right.all():
@@ -229,26 +240,46 @@ def _list_rows(lists: Any, dtype: np.dtype, width: int) -> Reals:
 class ArrowRows(TableRows):
     """Rows of an Arrow or Feather file, whose record batches are mapped into memory."""
 
-    def _column(self, name: str) -> Any:
-        file = pa.ipc.open_file(pa.memory_map(str(self._path)))
-        batches = [file.get_batch(part).select([name]) for part in range(file.num_record_batches)]
-        return pa.Table.from_batches(batches).column(0)
+    def __init__(self, path: Path, mapping: mmap.mmap, layout: Layout, limits: Limits) -> None:
+        self._mapping = mapping
+        # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
+        first = self._opened(layout.columns[:1])
+        lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
+        super().__init__(path, self._opened(layout.columns), layout, lengths, limits)
 
-    def _table(self, start: int, stop: int) -> Any:
+    def _opened(self, columns: Sequence[str]) -> Any:
+        """Open the file for some of its columns."""
+        return opened_arrow(self._mapping, columns)
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        file = self._opened([name])
+        return pa.Table.from_batches([file.get_batch(part) for part in range(file.num_record_batches)]).column(0)
+
+    def _table(self, start: int, stop: int) -> pa.Table:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
         batches = [self._file.get_batch(part).select(self._layout.columns) for part in parts]
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)
+
+    def _load(self, window: int) -> Reals:
+        rows = super()._load(window)
+        if hasattr(self._mapping, "madvise"):  # not on Windows; a pass must not count as memory of this process
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+        return rows
+
+
+def opened_arrow(mapping: mmap.mmap, columns: Sequence[str] | None = None) -> Any:
+    """Open a mapped Arrow file, for all of its columns or some."""
+    file = pa.ipc.open_file(pa.py_buffer(mapping))
+    if columns is None:
+        return file
+    places = [file.schema.get_field_index(name) for name in columns]
+    return pa.ipc.open_file(pa.py_buffer(mapping), options=pa.ipc.IpcReadOptions(included_fields=places))
 
 
 def open_arrow(path: Path, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Open an Arrow file (also called Feather version 2)."""
     with damage_told(path.name, "is not an Arrow file, or is cut short; write it as Feather version 2."):
-        mapping = pa.memory_map(str(path))
-        types = pa.ipc.open_file(mapping).schema
-        layout = layout_of(path.name, types, columns, schema)
-        used = [types.get_field_index(name) for name in layout.columns]
-        # One column is enough to learn how long the batches are: those of compressed files are unpacked for it.
-        first = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used[:1]))
-        lengths = [first.get_batch(part).num_rows for part in range(first.num_record_batches)]
-        reader = pa.ipc.open_file(mapping, options=pa.ipc.IpcReadOptions(included_fields=used))
-    return ArrowRows(path, reader, layout, lengths, limits)
+        with path.open("rb") as file:
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        layout = layout_of(path.name, opened_arrow(mapping).schema, columns, schema)
+        return ArrowRows(path, mapping, layout, limits)

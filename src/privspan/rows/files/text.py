@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from privspan._lib.distinct import Distinct, cell_by_cell
 from privspan._lib.identity import codes_of
+from privspan._lib.watch import rows_read
 from privspan._lib.words import words_in
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.columns import choose_columns, encoded_columns
+from privspan.rows.files.columns import choose_columns, declared_bounds, encoded_columns
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.levels import indicators
 from privspan.rows.limits import LIMITS, Limits
@@ -50,7 +51,7 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
                 "{file!r} has no column of numbers to use; name one with {columns}.", file=path.name
             )
         places = [names.index(name) for name in used]
-        table = np.concatenate([_rows(block, len(names), places, schema) for block in blocks])
+        table = np.concatenate([_told(_rows(block, len(names), places, schema)) for block in blocks])
     levels = {name: words for name, words in schema.levels.items() if name in used}
     if levels:
         found = {name: words_in(csv_cells(path, name, schema, limits)) for name in levels}
@@ -58,9 +59,21 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
         table = np.hstack([coded.get(name, table[:, at : at + 1]) for at, name in enumerate(used)])
     source = HeldRows((len(table), table.shape[1]), table.dtype, lambda: table)
     source.names, source.boolean = encoded_columns(used, schema)
+    source.bounds = declared_bounds(used, schema)
     source.left_out, source.limits, source.levels = left_out, limits, levels
     source.person, source.read_ids = schema.person, lambda name: codes_of(csv_cells(path, name, schema, limits))
     return source
+
+
+def csv_names(path: Path, schema: Schema) -> list[str]:
+    """Return the names of the columns, from the first line alone."""
+    with _opened(path, schema) as (names, _, _):
+        return names
+
+
+def _told(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows_read(len(rows))
+    return rows
 
 
 def csv_cells(path: Path, column: str, schema: Schema, limits: Limits = LIMITS) -> Distinct:
@@ -159,7 +172,7 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
 def _is_record(names: Sequence[str], decimal: str) -> bool:
     """Tell whether a line holds nothing but numbers and gaps, so that its cells must not become known as names."""
     cells = [name.replace(decimal, ".") for name in names if name.lower() not in _NO_NAMES]
-    return not np.isnan(_numbers(pa.array(cells, pa.large_string()))).any()
+    return not np.isnan(text_numbers(pa.array(cells, pa.large_string()))).any()
 
 
 def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> NDArray[np.float64]:
@@ -168,7 +181,7 @@ def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> ND
     wanted = np.asarray(places, dtype=np.int64)
     if not np.array_equal(wanted, np.arange(width)):
         cells = cells.take(pa.array((np.arange(len(sound))[:, None] * width + wanted).ravel()))
-    rows = _numbers(cells).reshape(len(sound), len(places))
+    rows = text_numbers(cells).reshape(len(sound), len(places))
     rows[~sound] = np.nan
     return rows
 
@@ -222,7 +235,7 @@ def _spelling(decimal: str) -> bytes:
     return bytes(table)
 
 
-def _numbers(cells: Any) -> NDArray[np.float64]:
+def text_numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Turn text into float64, cell by cell; "true" and "false" count as 1 and 0, other text as NaN."""
     text = pc.ascii_trim_whitespace(cells)
     numeric = pc.match_substring_regex(text, _NUMBER)
@@ -256,7 +269,7 @@ def draft_csv(path: Path, schema: Schema) -> tuple[Schema, dict[str, str]]:
             cells, sound = _cells(block, len(names), full)
             lengths = np.asarray(pc.binary_length(pc.ascii_trim_whitespace(cells))).reshape(-1, len(names))
             filled += ((lengths > 0) & sound[:, None]).sum(axis=0)
-            values = _numbers(cells).reshape(-1, len(names))
+            values = text_numbers(cells).reshape(-1, len(names))
             numbers += (~np.isnan(values) & sound[:, None]).sum(axis=0)
     types = {name: Column("number" if 2 * numbers[i] > filled[i] else "text") for i, name in enumerate(names)}
     remarks = {
