@@ -439,3 +439,18 @@ def test_what_a_call_has_read_is_let_go_of_when_it_ends_however_that_is():
     mine = open_rows(arrow(ROWS).to_reader(), limits=SPOOLED)
     ps.private_mean(mine, **BUDGET)
     np.testing.assert_array_equal(mine[:], ROWS)  # what was opened by somebody else stays open
+
+
+def test_a_cursor_of_adbc_is_read_in_batches():
+    from adbc_driver_sqlite import dbapi
+
+    with dbapi.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("people", arrow(ROWS))
+        for limits in (LIMITS, SPOOLED):
+            cursor.execute("select * from people")
+            with open_rows(cursor, limits=limits) as rows:
+                np.testing.assert_array_equal(np.asarray(rows), ROWS)
+        cursor.execute("select * from people")
+        assert list(ps.PrivatePCA(1, **BUDGET).fit(cursor).feature_names_in_) == ["c0", "c1", "c2"]
+        cursor.execute("select * from people")
+        np.testing.assert_array_equal(np.asarray(open_table(cursor.fetch_arrow())), ROWS)
