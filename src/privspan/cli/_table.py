@@ -108,6 +108,18 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
 
 
+def columns_for(names: list[str], reading: Reading) -> list[str]:
+    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
+    from privspan.rows import read_schema
+    from privspan.rows.levels import indicator_names
+
+    if reading.schema is None:
+        return names
+    levels = read_schema(reading.schema).levels
+    made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
+    return list(dict.fromkeys(made_of.get(name, name) for name in names))
+
+
 def tell_left_out(source: RowSource, place: Place, asked: bool, declared: bool) -> None:
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     for reason in dict.fromkeys(column.reason for column in source.left_out if not asked):

@@ -259,7 +259,8 @@ def _person_of(X: object, person: Any) -> str | None:
     if person is None:
         opened_with = getattr(X, "person", None)
         return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
-    name = person if isinstance(person, str) else getattr(person, "name", None)
+    # What an array in chunks calls its name is that of a task.
+    name = person if isinstance(person, str) or hasattr(person, "chunks") else getattr(person, "name", None)
     return name if isinstance(name, str) and name else "person"
 
 
