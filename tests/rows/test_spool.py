@@ -7,7 +7,9 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 
+import numpy as np
 import pytest
 
 from privspan.rows.files.spool import LeftoverWarning, Spool, remove_leftovers, spool_base
@@ -197,4 +199,46 @@ def test_processes_that_make_copies_at_once_do_not_take_one_another_s_for_leftov
         while time.monotonic() < until:
             remove_leftovers(base)
         assert [process.stdout.read() for process in (one, other)] == ["fine\n", "fine\n"]
+    assert list(base.iterdir()) == []
+
+
+AT_WORK = """
+    import sys, warnings
+    import numpy as np, pyarrow as pa
+    from dataclasses import replace
+    import privspan as ps
+    from privspan.rows import open_rows
+    from privspan.rows.files.spool import Spool
+    from privspan.rows.limits import LIMITS
+    warnings.simplefilter("ignore")
+    rows = pa.table({f"c{j}": np.random.default_rng(j).normal(size=20_000) for j in range(4)})
+    print("ready")
+    while True:
+        if "named" in sys.argv:
+            with Spool() as spool:
+                (spool.path / "people.parquet").write_bytes(b"cells" * 10_000)
+        with open_rows(rows.to_reader(100), limits=replace(LIMITS, stream_bytes=1000, window_bytes=10_000)) as kept:
+            ps.private_pca(kept, 1, epsilon=1.0, delta=1e-6)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["streams", "named"])
+def test_nothing_is_left_after_fifty_runs_that_are_killed_at_random(base, kind):
+    """Of streams nothing is left at any time; copies with names go with the next one at the latest."""
+    rng = np.random.default_rng(0)
+    signals = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+    for turn in range(50):
+        command = [sys.executable, "-u", "-c", textwrap.dedent(AT_WORK), kind]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(rng.uniform(0.0, 0.4))
+            process.send_signal(signals[turn % 3])
+            process.wait()
+        cells = [path for path in base.rglob("*") if path.is_file() and path.stat().st_size]
+        assert kind == "named" or not cells
+        assert len(list(base.iterdir())) <= 1  # each run has removed what those before it had left
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftoverWarning)
+        Spool().close()
     assert list(base.iterdir()) == []

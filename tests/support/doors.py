@@ -1,11 +1,15 @@
 """One table in every container, file and stream that a private function takes."""
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import fsspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -52,6 +56,32 @@ def _in_rows(table: pa.Table, path: Path) -> None:
     parquet.write_table(table, path, row_group_size=7)
 
 
+def _sqlite(table: pa.Table, folder: Path) -> Any:
+    path = folder / "people.db"
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("pragma synchronous = off")
+        file.execute(f"create table people ({', '.join(f'{name} real' for name in table.column_names)})")
+        marks = ", ".join("?" * table.num_columns)
+        file.executemany(f"insert into people values ({marks})", matrix(table).tolist())  # NaN becomes NULL
+    return open_rows(f"sqlite:///{path}", query="select * from people order by rowid")
+
+
+def _duckdb(table: pa.Table, folder: Path) -> Any:
+    path = folder / "people.duckdb"
+    path.unlink(missing_ok=True)
+    with duckdb.connect(path) as file:
+        file.register("given", table)
+        file.execute("create table people as select * from given")
+    return open_rows(f"duckdb:///{path}", table="people")
+
+
+def _elsewhere(table: pa.Table, folder: Path) -> Any:
+    parquet.write_table(table, folder / "elsewhere.parquet")
+    fsspec.filesystem("memory").put_file(str(folder / "elsewhere.parquet"), "/people.parquet")
+    return open_rows("memory://people.parquet")
+
+
 DOORS: dict[str, Callable[[pa.Table, Path], Any]] = {
     "NumPy": lambda table, _: matrix(table),
     "NumPy, by columns": lambda table, _: np.asfortranarray(matrix(table)),
@@ -67,6 +97,9 @@ DOORS: dict[str, Callable[[pa.Table, Path], Any]] = {
     ".feather": _file("people.feather", feather.write_feather),
     ".parquet": _file("people.parquet", parquet.write_table),
     ".parquet in groups": _file("groups.parquet", _in_rows),
+    "SQLite": _sqlite,
+    "DuckDB": _duckdb,
+    "memory://": _elsewhere,
     "stream in memory": lambda table, _: open_rows(table.to_reader(9)),
     "stream in a file": lambda table, _: open_rows(table.to_reader(9), limits=SPOOLED),
     **{kind: lambda table, _, make=make: make(table) for kind, make in STREAMS.items()},

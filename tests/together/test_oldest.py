@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -58,6 +59,23 @@ def test_every_format_is_read(tmp_path, suffix):
     write(path)
     rows = open_rows(path)[:]
     np.testing.assert_allclose(rows.toarray() if sparse.issparse(rows) else rows, TABLE)
+
+
+def test_databases_and_files_elsewhere_are_read(tmp_path):
+    import duckdb
+    import fsspec
+
+    write(tmp_path / "table.parquet")
+    with duckdb.connect(str(tmp_path / "table.duckdb")) as file:
+        file.execute("create table people as select * from read_parquet($1)", [str(tmp_path / "table.parquet")])
+    with sqlite3.connect(tmp_path / "table.db") as file:
+        file.execute(f"create table people ({', '.join(f'{name} real' for name in NAMES)})")
+        file.executemany("insert into people values (?, ?, ?, ?)", TABLE.tolist())
+    for scheme, suffix in (("duckdb", "duckdb"), ("sqlite", "db")):
+        rows = open_rows(f"{scheme}:///{tmp_path}/table.{suffix}", table="people")
+        np.testing.assert_allclose(rows[:], TABLE)
+    fsspec.filesystem("memory").put_file(str(tmp_path / "table.parquet"), "/table.parquet")
+    np.testing.assert_allclose(open_rows("memory://table.parquet")[:], TABLE)
 
 
 @pytest.mark.parametrize("scale", [False, True])

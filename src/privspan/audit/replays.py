@@ -285,7 +285,8 @@ def _of_whole_numbers(table: Reals, k: int, **options: Any) -> Release:
 
 for _course, _rows in (("ranks", 1_640), ("deviations", 2_100)):
     _name = "private_pca (ranks, units too)" if _course == "ranks" else "private_pca (deviations)"
-    _replay(_name, _of_whole_numbers, {"far in either half": halves_pair(_rows, 20)}, 1, scale=_course, epsilon=8.0)
+    _halves = {"far in either half": halves_pair(_rows, 20, apart=_course == "deviations")}  # ranks would see signs
+    _replay(_name, _of_whole_numbers, _halves, 1, scale=_course, epsilon=8.0)
 _ONE = {"one ballot of two": rank_pairs("one ballot of two", _FLAT)["one ballot of two"]}
 _replay("private_pca (k chosen)", private_pca, _ONE, "auto", center=False, max_components=2)
 

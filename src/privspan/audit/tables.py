@@ -181,15 +181,18 @@ def axis_pair(n: int) -> Pair:
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
 
 
-def halves_pair(n: int, d: int) -> Pair:
-    """Return a pair (n, d) of whole numbers: all alike but one, which is far off in half of the columns.
+def halves_pair(n: int, d: int, apart: bool = True) -> Pair:
+    """Return a pair (n, d) of whole numbers, alike or close together, but for one far off in half of the columns.
 
-    Histograms close on the value that a column has, so that the one record is seen to leave it in every one of them.
+    Histograms zoom in on them to the end, and see the one record leave them in every stage.  In its other half the
+    record is a little below the middle (the mean, or that of the last bin), so that it is at the angle to its
+    neighbour at which their moments differ most.
     """
-    alike = np.random.default_rng(0).integers(2_000_000, 15_000_000, d).astype(np.float64)
+    numbers = 16.0**5 + 1.0 + 5.0 * np.random.default_rng(0).integers(200_000, 3_000_000, d)  # bins end 2.5 wide
     first = np.arange(d) < d // 2
-    records = (tuple(np.where(half, 1e12, alike).tolist()) for half in (first, ~first))
-    return last_replaced(np.tile(alike, (n, 1)), *records)
+    records = (tuple(np.where(half, 1e12, numbers).tolist()) for half in (first, ~first))
+    steps = np.resize([-2.0, -1.0, 0.0, 1.0, 3.0], n) if apart else np.zeros(n)  # with a mean of 0.2
+    return last_replaced(numbers + steps[:, None], *records)
 
 
 def friends_pair(n: int, radius: float) -> Pair:

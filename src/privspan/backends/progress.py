@@ -36,12 +36,12 @@ def show_progress(stream: TextIO | None = None) -> Iterator[None]:
     """
     out = sys.stderr if stream is None else stream
     counts = {"read": 0, "looked at": 0}
-    last = ""
+    last, new_line = "", "\n"
 
     def tell(what: str, count: int) -> None:
         nonlocal last
         counts[what] += count
-        out.write(f"{'' if last in ('', what) else chr(10)}\r{counts[what]:,} rows {what}")
+        out.write(f"{'' if last in ('', what) else new_line}\r{counts[what]:,} rows {what}")
         out.flush()
         last = what
 

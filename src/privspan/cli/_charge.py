@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privspan.cli import _console
-from privspan.cli._options import STDIN, check_target
+from privspan.cli._options import check_target
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from privspan.cli._groups import Account, Reading
+    from privspan.cli._place import Place
     from privspan.ledger import Spending
 
 
@@ -127,17 +128,17 @@ class TypedPage:
             spending.outcome = "finished" if spending.outcome == "interrupted" else spending.outcome
 
 
-def charge_for(file: Path, account: Account, reading: Reading) -> Charge:
+def charge_for(place: Place, account: Account, reading: Reading) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
     ledger, dataset = account.ledger, account.dataset
     options = {name: value for name, value in vars(account).items() if name not in ("ledger", "dataset")}
     if ledger is None and (dataset is not None or any(options.values())):
         raise Complaint("--dataset, --part, --pot, --plain and limits need a ledger: add --ledger budget.json.")
     if ledger is not None:
-        check_target(ledger, "--ledger", (".json",), spare={"the table": file}, overwrite=True)
-        if file == STDIN and dataset is None:
+        check_target(ledger, "--ledger", (".json",), spare={"the table": place.path}, overwrite=True)
+        if place.is_stdin and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(ledger, dataset or str(file.resolve()), options, _person_of(reading) if ledger else None)
+    return Charge(ledger, dataset or place.dataset or "", options, _person_of(reading) if ledger else None)
 
 
 def _person_of(reading: Reading) -> str | None:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import TextIO
@@ -170,10 +170,14 @@ def fail(message: str) -> None:
     _say(f"Error: {message}", "red")
 
 
-def show_trace(error: BaseException) -> None:
-    """Write where an error comes from to standard error, as Python words it; the words of the error in one line."""
+def show_trace(error: BaseException, hidden: Callable[[str], str]) -> None:
+    """Write where an error comes from to standard error, as Python words it; the words of the error in one line.
+
+    `hidden` takes out of them what nobody may see.
+    """
     with suppress(OSError, ValueError):
         for piece in traceback.format_exception(error):
+            piece = hidden(piece)
             ours = piece.startswith(("  File ", "\n"))  # a frame, or what joins two exceptions
             sys.stderr.write(readable(piece, keep="\n") if ours else readable(piece.rstrip("\n")) + "\n")
 

@@ -16,9 +16,6 @@ from privspan.cli._options import Delta, Epsilon, Gamma, fraction, option, posit
 _READING = "How the file is written"  # panels of --help
 _WHAT, _PUBLIC, _EXACT, _LEDGER = "What to learn", "What is public of the columns", "Exact relations", "Ledger"
 
-PeopleFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The table, one row per person; - for CSV from standard input.")
-]
 Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
 Center = Annotated[bool, option("--center/--no-center", "Subtract a private mean.", panel=_WHAT)]
 Scale = Annotated[
@@ -192,7 +189,8 @@ class Account:
         Path | None, option("--ledger", "Write the spend down here first (JSON).", "FILE", panel=_LEDGER)
     ] = None
     dataset: Annotated[
-        str | None, option("--dataset", "Name in the ledger; by default the file's path.", "NAME", panel=_LEDGER)
+        str | None,
+        option("--dataset", "Name in the ledger; by default the file's path, or database.", "NAME", panel=_LEDGER),
     ] = None
     limit_epsilon: LimitEpsilon = None
     limit_delta: LimitDelta = None

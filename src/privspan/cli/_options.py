@@ -211,7 +211,6 @@ def _is_same(path: Path, other: Path) -> bool:
         return other != STDIN and os.path.realpath(path) == os.path.realpath(other)
 
 
-TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="The table; - for CSV from standard input.")]
 Epsilon = Annotated[Decimal, positive("--epsilon", "1", "Privacy budget: epsilon.")]
 Delta = Annotated[
     Decimal, fraction("--delta", "1e-6", "Privacy budget: delta, well below one over the number of people.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from privspan._lib.errors import MissingPackageError, Note, PrivspanError
 from privspan.cli import _console
 from privspan.cli._interrupts import interruptible
+from privspan.cli._place import without_urls
 from privspan.cli._steps import Invocation, Steps
 from privspan.cli.app import app
 from privspan.cli.exits import Complaint, ExitCode
@@ -62,10 +64,10 @@ def _obey(given: Invocation, debug: bool) -> int:
         if _is_plea_for_help(error):
             return ExitCode.OK
         if debug:
-            _console.show_trace(error)
+            _console.show_trace(error, partial(without_urls, arguments=given.arguments))
         sentence, code = _explained(error)
         notes = [note for note in getattr(error, "__notes__", []) if isinstance(note, Note)]
-        _console.fail(" ".join([sentence, *notes]))
+        _console.fail(without_urls(" ".join([sentence, *notes]), given.arguments))
         return code
     if result == ExitCode.INTERRUPTED:
         _console.fail("interrupted.")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privspan._lib.record import Record
     from privspan.cli._groups import Reading
+    from privspan.cli._place import Place
+    from privspan.cli._progress import Activity
     from privspan.cli._task import Task
     from privspan.planner import Plan
     from privspan.privacy import Release
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 class Steps:
     """What a fit does one after the other, and the demonstration."""
 
-    def open(self, file: Path, columns: Sequence[str] | None, reading: Reading) -> AbstractContextManager[RowSource]:
+    def open(
+        self, place: Place, columns: Sequence[str] | None, reading: Reading, shown: Activity
+    ) -> AbstractContextManager[RowSource]:
         """Open the table."""
         from privspan.cli._table import open_table
 
-        return open_table(file, columns, reading)
+        return open_table(place, columns, reading, shown)
 
     def learn(self, task: Task, table: Table) -> tuple[Release, Plan | None]:
         """Run the private step."""

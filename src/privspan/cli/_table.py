@@ -1,4 +1,4 @@
-"""Opening the user's table: by suffix or from standard input, with the columns that were asked for."""
+"""Opening the user's table, with the columns that were asked for."""
 
 from __future__ import annotations
 
@@ -11,38 +11,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privspan.cli import _console
-from privspan.cli._options import STDIN, listed, nearest
+from privspan.cli._options import listed, nearest
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
     from privspan.cli._groups import Reading
+    from privspan.cli._place import Place
+    from privspan.cli._progress import Activity
     from privspan.rows import RowSource
     from privspan.rows.table import Table
 
 
 @contextmanager
-def open_table(file: Path, columns: Sequence[str] | None, reading: Reading) -> Iterator[RowSource]:
-    """Open a file of numbers, or CSV from standard input for ``-``; `columns` are those to use, by default all."""
+def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, shown: Activity) -> Iterator[RowSource]:
+    """Open a table of numbers, and show how much of it arrives; `columns` are those to use, by default all."""
+    from privspan._lib.watch import watching_rows
     from privspan.rows import UnreadableFileError, open_rows
 
-    with table_file(file) as path:
+    with given_table(place) as given:
+        # How many rows there are is nobody's business where persons have several.
+        counted = shown.read if reading.person is None and reading.schema is None else None
         try:
-            source = open_rows(path, columns=columns, **vars(reading))
+            with watching_rows(read=counted):
+                source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
         except UnreadableFileError:
-            _explain_unknown(path, columns, reading)
+            if isinstance(given, Path):  # what is elsewhere is not asked for a second time
+                _explain_unknown(given, columns, reading)
             raise
-        yield source
+        with source:
+            yield source
 
 
 @contextmanager
-def table_file(file: Path) -> Iterator[Path]:
-    """Return a file that is there and of a known format.
+def given_table(place: Place) -> Iterator[Path | str]:
+    """Return a file that is there and of a known format, or a URL.
 
     What comes from standard input is kept in a temporary file that only this user can read, until the block ends.
     """
-    if file != STDIN:
-        _check_file(file)
-        yield file
+    if not isinstance(place.where, Path):
+        yield place.where.url
+        return
+    if not place.is_stdin:
+        _check_file(place.where)
+        yield place.where
         return
     if sys.stdin.isatty():
         raise Complaint("'-' reads CSV from standard input, for example: privspan fit - … < people.csv")
@@ -93,25 +104,20 @@ def columns_for(names: list[str], reading: Reading) -> list[str]:
     return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
 
-def tell_left_out(source: RowSource, file: Path, asked: bool, declared: bool) -> None:
+def tell_left_out(source: RowSource, place: Place, asked: bool, declared: bool) -> None:
     """Say on standard error which columns are not used, and why; and what is taken for granted about the others."""
     for reason in dict.fromkeys(column.reason for column in source.left_out if not asked):
         names = [column.name for column in source.left_out if column.reason == reason]
         _console.note(f"Left out ({reason}): {listed(names)}.")
-    if not declared and source.names is not None and (file == STDIN or file.suffix.lower() in (".csv", ".tsv")):
+    if not declared and source.names is not None and place.suffix in (".csv", ".tsv"):
         _console.note(
             f"A CSV file has no types, so these columns are taken as numbers: {listed(source.names)}. A cell with "
             "anything else counts as missing. If one of them holds text, declare its categories or leave it out: "
-            f"privspan columns {table_name(file)} -o schema.toml writes a first schema to edit."
+            f"privspan columns {place.name} -o schema.toml writes a first schema to edit."
         )
 
 
-def table_name(file: Path) -> str:
-    """Return the name under which a table is shown to people."""
-    return "standard input" if file == STDIN else file.name
-
-
-def table_in_words(file: Path, source: Table) -> str:
+def table_in_words(place: Place, source: Table) -> str:
     """Return the name and the size, which is public."""
     who = "rows" if source.drawable else "persons"
-    return f"{table_name(file)}, {source.shape[0]:,} {who}, {source.shape[1]:,} columns"
+    return f"{place.name}, {source.shape[0]:,} {who}, {source.shape[1]:,} columns"

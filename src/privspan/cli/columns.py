@@ -8,15 +8,17 @@ from typing import Annotated
 
 from privspan.cli import _console
 from privspan.cli._groups import TextForm
-from privspan.cli._options import Overwrite, TableFile, check_target, grouped, output_to
+from privspan.cli._options import Overwrite, check_target, grouped, output_to
+from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import table_file, table_name
+from privspan.cli._table import given_table
 
 
 @grouped
 def columns(
-    file: TableFile,
     form: TextForm,
+    database: Database,
+    file: TableFile = None,
     output: Annotated[Path | None, output_to("The .toml file to write; by default standard output.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -32,10 +34,11 @@ def columns(
     """
     from privspan.rows import Schema, draft_schema
 
-    check_target(output, "-o", (".toml",), spare={"the table": file}, overwrite=overwrite)
+    place = table_place(file, database)
+    check_target(output, "-o", (".toml",), spare={"the table": place.path}, overwrite=overwrite)
     declared = Schema().but(**vars(form))
-    with activity(f"Looking at {table_name(file)}"), table_file(file) as path:
-        text = draft_schema(path, declared)
+    with activity(f"Looking at {place.name}"), given_table(place) as given:
+        text = draft_schema(given, declared, query=place.query, table=place.table)
     if output is None:
         sys.stdout.write(text)
     else:

@@ -14,12 +14,13 @@ from privspan._lib.record import Record
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
-from privspan.cli._groups import Account, Circumstances, Columns, Learning, PeopleFile, Reading
+from privspan.cli._groups import Account, Circumstances, Columns, Learning, Reading
 from privspan.cli._interrupts import interruptible
 from privspan.cli._options import Json, Overwrite, check_target, grouped, option, output_to, split_names
+from privspan.cli._place import Database, Place, TableFile, for_report, table_place
 from privspan.cli._progress import activity
 from privspan.cli._steps import Invocation
-from privspan.cli._table import table_in_words, table_name, tell_left_out
+from privspan.cli._table import table_in_words, tell_left_out
 from privspan.cli.exits import Complaint, ExitCode
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 @grouped
 def fit(
-    file: PeopleFile,
     learning: Learning,
     output: Annotated[Path, output_to("The .npz file to write.")],
+    database: Database,
     reading: Reading,
     account: Account,
     told: Circumstances,
     context: typer.Context,
+    file: TableFile = None,
     columns: Columns = None,
     report: Annotated[Path | None, option("--report", "Write a report for people, one .html page.", "FILE")] = None,
     overwrite: Overwrite = False,
@@ -53,10 +55,11 @@ def fit(
 
     privspan fit people.csv -k 3 --epsilon 1 --delta 1e-6 -o subspace.npz
     """
-    inputs = {"the table": file, "the ledger": account.ledger}
+    place = table_place(file, database)
+    inputs = {"the table": place.path, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
     check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
-    charge = charge_for(file, account, reading)
+    charge = charge_for(place, account, reading)
     from privspan.cli._task import Task
 
     task = Task(**vars(learning))
@@ -68,7 +71,7 @@ def fit(
         record = Record(**vars(told), command=_as_typed(given.arguments), schema=_text_of(reading.schema))
         delivery = Delivery(output, report, json, overwrite, interrupts, record, given.steps)
         try:
-            made = _learn(task, file, None if columns is None else split_names(columns), reading, charge, delivery)
+            made = _learn(task, place, None if columns is None else split_names(columns), reading, charge, delivery)
             return delivery.tell(*made)
         except KeyboardInterrupt:
             raise Complaint(f"interrupted. {delivery.kept or charge.spent()}", ExitCode.INTERRUPTED) from None
@@ -79,11 +82,8 @@ def fit(
 
 
 def _as_typed(arguments: list[str]) -> str | None:
-    """Return the command line for the report, files by their names alone; None where it is not known."""
-    if not arguments:
-        return None
-    names = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
-    return shlex.join(["privspan", *names])
+    """Return the command line for the report; None where it is not known."""
+    return shlex.join(["privspan", *for_report(arguments)]) if arguments else None
 
 
 def _text_of(schema: Path | None) -> str | None:
@@ -95,18 +95,18 @@ def _text_of(schema: Path | None) -> str | None:
 
 
 def _learn(
-    task: Task, file: Path, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
+    task: Task, place: Place, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
 ) -> tuple[Release, Plan | None]:
     """Read, check, charge, run, and write the result before anything else can happen."""
     from privspan._lib.watch import watching_rows
 
     charge.check(task)
-    with activity(f"Reading {table_name(file)}") as shown, delivery.steps.open(file, columns, reading) as source:
-        tell_left_out(source, file, asked=columns is not None, declared=reading.schema is not None)
+    with activity(f"Reading {place.name}") as shown, delivery.steps.open(place, columns, reading, shown) as source:
+        tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
         in_mu = task.check(table)
         about = {
-            "source": table_in_words(file, table),
+            "source": table_in_words(place, table),
             "left_out": tuple((column.name, column.reason) for column in source.left_out),
         }
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from privspan._lib.errors import MissingPackageError, Note
 from privspan.cli import _console
 from privspan.cli._charge import Charge, TypedPage, charge_for
-from privspan.cli._groups import Account, PeopleFile, Reading
+from privspan.cli._groups import Account, Reading
 from privspan.cli._interrupts import Interrupts, interruptible
 from privspan.cli._options import (
     Delta,
@@ -24,8 +24,9 @@ from privspan.cli._options import (
     option,
     output_to,
 )
+from privspan.cli._place import Database, Place, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import columns_for, open_table, table_name
+from privspan.cli._table import columns_for, open_table
 from privspan.cli.exits import Complaint, ExitCode
 from privspan.cli.read import SubspaceFile, load
 
@@ -51,12 +52,13 @@ class MapTask:
 @grouped
 def score_map(
     subspace: SubspaceFile,
-    file: PeopleFile,
     epsilon: Epsilon,
     delta: Delta,
     output: Annotated[Path, output_to("The .json file to write: counts, borders, cost.")],
+    database: Database,
     reading: Reading,
     account: Account,
+    file: TableFile = None,
     components: Components = (1, 2),
     plot: Annotated[Path | None, option("--plot", "Draw the map into a .png, .svg or .pdf.", "FILE")] = None,
     overwrite: Overwrite = False,
@@ -70,14 +72,15 @@ def score_map(
 
     privspan score-map subspace.npz people.csv --epsilon 1 --delta 1e-6 -o m.json
     """
-    inputs = {"the table": file, "the subspace": subspace, "the ledger": account.ledger}
+    place = table_place(file, database)
+    inputs = {"the table": place.path, "the subspace": subspace, "the ledger": account.ledger}
     check_target(output, "-o", (".json",), spare=inputs, overwrite=overwrite)
     check_target(plot, "--plot", (".png", ".svg", ".pdf"), spare=inputs, overwrite=overwrite)
-    task, charge = MapTask(epsilon, delta), charge_for(file, account, reading)
+    task, charge = MapTask(epsilon, delta), charge_for(place, account, reading)
     saved, kept = load(subspace), ""
     with interruptible() as interrupts:
         try:
-            made = _made(saved, file, reading, task, charge, (components[0] - 1, components[1] - 1), interrupts)
+            made = _made(saved, place, reading, task, charge, (components[0] - 1, components[1] - 1), interrupts)
             kept = _save(made, output, overwrite)
             interrupts.let_through()
             if plot is not None:
@@ -96,7 +99,7 @@ def score_map(
 
 def _made(
     saved: SavedRelease,
-    file: Path,
+    place: Place,
     reading: Reading,
     task: MapTask,
     charge: Charge,
@@ -110,10 +113,10 @@ def _made(
     found = saved.subspace
     if max(components) >= found.dimension or min(components) < 0 or components[0] == components[1]:
         raise Complaint(f"--components takes two different numbers from 1 to {found.dimension}, the dimension.")
-    unnamed = found.names is None or file.suffix.lower() in (".npy", ".npz")
+    unnamed = found.names is None or place.suffix in (".npy", ".npz")
     names = None if unnamed else columns_for(list(found.names or ()), reading)
     epsilon, delta = budget_float(task.epsilon), budget_float(task.delta)
-    with activity(f"Reading {table_name(file)}") as shown, open_table(file, names, reading) as source:
+    with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
         made = private_score_map(
             source,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from privspan._lib.errors import MissingPackageError
 from privspan.cli import _console
 from privspan.cli._groups import Reading
-from privspan.cli._options import STDIN, Json, Overwrite, TableFile, check_target, grouped, output_to
+from privspan.cli._options import STDIN, Json, Overwrite, check_target, grouped, output_to
+from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
 from privspan.cli._table import columns_for, open_table
 from privspan.cli.exits import Complaint
@@ -33,9 +34,10 @@ _PIECE_ENTRIES = 2**22
 @grouped
 def transform(
     subspace: SubspaceFile,
-    file: TableFile,
     output: Annotated[Path, output_to(".csv, .npy or .parquet; - for CSV on standard output.")],
+    database: Database,
     reading: Reading,
+    file: TableFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -52,13 +54,14 @@ def transform(
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
-    inputs = {"the table": file, "the subspace": subspace}
+    place = table_place(file, database)
+    inputs = {"the table": place.path, "the subspace": subspace}
     check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     saved = load(subspace)
     found = saved.subspace
-    unnamed = found.names is None or file.suffix.lower() in (".npy", ".npz")
+    unnamed = found.names is None or place.suffix in (".npy", ".npz")
     names = None if unnamed else columns_for(list(found.names or ()), reading)
-    with activity("Transforming") as shown, open_table(file, names, reading) as source:
+    with activity("Transforming") as shown, open_table(place, names, reading, shown) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
             raise Complaint(f"the subspace has {counts}; give it the same columns.")

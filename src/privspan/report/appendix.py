@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Mapping
 
 import numpy as np
@@ -50,7 +51,12 @@ def reproduce(subject: Subject) -> Html:
 
 def _typed(subject: Subject, command: str) -> list[Html]:
     """Show the command as it was typed, and the schema file that it names."""
-    words = f"Run this in a folder that holds the table{' and the schema' if subject.record.schema else ''}. "
+    asks = {word.partition("=")[0] for word in shlex.split(command)} & {"--query", "--table"}
+    if asks:
+        words = "Run this with the URL of the database in the variable PRIVSPAN_DATABASE"
+        words += ", in a folder that holds the schema. " if subject.record.schema else ". "
+    else:
+        words = f"Run this in a folder that holds the table{' and the schema' if subject.record.schema else ''}. "
     pieces = [element("p", words + _again(subject)), element("pre", element("code", command))]
     if subject.record.schema is not None:
         lines = subject.record.schema.splitlines(keepends=True)

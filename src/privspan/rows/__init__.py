@@ -1,7 +1,8 @@
 """Tables whose rows are read on demand: one interface for files and memory maps.
 
 A `RowSource` knows its shape and its column names from metadata alone and reads values only when rows are asked for.
-`open_rows` opens a file by its suffix.  Every algorithm and estimator takes a source wherever it takes an array.
+`open_rows` opens a file by its suffix, and keeps what can be read once.  Every algorithm and estimator takes a source
+wherever it takes an array.
 
 A `PartitionedTable` is for rows that stay on other machines, as those of a Dask array: `partitioned` makes one of it.
 `GatheredRows` brings them here, for methods that cannot do without.
@@ -20,6 +21,7 @@ from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.draft import draft_schema
 from privspan.rows.files.opening import SUFFIXES, open_rows
 from privspan.rows.files.schema import Column, Schema, read_schema
+from privspan.rows.files.spool import LeftoverWarning
 from privspan.rows.ids import id_codes, split_ids, without_ids
 from privspan.rows.partitions import (
     GatheredRows,
@@ -39,6 +41,7 @@ __all__ = [
     "DealtRows",
     "GatheredRows",
     "LeftOut",
+    "LeftoverWarning",
     "MappedRows",
     "PartitionedTable",
     "RowPairs",

@@ -7,9 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from privspan._lib.errors import ParameterError
+from privspan._lib.location import Location, place_of
 from privspan.rows.damage import UnreadableFileError, damage_told
+from privspan.rows.files.database import batches_from
 from privspan.rows.files.declared import FileColumn, arrow_columns, file_columns
-from privspan.rows.files.opening import damage_of, known_suffix
+from privspan.rows.files.opening import damage_of, known_suffix, suffix_of
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
 
@@ -21,19 +24,24 @@ _FROM_CELLS = (
     "when the data change.",
     _HOW,
 )
+_FROM_DATABASE = ("A draft, made from the types that the database declares, not from its rows.", _HOW)
 _FROM_A_STREAM = ("A draft, made from the types that the stream declares, not from its rows.", _HOW)
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
-def draft_schema(path: object, schema: Schema | None = None) -> str:
-    r"""Draft a schema for a file that has column names, to be checked and edited.
+def draft_schema(
+    path: object, schema: Schema | None = None, *, query: str | None = None, table: str | None = None
+) -> str:
+    r"""Draft a schema for a table that has column names, to be checked and edited.
 
     Parameters
     ----------
     path : str, path, or what hands out Arrow batches
-        A file as for `open_rows`, or what that takes in place of one; no row of the latter is read.
+        A file or a URL as for `open_rows`, or what that takes in place of one; no row of the latter is read.
     schema : Schema, optional
         How a CSV file is written.
+    query, table : str, optional
+        Of a database, as for `open_rows`; its declared types are asked for, and no row is read.
 
     Returns
     -------
@@ -59,9 +67,26 @@ def draft_schema(path: object, schema: Schema | None = None) -> str:
     [columns."age"]
     type = "number"
     """
-    if not isinstance(path, str | os.PathLike):
+    declared = schema or Schema()
+    place = place_of(path) if isinstance(path, str | os.PathLike) else None
+    if isinstance(place, Location) and place.is_database:
+        with batches_from(place, query=query, table=table, schema=declared) as reader:
+            return _typed_draft(arrow_columns(reader.schema), _FROM_DATABASE)
+    if query is not None or table is not None:
+        raise ParameterError("{query} and {table} must go with a database.")
+    if place is None:
         return draft_stream(path)
-    path, declared = Path(path), schema or Schema()
+    if isinstance(place, Path):
+        return _file_draft(place, declared)
+    from privspan.rows.files.cloud import copied
+
+    suffix_of(place.name)
+    copy, spool = copied(place)
+    with spool:
+        return _file_draft(copy, declared)
+
+
+def _file_draft(path: Path, declared: Schema) -> str:
     suffix = known_suffix(path)
     with damage_told(path.name, damage_of(path)):
         if suffix in (".csv", ".tsv"):

@@ -1,4 +1,4 @@
-"""Opening a file by its suffix."""
+"""Opening a table by its name: a file by its suffix, a database or a file elsewhere by its URL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
+from privspan._lib.location import Location, place_of
+from privspan._lib.streams import pyarrow_needed
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.damage import UnreadableFileError, damage_told
+from privspan.rows.files.database import open_database
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource
@@ -27,6 +30,7 @@ _READERS = {  # module, function, and the package that it needs
     ".tsv": ("text", "open_csv", "pyarrow"),
     ".zarr": ("chunked", "open_zarr", "zarr"),
 }
+_NO_CSV = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
 _TEXT, _ARROW = (".csv", ".tsv"), (".arrow", ".feather", ".parquet")
 
 SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
@@ -44,9 +48,11 @@ def open_rows(
     encoding: str | None = None,
     quoted_newlines: bool | None = None,
     person: str | None = None,
+    query: str | None = None,
+    table: str | None = None,
     limits: Limits = LIMITS,
 ) -> RowSource:
-    """Open a file as a table of numbers with one row per person, reading its metadata only; or keep a stream.
+    """Open a file as a table of numbers, one row per person, reading its metadata only; or keep what is elsewhere.
 
     Parameters
     ----------
@@ -55,9 +61,14 @@ def open_rows(
         (columns of numbers, or one column of lists of a declared width); ``.zarr`` (a two-dimensional array, or
         AnnData); ``.h5ad`` (AnnData's ``X``, dense or CSR); ``.csv`` and ``.tsv`` (read into memory at once, see
         Notes).
+        Or the URL of such a file, ``s3://``, ``gs://``, ``https://``, ``http://``, ``memory://`` or ``file://``: it
+        is copied once.
+        Or the URL of a database, ``postgresql://…``, ``sqlite:///people.db`` or ``duckdb:///people.duckdb`` (with
+        four slashes an absolute path): it is asked once.
         Or a reader of Arrow batches, a dataset, a lazy frame, a relation of DuckDB, a cursor of ADBC, a frame:
-        whatever offers an Arrow stream is read to its end and kept, in memory or in a temporary copy on disk, which
-        goes with the result or when that is closed (docs/howto/streams-and-databases.md).
+        whatever offers an Arrow stream is read to its end.
+        What is elsewhere is kept in memory or in a temporary copy on disk, which goes with the result or when that
+        is closed (docs/howto/streams-and-databases.md).
     columns : sequence of str, optional
         Columns to use, in this order.  By default all columns of numbers except those named like identifiers;
         ``left_out`` lists the columns left out.
@@ -69,6 +80,8 @@ def open_rows(
         How a CSV file is written: see `Schema`, whose values these replace.
     person : str, optional
         The column with the person ids, in place of that of the schema; see `RowSource.ids`.
+    query, table : str, optional
+        Of a database: one statement that selects, run once and for reading only; or the name of a whole table.
     limits : Limits, optional
         How much is read at a time (`privspan.rows.limits`).
 
@@ -79,7 +92,8 @@ def open_rows(
     Raises
     ------
     UnreadableFileError
-        If the file is missing, damaged, of another format, empty, or has no column of numbers.
+        If the file is missing, damaged, of another format, empty, or has no column of numbers; if a database cannot
+        be reached, or refuses the query.  Nothing of a URL is told but the name of the file or the database.
     ImportError
         If the package that reads the format is not installed.
 
@@ -87,6 +101,10 @@ def open_rows(
     -----
     Booleans count as 0 and 1, missing cells as NaN, which is a gap of its record.  Integers beyond 2**53 are
     rounded in all formats but ``.npy``, ``.npz``, ``.zarr`` and ``.h5ad``.
+
+    Of a database, the promise is for rows of the result, and for people only where each row is made of one person's
+    records, whatever others hold: see docs/howto/streams-and-databases.md.  A column of SQLite without a declared
+    type, such as that of an expression, counts as numbers.
 
     A CSV file has no types.  Its first line must hold the column names, and every column counts as numbers unless
     `columns` or `schema` say otherwise.  Every further line is one record, a blank one too; its content cannot change
@@ -114,19 +132,44 @@ def open_rows(
         .but(width=width, separator=separator, decimal=decimal, encoding=encoding, quoted_newlines=quoted_newlines)
         .but(person=person)
     )
-    if not isinstance(path, str | os.PathLike):
-        if (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
-            raise ParameterError("{separator}, {decimal}, {encoding} and {quoted_newlines} must go with a CSV file.")
+    written = (separator, decimal, encoding, quoted_newlines)
+    place = place_of(path) if isinstance(path, str | os.PathLike) else None
+    asked = isinstance(place, Location) and place.is_database
+    if any(word is not None for word in written) and (asked or place is None):
+        raise ParameterError("{separator}, {decimal}, {encoding} and {quoted_newlines} must go with a CSV file.")
+    if isinstance(place, Location) and place.is_database:
+        return open_database(place, query=query, table=table, columns=columns, schema=declared, limits=limits)
+    if query is not None or table is not None:
+        raise ParameterError("{query} and {table} must go with a database.")
+    if place is None:
         return _open_given(path, columns, declared, limits)
-    path = Path(path)
+    if isinstance(place, Path):
+        return _open_file(place, columns, declared, width, written, limits)
+    suffix_of(place.name)
+    from privspan.rows.files.cloud import copied
+
+    copy, spool = copied(place, limits)
+    source = _open_file(copy, columns, declared, width, written, limits)
+    source.let_go = spool.close  # which keeps the copy for as long as anybody refers to the rows
+    return source
+
+
+def _open_file(
+    path: Path,
+    columns: Sequence[str] | None,
+    declared: Schema,
+    width: int | None,
+    written: tuple[object, ...],
+    limits: Limits,
+) -> RowSource:
+    """Open a file of this machine; `width` and how it is `written` are what the caller says beside the schema."""
     suffix = known_suffix(path)
     if suffix in _ARRAYS and (columns is not None or declared.columns is not None):
         raise UnreadableFileError("{file!r} has no column names; leave out {columns}.", file=path.name)
     if width is not None and suffix not in _ARROW:
         raise UnreadableFileError("{file!r} has no columns of lists; leave out {width}.", file=path.name)
-    if suffix not in _TEXT and (separator, decimal, encoding, quoted_newlines) != (None,) * 4:
-        template = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
-        raise UnreadableFileError(template, file=path.name)
+    if suffix not in _TEXT and any(word is not None for word in written):
+        raise UnreadableFileError(_NO_CSV, file=path.name)
     if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
         template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."
         raise UnreadableFileError(template, file=path.name)
@@ -138,22 +181,26 @@ def open_rows(
 
 def _open_given(given: object, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Read a stream or a frame, with the same columns as a file would have."""
-    try:
-        stream = import_module("privspan.rows.files.stream")
-    except ImportError:
-        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
-    return cast(RowSource, stream.open_stream(given, columns=columns, schema=schema, limits=limits))
+    with pyarrow_needed():
+        from privspan.rows.files.stream import open_stream
+    return open_stream(given, columns=columns, schema=schema, limits=limits)
 
 
 def known_suffix(path: Path) -> str:
     """Return the suffix of a file that is there and of a known format, in small letters."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UnreadableFileError("{file!r} must end in one of {known}.", file=path.name, known=", ".join(SUFFIXES))
+    suffix = suffix_of(path.name)
     if not path.exists():
         raise UnreadableFileError("{file!r} does not exist.", file=path.name)
     if path.is_dir() and suffix != ".zarr":
         raise UnreadableFileError("{file!r} is a directory; give one file.", file=path.name)
+    return suffix
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of the name of a file, in small letters, if it is a known one."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UnreadableFileError("{file!r} must end in one of {known}.", file=name, known=", ".join(SUFFIXES))
     return suffix
 
 

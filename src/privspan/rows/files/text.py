@@ -172,7 +172,7 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
 def _is_record(names: Sequence[str], decimal: str) -> bool:
     """Tell whether a line holds nothing but numbers and gaps, so that its cells must not become known as names."""
     cells = [name.replace(decimal, ".") for name in names if name.lower() not in _NO_NAMES]
-    return not np.isnan(_numbers(pa.array(cells, pa.large_string()))).any()
+    return not np.isnan(text_numbers(pa.array(cells, pa.large_string()))).any()
 
 
 def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> NDArray[np.float64]:
@@ -181,7 +181,7 @@ def _rows(block: bytes, width: int, places: Sequence[int], schema: Schema) -> ND
     wanted = np.asarray(places, dtype=np.int64)
     if not np.array_equal(wanted, np.arange(width)):
         cells = cells.take(pa.array((np.arange(len(sound))[:, None] * width + wanted).ravel()))
-    rows = _numbers(cells).reshape(len(sound), len(places))
+    rows = text_numbers(cells).reshape(len(sound), len(places))
     rows[~sound] = np.nan
     return rows
 
@@ -235,7 +235,7 @@ def _spelling(decimal: str) -> bytes:
     return bytes(table)
 
 
-def _numbers(cells: Any) -> NDArray[np.float64]:
+def text_numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Turn text into float64, cell by cell; "true" and "false" count as 1 and 0, other text as NaN."""
     text = pc.ascii_trim_whitespace(cells)
     numeric = pc.match_substring_regex(text, _NUMBER)
@@ -269,7 +269,7 @@ def draft_csv(path: Path, schema: Schema) -> tuple[Schema, dict[str, str]]:
             cells, sound = _cells(block, len(names), full)
             lengths = np.asarray(pc.binary_length(pc.ascii_trim_whitespace(cells))).reshape(-1, len(names))
             filled += ((lengths > 0) & sound[:, None]).sum(axis=0)
-            values = _numbers(cells).reshape(-1, len(names))
+            values = text_numbers(cells).reshape(-1, len(names))
             numbers += (~np.isnan(values) & sound[:, None]).sum(axis=0)
     types = {name: Column("number" if 2 * numbers[i] > filled[i] else "text") for i, name in enumerate(names)}
     remarks = {
