@@ -22,7 +22,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-oldest mutate audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
+.PHONY: help demo test test-slow test-browser test-oldest mutate audit lint format types docs bench bench-quick bench-scripts audit-page results-page clean
 .PHONY: check-dependencies
 
 help: ## list the targets
@@ -36,6 +36,10 @@ test: $(DEV) ## the quick suite, documentation examples included
 
 test-slow: $(DEV) ## the long statistical runs
 	$(TEST) -m slow
+
+test-browser: $(DEV) ## the app and the site in a real browser; needs a Chromium (apt-get install chromium)
+	$(BIN)/python -m pip install --quiet --group browser
+	$(TEST) -m slow tests/browser tests/together/test_site.py
 
 mutate: $(DEV) ## plant small faults one by one; every one must be noticed by the tests named for it
 	$(BIN)/python tests/mutations/mutate.py --workers $(WORKERS)

@@ -84,7 +84,9 @@ def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prep
         if centre.located:
             centre = polished_centre(open_table(X), centre, run)
     if centre is None or not centre.located:
-        return Prepared(pair_differences(X, open_streams(run.streams.public).public), False, 1.0 - run.account.left)
+        return Prepared(
+            np.asarray(pair_differences(X, open_streams(run.streams.public).public)), False, 1.0 - run.account.left
+        )
     rows, short = X - centre.vector(d), short and expected_share(n, d, run.account.mu)[0] == "two looks"
     if short:
         rows = rows / balancing_clip(centre, n, d, run).radius

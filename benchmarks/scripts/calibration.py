@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import privspan as ps
-from privspan.pca import settings as pca_settings
+from privspan.pca import named as pca_named
 from privspan.rows.source import RowSource
 from privspan.standard import course as standard_course
 from privspan.sums.looks import CONSTANT
@@ -587,12 +587,18 @@ def _named(course: str, **options: Any) -> Callable[..., tuple[str, list[Told]]]
 
     def fit(table: Table, X: Array, seed: int) -> tuple[str, list[Told]]:
         drawn: list[Array] = []
-        sound = pca_settings.pair_differences
-        pca_settings.pair_differences = lambda *given: drawn.append(np.asarray(sound(*given)[:])) or drawn[-1]
+        sound = pca_named.pair_differences
+
+        def kept(*given: Any) -> Any:
+            pairs = sound(*given)
+            drawn.append(np.asarray(pairs.unwrapped()))
+            return pairs
+
+        pca_named.pair_differences = kept
         try:
             release = ps.private_pca(X, table.k, epsilon=table.epsilon, delta=DELTA, rng=seed, **options)
         finally:
-            pca_settings.pair_differences = sound
+            pca_named.pair_differences = sound
         told, basis = release.extras, release.subspace.basis
         method = options.get("method", "auto")
         clear = ps.private_subspace(drawn[-1], table.k, epsilon=CLEAR, delta=DELTA, method=method, rng=seed)

@@ -25,10 +25,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-COLUMNS = 20
 BATCH = 50_000
-STREAM_ROWS = 25_000_000  # of 160 bytes: 4 GB
-DUCKDB_ROWS = 10_000_000
+STREAM = 10_000_000, 50  # float64: 4 GB
+DUCKDB = 10_000_000, 20
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
 
 
@@ -36,12 +35,12 @@ def stream(rows: int) -> Any:
     """Return a reader of batches of float64 near a subspace; eight of them are made, and handed out in turn."""
     import pyarrow as pa
 
-    rng = np.random.default_rng(0)
-    axes = rng.normal(size=(3, COLUMNS))
-    schema = pa.schema([(f"c{j}", pa.float64()) for j in range(COLUMNS)])
+    rng, d = np.random.default_rng(0), STREAM[1]
+    axes = rng.normal(size=(3, d))
+    schema = pa.schema([(f"c{j}", pa.float64()) for j in range(d)])
     made = []
     for _ in range(8):
-        cells = rng.normal(size=(BATCH, 3)) @ axes + 0.3 * rng.normal(size=(BATCH, COLUMNS))
+        cells = rng.normal(size=(BATCH, 3)) @ axes + 0.3 * rng.normal(size=(BATCH, d))
         made.append(pa.record_batch([pa.array(np.ascontiguousarray(column)) for column in cells.T], schema=schema))
 
     def batches() -> Iterator[Any]:
@@ -63,7 +62,7 @@ def create(path: Path, rows: int) -> None:
     """Write the DuckDB file."""
     import duckdb
 
-    columns = ", ".join(f"(random() + random() - 1) * {j + 1} as c{j}" for j in range(COLUMNS))
+    columns = ", ".join(f"(random() + random() - 1) * {j + 1} as c{j}" for j in range(DUCKDB[1]))
     with duckdb.connect(str(path), config={"memory_limit": "1GB"}) as connection:
         connection.execute(f"create table people as select {columns} from range({rows})")
 
@@ -117,8 +116,8 @@ def main() -> None:
     print(f"{'table':>14} {'rows':>12} {'what':>6} {'seconds':>8} {'of plain':>8} {'above MB':>9}")
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         path = Path(folder) / "people.duckdb"
-        create(path, DUCKDB_ROWS // share)
-        runs = [("stream", str(STREAM_ROWS // share), ("plain", "kept", "fit"))]
+        create(path, DUCKDB[0] // share)
+        runs = [("stream", str(STREAM[0] // share), ("plain", "kept", "fit"))]
         runs += [("DuckDB", str(path), ("plain", "kept", "fit", "NumPy"))]
         for name, given, whats in runs:
             plain: dict[str, float] = {}

@@ -8,7 +8,6 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -389,9 +388,6 @@ REFUSALS = {
     "`max_rows` must be an integer": lambda X, ids: private_mean(X, person=ids, max_rows=0, **BUDGET),
     "ids that can be compared": lambda X, ids: private_mean(X, person=[object()] * 977, **BUDGET),
     "give the ids as an array": lambda X, ids: private_mean(X, person="patient", **BUDGET),
-    r"Bring the table here \(`X.compute\(\)`\)": lambda X, ids: private_mean(
-        da.from_array(X, chunks=(100, 3)), person=ids, **BUDGET
-    ),
 }
 
 

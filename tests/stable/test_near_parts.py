@@ -13,7 +13,6 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
 from privspan.rows.door import open_table
 from privspan.rows.source import RowSource
-from privspan.rows.table import Table
 from privspan.stable import near as near_course
 from privspan.stable.near import NearCourse, can_be_near, most_off, probe_share
 from privspan.sums import adaptive, rounds
@@ -51,17 +50,12 @@ def spied(monkeypatch):
     return spy
 
 
-def test_the_cut_knows_the_constant_of_the_rows(people, spied, monkeypatch):
-    asked, sound = {}, near_course.most_are_near
-    monkeypatch.setattr(
-        near_course, "most_are_near", lambda *given, **named: asked.update(named) or sound(*given, **named)
-    )
-    asked_of, looked = spied(Table, "with_constant"), spied(RowSource, "with_constant")
-    cuts = spied(near_course, "_cut")
+def test_the_cut_knows_the_constant_of_the_rows(people, spied):
+    looked, cuts = spied(RowSource, "with_constant"), spied(near_course, "_cut")
     look = near(people, k=5)
-    _, rows, cut = (arguments for _, arguments, _ in (*asked_of, *looked, *cuts))
+    asked, rows, cut = (arguments for _, arguments, _ in (*looked, *cuts))
     assert rows[2] == cut[1] == pytest.approx(0.44 / math.sqrt(5) * look.about["typical_length"])
-    assert asked["made"].keywords["constant"] > rows[2]
+    assert asked[2] > rows[2]
 
 
 def test_the_bar_knows_the_error_of_the_centre(people, spied):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from charges import composed, is_noise_of, watched
 from runs import seeded
+from scipy import sparse
 
 from privspan.audit.replay import spent_by
 from privspan.privacy import Budget
@@ -261,6 +262,20 @@ def test_a_lift_provides_for_the_rounding_of_its_norm(width):
     lifted = Fraction(float(person_lift(opened, 0.0).factors.slots[0])) ** 2 * Fraction(float(units[0, 0])) ** 2
     charged = Fraction(1.1) * (4 + width * width + 8) * Fraction(2) ** -53  # relative: gamma of every inner product
     assert charged <= 1 - lifted <= charged + Fraction(2) ** -48
+
+
+@pytest.mark.parametrize("width", [2, 3, 8])
+def test_a_lift_of_sparse_rows_about_a_centre_provides_for_more(width):
+    """They are made of parts up to 256 times as long, and their inner products are off by that squared."""
+    table, centre = sparse.csr_array(3.0 * np.eye(1, 4).repeat(width, 0)), np.array([0.5, 0.0, -0.25, 1.0])
+    opened = PersonTable(as_source(table), width, np.arange(width), table, width).rows(centre)
+    ((_, piece),) = opened.pieces()
+    row = [
+        Fraction(x) - Fraction(float(piece._weights[0])) * Fraction(c)
+        for x, c in zip(piece._scaled.toarray()[0].tolist(), centre.tolist(), strict=True)
+    ]
+    lifted = Fraction(float(person_lift(opened, 0.0).factors.slots[0])) ** 2 * sum(entry**2 for entry in row)
+    assert 1 - lifted >= 256**2 * (4 + width * width + 8) * Fraction(2) ** -53
 
 
 def test_rounding_of_sums_of_rows_is_charged_for_a_whole_chunk():

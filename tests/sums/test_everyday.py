@@ -4,7 +4,7 @@ import math
 import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -35,6 +35,7 @@ from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
 MU = mu_from_budget(1.0, DELTA)
 
 
+@cache
 def table(n=3000, d=6, offset=3.0, seed=0, uneven=0.0, kind=np.float64, strong=(1.0,)):
     """Normal rows with an offset, some longer than others if they are to be uneven, and some columns stronger."""
     rng = np.random.default_rng(seed)
@@ -50,7 +51,7 @@ def adversaries(d, far, huge=1e300):
     return {**rows, "opposite": -axis, "nan": np.full(d, np.nan), "infinite": np.full(d, np.inf)}
 
 
-LONG_AND_WIDE = {"n": 36_000, "d": 300, "strong": (60.0, 60.0)}
+LONG_AND_WIDE = {"n": 12_000, "d": 300, "strong": (60.0, 60.0)}
 COURSES = {
     "pairs": ("pairs", {}, {"n": 150}),
     "pairs, mean and scale measured": ("pairs", {}, {"n": 645, "d": 256}),
@@ -65,12 +66,8 @@ COURSES = {
     "two looks, wide": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5}),
     "two looks, wide, float32": ("two looks", {"k": 40}, {"n": 3300, "d": 300, "uneven": 0.5, "kind": np.float32}),
     "clipped look": ("clipped look", {"epsilon": 3.0}, {"n": 20_000}),
-    "clipped look, wide": ("clipped look", {"epsilon": 12.0}, {"n": 36_000, "d": 300, "strong": (60.0, 60.0)}),
-    "unit rows later, wide": (
-        "two looks",
-        {"epsilon": 12.0, "k": 3},
-        {"n": 36_000, "d": 300, "strong": (60.0, 60.0)},
-    ),
+    "clipped look, wide": ("clipped look", {"epsilon": 50.0}, LONG_AND_WIDE),
+    "unit rows later, wide": ("two looks", {"epsilon": 50.0, "k": 3}, LONG_AND_WIDE),
     "public centre": ("two looks", {"around": np.full(6, 2.5)}, {}),
     "public start": ("two looks", {"around": np.full(6, -50.0), "search": True}, {}),
     "public centre, little data": ("one look", {"around": np.full(6, 2.5)}, {"n": 150}),

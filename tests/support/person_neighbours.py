@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privspan.audit.replay import Transcript
+from privspan.audit.replay import ReplayError, Transcript
 from privspan.privacy import persons
 from privspan.rows.persons import belongings
 
@@ -37,6 +37,8 @@ class Crowd:
         agreed = np.random.default_rng(7).permutation(owned.persons)
 
         def order(n: int, bits: Any) -> NDArray[np.intp]:
+            if n != owned.persons:
+                raise ReplayError("Persons are not told apart as their rows say.")
             bits.uint64(n)  # as many as the order would take
             return np.argsort(listed)[agreed]
 

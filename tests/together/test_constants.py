@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "privspan"
 
-SHOWING = ("audit", "cli", "datasets", "demo", "plot", "report")
+SHOWING = ("app", "audit", "cli", "datasets", "demo", "plot", "report")
 """Rooms that show, try out or make up tables: their numbers are sizes on a screen, words and examples."""
 
 VALUES = ("Method", "AdaptiveTuning")

@@ -16,7 +16,18 @@ import privspan
 
 ROOT = Path(__file__).parents[2]
 EXPLANATION = ROOT / "docs" / "explanation"
-LOADED_LATE = {"dask", "dp_accounting", "matplotlib", "pandas", "pyarrow", "rich", "sklearn", "typer"}
+LOADED_LATE = {
+    "dask",
+    "dp_accounting",
+    "jinja2",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "rich",
+    "sklearn",
+    "starlette",
+    "typer",
+}
 
 PUBLIC = {name: value for name in privspan.__all__ if callable(value := getattr(privspan, name))}
 
@@ -65,6 +76,9 @@ def test_the_wheel_is_typed_licensed_and_holds_nothing_else(tmp_path: Path) -> N
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {"privspan/py.typed", "privspan/report/page.html", "privspan/report/style.css"} <= set(names)
+    assert {"privspan/app/templates/base.html", "privspan/app/static/app.js", "privspan/app/static/app.css"} <= set(
+        names
+    )
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert all(name.startswith(("privspan/", "privspan-")) for name in names)
     parts = {part for name in names for part in name.split("/")}

@@ -27,15 +27,17 @@ class Distinct:
     places : (n,) int array
         Of each cell in `cells`; -1 where it is missing.
     cells : sequence
-        Equal cells may be listed several times, and one that is missing too.  Of types that the standard library
-        cannot hold, numbers in place of them.
+        Equal cells may be listed several times, and one that is missing too.
     worded : bool
         Whether a column of this type may hold words: text, numbers, categories or objects.
+    stand_ins : bool
+        Whether cells are numbers in place of those of the column: they mean nothing beside another column.
     """
 
     places: Places
     cells: Sequence[object]
     worded: bool
+    stand_ins: bool = False
 
 
 def cell_by_cell(cells: Iterable[object], *, worded: bool = True) -> Distinct:
@@ -46,7 +48,7 @@ def cell_by_cell(cells: Iterable[object], *, worded: bool = True) -> Distinct:
 
 def _stand_ins(places: NDArray[np.integer]) -> Distinct:
     """Return a column of a type that tells all different cells apart by itself."""
-    return Distinct(places.astype(np.intp), range(int(places.max(initial=-1)) + 1), worded=False)
+    return Distinct(places.astype(np.intp), range(int(places.max(initial=-1)) + 1), worded=False, stand_ins=True)
 
 
 def pandas_column(values: Any) -> Distinct | None:

@@ -12,12 +12,14 @@ from __future__ import annotations
 import cmath
 import re
 import sys
+import zlib
 from collections.abc import Hashable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -34,8 +36,8 @@ class UntellableError(TypeError):
     """Some ids cannot be compared with others."""
 
 
-def codes_of(column: Distinct) -> Places:
-    """Return a number from 0 on for each cell, equal where ids are, and -1 where one is missing; (n,).
+def keys_of(column: Distinct) -> tuple[list[Hashable], Places]:
+    """Return the different keys of a column, and for each cell the number of its key, -1 where one is missing; (n,).
 
     Raises
     ------
@@ -48,7 +50,35 @@ def codes_of(column: Distinct) -> Places:
         codes = [-1 if key is None else known.setdefault(key, len(known)) for key in keys]
     except Exception:  # somebody's own class, or one that contains itself; what it says may quote a cell
         raise UntellableError("ids cannot be compared") from None
-    return np.array([*codes, -1], dtype=np.intp)[column.places]
+    return list(known), np.array([*codes, -1], dtype=np.intp)[column.places]
+
+
+def codes_of(column: Distinct) -> Places:
+    """Return a number from 0 on for each cell, equal where ids are, and -1 where one is missing; (n,)."""
+    return keys_of(column)[1]
+
+
+def scattered(key: Hashable) -> int:
+    """Return a number from 0 to 2**32 - 1 that equal keys share in every process: Python's own of text do not.
+
+    Which number it is means nothing, and keys of rare kinds have the same.
+
+    Raises
+    ------
+    UntellableError
+        If the key is an object of a class that might be equal to something of another kind.
+    """
+    if isinstance(key, str):
+        return zlib.crc32(key.encode(errors="surrogatepass"))
+    if isinstance(key, int | float | complex | Fraction | Decimal):
+        return zlib.crc32(b"%d" % hash(key))  # equal numbers have equal hashes, everywhere
+    if isinstance(key, tuple):
+        return zlib.crc32(b",".join(b"%d" % scattered(part) for part in key))
+    if isinstance(key, UUID):
+        return zlib.crc32(key.bytes)
+    if key is None or isinstance(key, frozenset | Enum) or type(key).__module__.partition(".")[0] == "pandas":
+        return 0
+    raise UntellableError("an object that may be equal to one of another class")
 
 
 def key_of(cell: Any) -> Hashable:

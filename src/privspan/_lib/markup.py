@@ -20,6 +20,10 @@ class Html(str):
         """Vouch for the markup."""
         return super().__new__(cls, markup)
 
+    def __html__(self) -> Html:
+        """Tell templates that this is not to be escaped again."""
+        return self
+
 
 def element(name: str, *children: str, **attributes: str | float) -> Html:
     """Return one element; children and attribute values that are not `Html` are escaped.

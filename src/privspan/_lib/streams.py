@@ -5,7 +5,11 @@ None of the packages is imported here: whoever hands us one of their objects has
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from privspan._lib.errors import MissingPackageError
 
 _BATCHES = ("read_next_batch", "scanner", "to_arrow_reader", "fetch_record_batch", "collect_batches")
 _IN_MEMORY = {"pandas", "polars", "pyarrow"}
@@ -26,3 +30,12 @@ def is_stream(X: object) -> bool:
 
 def _packages(X: object) -> set[str]:
     return {base.__module__.partition(".")[0] for base in type(X).__mro__}
+
+
+@contextmanager
+def pyarrow_needed() -> Iterator[None]:
+    """Say what is missing where the reader of streams cannot be loaded."""
+    try:
+        yield
+    except ImportError:
+        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None

@@ -66,6 +66,11 @@ class DaskPlace(Place):
             _await(held, lengths)
         return held
 
+    def keep(self, parts: Sequence[Part], lengths: Sequence[int], columns: int) -> list[Part]:
+        """Keep rows that took long to bring together; workers write to their disks what does not fit."""
+        has_workers = current_client() is not None
+        return self.hold(parts, lengths) if has_workers else super().keep(parts, lengths, columns)
+
     def fetch(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Any]:
         """Compute the parts and bring them here."""
         if is_watched():

@@ -60,7 +60,7 @@ def _of_blocks(
     X: Table, block_size: int, order: Order, kernel: Callable[[Array], tuple[Array, Votes]], shape: tuple[int, ...]
 ) -> tuple[Array, Votes]:
     """Collect what a kernel finds in chunks of blocks, of that shape per block, and which blocks vote."""
-    found = X.each_part(partial(_of_part, block_size, kernel, shape), order)
+    found = X.each_part(partial(_of_part, block_size, kernel, shape), order, block_size)
     values, votes = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return values, votes
 

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from privspan.cli import _console
 from privspan.cli._options import check_target
 from privspan.cli.exits import Complaint
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from privspan.cli._groups import Account, Reading
     from privspan.cli._place import Place
-    from privspan.cli._task import Task
     from privspan.ledger import Spending
+
+
+class Spends(Protocol):
+    """What is charged: its cost, as it was typed, and what it is called in the ledger."""
+
+    @property
+    def epsilon(self) -> Decimal:
+        """What it costs at most."""
+
+    @property
+    def delta(self) -> Decimal:
+        """The same for delta."""
+
+    def describe(self) -> str:
+        """Say what is run."""
 
 
 @dataclass
@@ -29,7 +45,7 @@ class Charge:
     person: str | None  # the column of persons, if the promise is for them
     begun: bool = False
 
-    def check(self, task: Task) -> None:
+    def check(self, task: Spends) -> None:
         """Refuse early, before a large file is read, what the ledger would refuse."""
         from privspan.ledger import Ledger
 
@@ -38,7 +54,7 @@ class Charge:
             Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, **options)
 
     @contextmanager
-    def spending(self, task: Task, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
+    def spending(self, task: Spends, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
         """Write the spend down, run the block, and write down how it ended.
 
         What is known to be Gaussian has its mu, and the delta that it sets aside.
@@ -82,6 +98,34 @@ class Charge:
             return "The private step had not begun: nothing was spent."
         known = ", and the ledger says so" if self.ledger is not None else ""
         return f"The private step had begun, so its budget counts as spent{known}."
+
+
+@dataclass(frozen=True)
+class TypedPage:
+    """What a function of the library takes as its ledger: it charges the decimals that were typed."""
+
+    charge: Charge
+    task: Spends
+
+    def page(self) -> TypedPage:
+        """Return itself."""
+        return self
+
+    def check(self, epsilon: float, delta: float, **_: object) -> None:
+        """Refuse what the ledger would refuse."""
+        self.charge.check(self.task)
+
+    def spending(
+        self, epsilon: float, delta: float, *, mu: float | None, aside: float, **_: object
+    ) -> AbstractContextManager[Spending]:
+        """Write the spend down, run the block, and write down how it ended."""
+        return self._spending(None if mu is None else (mu, aside))
+
+    @contextmanager
+    def _spending(self, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
+        with self.charge.spending(self.task, in_mu) as spending:
+            yield spending
+            spending.outcome = "finished" if spending.outcome == "interrupted" else spending.outcome
 
 
 def charge_for(place: Place, account: Account, reading: Reading) -> Charge:

@@ -98,8 +98,16 @@ class Learning:
     """What is learnt, and at which cost."""
 
     k: Annotated[
-        Any,  # an int or "auto"
-        whole("--k", "3", "Dimension wanted: a number, or 'auto'.", word="auto", metavar="DIMENSION", short="-k"),
+        Any,  # an int, a share of the variance as a float, or "auto"
+        whole(
+            "--k",
+            "3",
+            "Dimension wanted: a number, a share of the variance such as 0.8, or 'auto'.",
+            word="auto",
+            share="a share of the variance below 1",
+            metavar="DIMENSION",
+            short="-k",
+        ),
     ]
     epsilon: Epsilon
     delta: Delta
@@ -107,7 +115,7 @@ class Learning:
     scale: Scale = False
     scale_by: ScaleBy = None
     robust: Annotated[bool, option("--robust", "Give every row the same weight, however long.", panel=_WHAT)] = False
-    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto.", panel=_WHAT)] = None
+    max_k: Annotated[int | None, whole("--max-k", "10", "The most for --k auto, or for a share.", panel=_WHAT)] = None
     bounds: Annotated[
         _public.Declared | None,
         _public.bounds(

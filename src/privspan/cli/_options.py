@@ -44,14 +44,30 @@ def output_to(text: str, metavar: str = "OUT") -> Any:
     return typer.Option("--output", "-o", help=text, metavar=metavar)
 
 
-def whole(flag: str, example: str, text: str, *, least: int = 1, word: str | None = None, **more: Any) -> Any:
-    """Return the option for a whole number in any usual notation (10000, 10_000, 10,000, 1e4), or for one word."""
+def whole(
+    flag: str,
+    example: str,
+    text: str,
+    *,
+    least: int = 1,
+    word: str | None = None,
+    share: str | None = None,
+    **more: Any,
+) -> Any:
+    """Return the option for a whole number in any usual notation (10000, 10_000, 10,000, 1e4), or for one word.
+
+    With `share`, which says of what, also for a number between 0 and 1.
+    """
 
     def fits(number: Decimal) -> bool:
-        return least <= number == int(number)
+        return least <= number == int(number) or (share is not None and 0 < number < 1)
 
-    what = f"a whole number from {least}" + (f" or {word!r}" if word else "")
-    return _number(flag, example, text, what=what, fits=fits, make=int, grouped=True, word=word, **more)
+    def make(number: Decimal) -> int | float:
+        return int(number) if number == int(number) else float(number)
+
+    known = [f"a whole number from {least}", share, None if word is None else repr(word)]
+    what = " or ".join(one for one in known if one is not None)
+    return _number(flag, example, text, what=what, fits=fits, make=make, grouped=True, word=word, **more)
 
 
 def _number(

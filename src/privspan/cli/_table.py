@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
         # How many rows there are is nobody's business where persons have several.
         counted = shown.read if reading.person is None and reading.schema is None else None
         try:
-            with watching_rows(read=counted):
+            with watching_rows(read=counted), _leftovers_noted():
                 source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
         except UnreadableFileError:
             if isinstance(given, Path):  # what is elsewhere is not asked for a second time
@@ -40,6 +41,21 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
             raise
         with source:
             yield source
+
+
+@contextmanager
+def _leftovers_noted() -> Iterator[None]:
+    """Say in the words of a command that copies of a killed process have been removed."""
+    from privspan.rows import LeftoverWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LeftoverWarning)
+        yield
+    for told in caught:
+        if issubclass(told.category, LeftoverWarning):
+            _console.note(str(told.message))
+        else:
+            warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
 
 
 @contextmanager
@@ -90,6 +106,18 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
     if known and unknown:
         near = nearest(unknown[0], known) or f"it has {listed(known)}."
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
+
+
+def columns_for(names: list[str], reading: Reading) -> list[str]:
+    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
+    from privspan.rows import read_schema
+    from privspan.rows.levels import indicator_names
+
+    if reading.schema is None:
+        return names
+    levels = read_schema(reading.schema).levels
+    made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
+    return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
 
 def tell_left_out(source: RowSource, place: Place, asked: bool, declared: bool) -> None:

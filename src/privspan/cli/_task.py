@@ -34,6 +34,11 @@ _MOST_DECIMALS = 300  # that `exact_subspace` takes
 class Task(Learning):
     """The options of ``privspan fit`` that say what is learnt and at which cost."""
 
+    @property
+    def counted(self) -> bool:
+        """Whether the dimension is a number, rather than found out privately."""
+        return isinstance(self.k, int)
+
     def describe(self) -> str:
         """Say what is run, for the ledger."""
         by = "" if self.method == "auto" else f", {self.method}"
@@ -47,9 +52,9 @@ class Task(Learning):
             wants_exact = not self.exact and self.method in ("exact", *EXACT_METHODS)
             hint = " (for exact relations: --exact)" if wants_exact else ""
             raise Complaint(f"--method takes one of {', '.join(known)}{hint}; got {self.method!r}.")
-        if self.exact and self.k == "auto":
-            raise Complaint("--exact needs a number: --k 3; 'auto' is for private PCA only.")
-        if self.max_k is not None and self.k != "auto":
+        if self.exact and not self.counted:
+            raise Complaint("--exact needs a number: --k 3; 'auto' and shares are for private PCA only.")
+        if self.max_k is not None and self.counted:
             raise Complaint("--max-k goes with --k auto; leave it out.")
         not_exact: dict[str, object] = {
             "--gamma": self.gamma,
@@ -93,7 +98,7 @@ class Task(Learning):
         if weak is not None:
             _console.warn(weak)
         usable = n // 2 if self.center and not self.exact else n
-        if self.k != "auto" and self.k > min(usable, d):
+        if self.counted and self.k > min(usable, d):
             what = "rows" if source.drawable else "persons"
             limit = f"the number of columns, {d:,}" if d <= usable else f"{usable:,}, as there are {n:,} {what}"
             raise Complaint(f"--k takes at most {limit}; got {self.k}.")
@@ -107,7 +112,7 @@ class Task(Learning):
             self._check_auto(usable, d)
         with self._call() as call:
             in_mu = check_pca(self._settings(source), call, source)
-        if self.k != "auto":
+        if self.counted:
             _warn_if_useless(self._planned(n, d, int(self.k)))
         return in_mu
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privspan import __version__
-from privspan.cli import audit, bench, columns, compare, demo, fit, ledger, plan, read, transform
+from privspan.cli import audit, bench, browser, columns, compare, demo, fit, ledger, plan, read, score_maps, transform
 from privspan.cli._options import option
 from privspan.cli._style import ACCOUNT, BEGIN, READ, TRUST, Command, Group
 from privspan.cli.exits import ExitCode
@@ -52,11 +52,13 @@ _begin, _read, _trust = (partial(app.command, cls=Command, rich_help_panel=panel
 _begin("plan")(plan.plan)
 _begin("columns")(columns.columns)
 _begin("fit")(fit.fit)
+_begin("app")(browser.app)
 _read("show")(read.show)
 _read("report")(read.report)
 _read("relations")(read.relations)
 _read("compare")(compare.compare)
 _read("transform")(transform.transform)
+_begin("score-map")(score_maps.score_map)
 app.add_typer(ledger.commands, name="ledger", rich_help_panel=ACCOUNT)
 _trust("demo")(demo.demo)
 _trust("audit")(audit.audit)

@@ -14,7 +14,7 @@ from privspan.cli._groups import Reading
 from privspan.cli._options import STDIN, Json, Overwrite, check_target, grouped, output_to
 from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import open_table
+from privspan.cli._table import columns_for, open_table
 from privspan.cli.exits import Complaint
 from privspan.cli.read import SubspaceFile, load
 
@@ -60,7 +60,7 @@ def transform(
     saved = load(subspace)
     found = saved.subspace
     unnamed = found.names is None or place.suffix in (".npy", ".npz")
-    names = None if unnamed else _file_columns(list(found.names or ()), reading)
+    names = None if unnamed else columns_for(list(found.names or ()), reading)
     with activity("Transforming") as shown, open_table(place, names, reading, shown) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"
@@ -76,18 +76,6 @@ def transform(
     if json:
         rows, columns = source.shape[0], found.dimension
         _console.print_json({"output": str(output), "rows": rows, "columns": columns, "private": False})
-
-
-def _file_columns(names: list[str], reading: Reading) -> list[str]:
-    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
-    from privspan.rows import read_schema
-    from privspan.rows.levels import indicator_names
-
-    if reading.schema is None:
-        return names
-    levels = read_schema(reading.schema).levels
-    made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
-    return list(dict.fromkeys(made_of.get(name, name) for name in names))
 
 
 def _coordinates(source: RowSource, saved: SavedRelease) -> Iterator[NDArray[np.float64]]:

@@ -35,7 +35,7 @@ from privspan.privacy.call import Call, LedgerLike, outside
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import release_pieces
 from privspan.privacy.rotated import Rotated
-from privspan.rows import without_ids
+from privspan.rows import in_partitions, without_ids
 from privspan.rows.columns import column_names
 from privspan.rows.compressed import compressed_rows
 from privspan.rows.unit import piece_rows
@@ -123,7 +123,7 @@ class PrivateEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             persons = None if person is None else call.persons(X, person, self._rows_of_a_person())
             self.id_column_ = person if isinstance(person, str) else None
             declared = X if persons is None else persons.declared
-            X = opened(declared)
+            X = persons if persons is not None and in_partitions(declared) else opened(declared)
             fewest = 2 if persons is None else 1  # rows of persons are not counted; two persons are asked for later
             given = given_table(X)
             if given is None:

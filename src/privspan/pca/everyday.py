@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privspan.blocks.rank import choose_dimension
 from privspan.pca.outcome import finished, released, warn_if_useless
 from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable, pairs_of, public_units, vote_epsilon
+from privspan.pca.table import PCATable, public_units, vote_epsilon
 from privspan.planner import Plan, plan_pca
 from privspan.privacy import Budget, Part, Release
 from privspan.privacy.call import Call
@@ -23,6 +23,7 @@ from privspan.privacy.randomness import Child
 from privspan.stable.near import NearCourse, can_be_near, test_share
 from privspan.sums.everyday import empty_share, everyday_pca, searches
 from privspan.sums.gaps import released_gaps
+from privspan.sums.pairs import pair_differences
 
 Array = NDArray[np.float64]
 
@@ -47,7 +48,8 @@ def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[
     chosen: tuple[Part, ...] = ()
     if settings.k == "auto":
         most, chosen = table.considered[-1], (Part("choice of the dimension", vote, 0.0),)
-        k = choose_dimension(pairs_of(rows, run), most, epsilon=vote, run=run.on(Child.DIMENSION))
+        pairs = pair_differences(rows, run.on(Child.PAIRING).streams.public)
+        k = choose_dimension(pairs, most, epsilon=vote, run=run.on(Child.DIMENSION))
         plan = plan_pca(n, d, k, account.budget, settings.gamma, start is not None)
         warn_if_useless(call, plan)
 

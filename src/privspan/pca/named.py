@@ -19,7 +19,7 @@ from privspan.approximate import BlockSettings
 from privspan.blocks.rank import choose_dimension
 from privspan.pca.outcome import finished, label, released, warn_if_useless
 from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable, pairs_of, public_units, vote_epsilon
+from privspan.pca.table import PCATable, public_units, vote_epsilon
 from privspan.planner import Plan, plan_within
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.call import Call
@@ -32,6 +32,7 @@ from privspan.subspace import Subspace
 from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.mean import empty_share as mean_empty_share
 from privspan.sums.mean import mean_within
+from privspan.sums.pairs import pair_differences
 from privspan.sums.pca_result import Noisy, PCAResult
 from privspan.sums.variance import empty_share as variance_empty_share
 from privspan.sums.variance import variance_within
@@ -68,7 +69,7 @@ def learn_named(settings: PCASettings, call: Call, table: PCATable) -> tuple[Rel
     rows = rows if units is None else rows.in_units(units)
     steps: tuple[Part, ...] = ()
     if settings.k == "auto":
-        centred = pairs_of(rows, run) if settings.center else rows
+        centred = pair_differences(rows, run.on(Child.PAIRING).streams.public) if settings.center else rows
         k = choose_dimension(centred, table.considered[-1], epsilon=vote, run=run.on(Child.DIMENSION))
         steps = (Part("choice of the dimension", vote, 0.0),)
     course = _course(settings, table, k, account)
@@ -82,7 +83,7 @@ def learn_named(settings: PCASettings, call: Call, table: PCATable) -> tuple[Rel
     elif course.centring == "pair differences":
         measured = mean_within(run.on(Child.MEAN).within(accounts["mean"]), rows, None, None)
         costs["mean"], mean = measured.cost, Noisy(measured.mean, measured.noise)
-        rows = pairs_of(rows, run)
+        rows = pair_differences(rows, run.on(Child.PAIRING).streams.public)
     gamma = {"gamma": settings.gamma} if ALGORITHMS[settings.method].gamma else {}
     learn = ALGORITHMS[settings.method].prepare(call, rows, k, accounts["subspace"].budget, **gamma)
     subspace = learn(run.on(Child.SUBSPACE).within(accounts["subspace"]))

@@ -14,10 +14,7 @@ from privspan.blocks.plan import rank_block_size, rank_epsilon
 from privspan.blocks.rank import check_choice
 from privspan.pca.settings import PCASettings, takes_sparse
 from privspan.privacy.call import Call
-from privspan.privacy.randomness import Child
-from privspan.privacy.run import Run
 from privspan.rows.columns import PublicColumns, column_names, public_columns
-from privspan.rows.shifting import less
 from privspan.rows.table import Table
 
 Array = NDArray[np.float64]
@@ -116,8 +113,3 @@ def vote_epsilon(settings: PCASettings, table: PCATable, epsilon: float) -> floa
         return 0.0
     most = table.considered[-1]
     return rank_epsilon(table.centred.blocks(rank_block_size(most)), most, epsilon)
-
-
-def pairs_of(rows: Table, run: Run) -> Table:
-    """Return differences of pairs of rows, which no centre is needed for."""
-    return rows.pairs(run.on(Child.PAIRING).streams.public, less).settled()

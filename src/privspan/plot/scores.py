@@ -21,9 +21,17 @@ Array = NDArray[np.float64]
 class Map(Protocol):
     """What is drawn of a private score map."""
 
-    counts: Array  # (first, second), with noise
-    edges: tuple[Array, Array]
-    noise: float
+    @property
+    def counts(self) -> Array:
+        """Of people in each cell, with noise; (first, second)."""
+
+    @property
+    def edges(self) -> tuple[Array, Array]:
+        """Borders of the cells along either component."""
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise in each."""
 
     def smoothed(self) -> Array:
         """Return the counts, smoothed and not negative."""

@@ -37,17 +37,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
+import numpy as np
+
 from privspan._lib import above, checks
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.rounding import quiet_numpy
-from privspan._lib.streams import is_stream, native
 from privspan.privacy.mu_ledger import Budget, MuLedger
 from privspan.privacy.persons import by_person, for_persons
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run, open_run
 from privspan.privacy.warned import IdentifierWarning, WeakPrivacyWarning
 from privspan.rows.categories import Categories
-from privspan.rows.door import open_table, taken, whose
+from privspan.rows.door import given_table, open_table, taken, whose
 from privspan.rows.identifiers import identifiers
 from privspan.rows.persons import PersonTable
 from privspan.rows.table import Table
@@ -109,7 +110,7 @@ class Call:
         self._page: Any = None
         self._spending: Any = None
         self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
-        self._given = None if X is None else (native(X), person)
+        self._given = None if X is None else (X, person)
         self._waiting: list[tuple[str, type[Warning]]] = []
         self._persons: PersonTable | None = None
         self._result: object = None
@@ -135,9 +136,10 @@ class Call:
 
     def taken(self, X: Any, person: object = None, categories: Categories | None = None) -> Any:
         """Return a table with categories as columns of 0 and 1; a stream is read to its end and kept for the call."""
-        X = native(X)
+        if categories is None and (isinstance(X, np.ndarray) or given_table(X) is not None):
+            return X
         table = taken(X, person, categories)
-        if is_stream(X):
+        if table is not X and getattr(table, "as_frame", False):
             self._given = (table, person if self._given else "")
             self._ends.callback(table.close)
         return table
@@ -165,7 +167,8 @@ class Call:
     def counted(self, n: int) -> None:
         """Tell the caller, unless that has been done, of a budget that promises little for n rows, and of names."""
         told, self._told = self._told, True  # whatever follows works with parts of the rows
-        if not told and self._given:
+        given = self._given[0] if self._given else None
+        if not told and self._given and (hasattr(type(given), "columns") or getattr(given, "as_frame", False)):
             self._tell_of_identifiers(*self._given)
         self.rows = self.rows if told else n
         if not told and (weak := weakness(n, *self._cost)):
@@ -256,7 +259,8 @@ def _person_of(X: object, person: Any) -> str | None:
     if person is None:
         opened_with = getattr(X, "person", None)
         return opened_with if isinstance(opened_with, str) else None  # of a frame it is a column of that name
-    name = person if isinstance(person, str) else getattr(person, "name", None)
+    # What an array in chunks calls its name is that of a task.
+    name = person if isinstance(person, str) or hasattr(person, "chunks") else getattr(person, "name", None)
     return name if isinstance(name, str) and name else "person"
 
 

@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
-from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan._lib.errors import ParameterError
 from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
 from privspan.privacy.reading import PERSONS
 from privspan.privacy.release import Release
-from privspan.rows import id_codes, split_ids
+from privspan.rows import id_codes, in_partitions, split_ids
 from privspan.rows.columns import column_names
-from privspan.rows.door import as_table, given_table, opened
+from privspan.rows.door import as_table
+from privspan.rows.partitioned_ids import partitioned_ids
 from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.source import as_source
+from privspan.rows.spread_persons import spread_persons
 from privspan.rows.table import Table
 
 _Parameters = ParamSpec("_Parameters")
@@ -40,7 +42,7 @@ def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTabl
 
     Parameters
     ----------
-    X : (rows, d) array, memory map, SciPy sparse matrix, data frame or RowSource
+    X : (rows, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
     person : (rows,) array-like, or str
         Whose each row is: ids, equal for rows of one person; or the name of the column of `X` that says so.  A row
         without an id is a person of its own.
@@ -60,19 +62,21 @@ def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTabl
     checks.integer_at_least(1, max_rows=max_rows)
     if max_rows > _WIDEST:
         raise ParameterError("{max_rows} must be at most {widest}; got {got}.", widest=_WIDEST, got=int(max_rows))
-    X = opened(X)
-    if (table := given_table(X)) is not None and not table.local:
-        raise ParameterTypeError(
-            "{person} cannot be taken with a table in partitions: rows of one person may lie in several. Bring "
-            "the table here (`X.compute()`), or make one row per person of it."
-        )
+    bits = open_streams(rng).child(Child.ORDER).noise  # nothing is charged yet: an order releases nothing
+    if in_partitions(X):
+        found = partitioned_ids(X, person)
+        return spread_persons(found, *_places(sum(map(len, found.persons)), bits), int(max_rows))
     declared, codes = split_ids(X, person) if isinstance(person, str) else (X, None)
     table = as_source(_checked(declared).here())
     table.names = None if (names := column_names(declared)) is None else tuple(names)
     owned = belongings(id_codes(person, table.shape[0]) if codes is None else codes)
-    bits = open_streams(rng).child(Child.ORDER).noise  # nothing is charged yet: an order releases nothing
-    places, draws = secret_order(owned.persons, bits), bits.uint64(owned.persons) / 2.0**64  # (persons,)
-    return slotted(table, declared, owned, places, np.minimum(draws, 1.0 - 2.0**-53), int(max_rows))
+    return slotted(table, declared, owned, *_places(owned.persons, bits), int(max_rows))
+
+
+def _places(n: int, bits: BitSource) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Draw an order of n persons, and for each place in it a number from 0 to 1, 1 excluded."""
+    places, draws = secret_order(n, bits), bits.uint64(n) / 2.0**64  # (persons,) each
+    return places, np.minimum(draws, 1.0 - 2.0**-53)
 
 
 def _checked(X: Any) -> Table:

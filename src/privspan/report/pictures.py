@@ -24,10 +24,15 @@ def bars(
     *,
     faint: Container[int] = (),
     noise: Sequence[float] | None = None,
+    full: float | None = None,
 ) -> Html:
-    """Draw one bar per row: its name, its length as a share of the longest, what is written at its end; its noise."""
+    """Draw one bar per row: its name, its length as a share of the longest, what is written at its end; its noise.
+
+    With `full`, lengths are shares of that.
+    """
     errors = [0.0] * len(rows) if noise is None else noise
-    longest = max((value + error for (_, value, _), error in zip(rows, errors, strict=True)), default=0.0) or 1.0
+    reached = max((value + error for (_, value, _), error in zip(rows, errors, strict=True)), default=0.0)
+    longest = full or reached or 1.0
     pieces = []
     for i, ((name, value, written), error) in enumerate(zip(rows, errors, strict=True)):
         width, reach = (34.0 * max(0.0, size) / longest for size in (value, value + error))

@@ -29,29 +29,30 @@ def cost(subject: Subject) -> Html:
     return join(
         title,
         element("p", f"{promise} For someone whose record is in the table:"),
-        listed(_meanings(spent, guess)),
+        listed(meanings(spent, guess)),
         figure("How well could an attacker guess your record?", "", meter),
         element("p", _about_delta(subject)),
         _parts(spent),
     )
 
 
-def _meanings(spent: PrivacyCost, guess: str) -> list[str]:
+def meanings(spent: PrivacyCost, guess: str, what: str = "this page") -> list[str]:
+    """Say what a budget means for a person in the table, given the best guess that it allows; `what` is released."""
     after = at_most(chance_of_harm(spent, _HARM))
     return [
         join(
-            "Suppose somebody knows every other record, and that yours is one of two, each as likely. From this "
-            "page they name the right one at most ",
+            "Suppose somebody knows every other record, and that yours is one of two, each as likely. From "
+            f"{what} they name the right one at most ",
             element("b", guess),
             " of the time. A coin gets 50 %.",
         ),
         join(
-            "Whatever could happen to you because of this page: if its chance were 1 % with another record in the "
+            f"Whatever could happen to you because of {what}: if its chance were 1 % with another record in the "
             "place of yours, it is at most ",
             element("b", after),
             " with yours.",
         ),
-        "This holds whatever else they know, now or later, and whatever they compute from this page.",
+        f"This holds whatever else they know, now or later, and whatever they compute from {what}.",
     ]
 
 

@@ -10,6 +10,7 @@ Proofs: docs/explanation/everyday-tables.md, lemma 6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error
-from privspan.rows.compressed import entry_rows
+from privspan.rows.compressed import entry_rows, inner_products
 from privspan.rows.gaps import filled_sparse
-from privspan.rows.scaling import squared_lengths_of
+from privspan.rows.scaling import Piece, squared_lengths_of
 from privspan.rows.table import LocalTable
-from privspan.rows.unit import Rows
+from privspan.rows.unit import PerRow, Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 
 Array = NDArray[np.float64]
@@ -35,6 +37,7 @@ SPREAD = 256.0
 
 _INFLATION = 1.0 + 2.0**-40  # rounding: more than SPREAD of them
 _WIDEST_SINGLE = 2048  # columns: in float32 the errors of longer products would cost more than they save
+_SHAPES = ((_WIDEST_SINGLE, 16), (20, 4))  # float32: columns and directions; small products may go another way
 _FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
 _SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row counts as zero
 
@@ -61,7 +64,7 @@ def in_single(X: LocalTable, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     if X.is_sparse or np.dtype(X.dtype) != np.float32:
         return False
-    return WIDEST_DENSE < X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
+    return X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
 
 
 def is_near(centre: Array | None) -> bool:
@@ -78,18 +81,22 @@ def _single_is_single() -> bool:
     places = np.arange(2 * SINGLE_SUM_ROWS)
     ones = np.ones(len(places), dtype=np.float32)
     short, long = ((2**bits - 1 - 2 * places).astype(np.float32) for bits in (12, 24))
-    return all(_exact_products(left, right[:16]) for left, right in ((short, short), (long, ones), (ones, long)))
+    for left, right in ((short, short), (long, ones), (ones, long)):
+        for columns, b in _SHAPES:
+            if not _exact_products(left[:columns], right[:b], columns):
+                return False
+    return True
 
 
-def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> bool:
+def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32], columns: int) -> bool:
     """Tell whether rows with one number each, times a block, their sums and their squares are what they should be."""
-    places = 7 * np.arange(len(left))
-    rows = np.zeros((len(left), _WIDEST_SINGLE), dtype=np.float32)
-    rows[np.arange(len(left)), places] = left
-    wanted = np.multiply.outer(left, right)  # (rows, b)
-    inner = _single_product(rows, np.tile(right, (_WIDEST_SINGLE, 1)))
-    sums = combined(rows, np.tile(right, (len(left), 1)))[places]
-    squares = squared_lengths_of(rows) == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
+    numbers, places = np.arange(len(left)), 7 * np.arange(len(left)) % columns
+    rows = np.zeros((2 * SINGLE_SUM_ROWS, columns), dtype=np.float32)  # the last ones of short rows are empty
+    rows[numbers, places] = left
+    wanted = np.multiply.outer(left, right)  # (numbers, b)
+    inner = _single_product(rows, np.tile(right, (columns, 1)))[numbers]
+    sums = combined(rows, np.tile(right, (len(rows), 1)))[places]
+    squares = squared_lengths_of(rows)[numbers] == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
     return bool((inner == wanted).all() and (sums == wanted).all() and squares.all())
 
 
@@ -113,6 +120,10 @@ class CentredSparseRows(Rows):
     ) -> None:
         super().__init__(X, clip=clip, keep=keep, width=width)
         self._carried, self.rounding = centre, SPREAD
+
+    def map_rows(self, function: Callable[[Piece], Reals]) -> PerRow:
+        """Return one result per row."""
+        return self.results(function)
 
     def _lengths(self, index: int, stored: Any) -> Array:
         return np.asarray(np.sqrt(_squares_about(filled_sparse(stored, self._carried), self._carried)[0]))
@@ -181,3 +192,14 @@ class CentredPiece:
         square = float(self._weights @ self._weights)
         own = sparse.csr_array(self._scaled.T @ self._scaled).toarray()
         return np.asarray(own - cross - cross.T + square * np.outer(self._centre, self._centre))
+
+    def inner_products(self, width: int) -> Array:
+        """Return those of every `width` consecutive rows, from these alone, (groups, width, width).
+
+        Each is off by at most gamma_{d+8} `SPREAD`², as the parts of a row are no longer than `SPREAD` together.
+        """
+        own, weights = inner_products(self._scaled, width), self._weights.reshape(-1, width)
+        along = np.asarray(self._scaled @ self._centre).reshape(-1, width)
+        cross = along[:, :, None] * weights[:, None, :]
+        square = float(self._centre @ self._centre) * (weights[:, :, None] * weights[:, None, :])
+        return np.asarray(own - cross - cross.transpose(0, 2, 1) + square)

@@ -115,3 +115,17 @@ def _starts(owner: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 def entry_rows(starts: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the row of each stored entry, given where rows begin, as in the `indptr` of a CSR table."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def inner_products(rows: sparse.csr_array, width: int) -> NDArray[np.float64]:
+    """Return those of every `width` consecutive rows, computed from these alone, (groups, width, width).
+
+    No cell may be stored twice.  What two groups store in one column is kept apart, so that no others are computed.
+    """
+    column = entry_rows(rows.indptr) // width * rows.shape[1] + rows.indices  # of its group
+    _, place = np.unique(column, return_inverse=True)
+    apart = sparse.csr_array((rows.data, place, rows.indptr), shape=(rows.shape[0], len(place) + 1))
+    found = sparse.coo_array(apart @ apart.T)
+    inner = np.zeros((rows.shape[0], width))
+    inner[found.row, found.col % width] = found.data
+    return inner.reshape(-1, width, width)

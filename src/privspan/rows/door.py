@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from scipy import sparse
 
 from privspan._lib import checks
-from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
-from privspan._lib.streams import is_stream, native
+from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan._lib.streams import is_stream, native, pyarrow_needed
 from privspan.rows.arrays import mapped_rows
 from privspan.rows.categories import Categories, encoded
 from privspan.rows.compressed import compressed_rows
@@ -26,7 +25,7 @@ def open_table(X: Any, *, min_rows: int = 1, accept_sparse: bool = True) -> Tabl
     sources of rows, Arrow streams (which are read to their end), and Dask tables.  The dtype follows from the
     declared types of `X`: arrays, sparse tables and sources keep theirs, all else is float32 or float64.
     """
-    X = opened(taken(X))
+    X = X if isinstance(X, Table) else opened(taken(X))
     if isinstance(X, RowSource) and X.person is not None:  # whose rows would count as persons each
         raise ParameterTypeError(
             "{X} was opened with persons of several rows, in column {column!r}, which this does not take. Make "
@@ -62,11 +61,9 @@ def taken(X: Any, person: Any = None, categories: Categories | None = None, *, i
     X, column = native(X), person if isinstance(person, str) else None
     if not is_stream(X):
         return X if categories is None else encoded(X, categories, person=column)
-    try:
-        stream = import_module("privspan.rows.files.stream")
-    except ImportError:
-        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
-    return stream.fitted_stream(X, person=column, categories=categories, ids_needed=ids_needed)
+    with pyarrow_needed():
+        from privspan.rows.files.stream import fitted_stream
+    return fitted_stream(X, person=column, categories=categories, ids_needed=ids_needed)
 
 
 def whose(X: Any, person: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from privspan._lib.frames import frame_columns, frame_package
+from privspan._lib.streams import native
 from privspan.rows.columns import column_names
 from privspan.rows.source import RowSource
 
@@ -46,6 +47,7 @@ def identifiers(X: object) -> list[str]:
         A table as it was handed in: a frame of pandas, polars or Dask, an Arrow table, or a stream that was read as
         a frame (`privspan.rows.files.stream`); all else has none.
     """
+    X = native(X)
     if isinstance(X, RowSource):
         return [name for name in X.names or () if looks_like_identifier(name)] if X.as_frame else []
     frame = (

@@ -18,6 +18,7 @@ from privspan._lib.distinct import Distinct, array_column, arrow_column, cell_by
 from privspan._lib.errors import Parameter, ParameterError, ParameterTypeError
 from privspan._lib.frames import as_frame, frame_package
 from privspan._lib.identity import UntellableError, codes_of
+from privspan.rows.partitions import opener_of
 from privspan.rows.source import RowSource
 from privspan.rows.windows import SelectedColumns
 
@@ -59,7 +60,7 @@ def split_ids(X: Any, column: str) -> tuple[Any, Codes]:
     """
     if isinstance(X, RowSource):
         return _split_source(X, column)
-    rest, ids = _without(X, column)
+    rest, ids = without_column(X, column)
     return rest, _codes(one_column(ids), f"column {column!r}")
 
 
@@ -79,21 +80,24 @@ def _split_source(source: RowSource, column: str) -> tuple[RowSource, Codes]:
 def without_ids(X: Any, column: str) -> Any:
     """Return a table, of the kinds that `split_ids` takes, without a column that it has."""
     if not isinstance(X, RowSource):
-        return _without(X, column)[0]
+        return without_column(X, column)[0]
     place = _only_place(X.names, column)
     return SelectedColumns(X, [index for index in range(X.shape[1]) if index != place])
 
 
-def _without(X: Any, column: str) -> tuple[Any, Any]:
-    """Take a column out of a table of another package."""
+def without_column(X: Any, column: str) -> tuple[Any, Any]:
+    """Take a column out of a table of another package; return the rest, and the column."""
     package, frame = frame_package(X), as_frame(X)
-    if package is None or not hasattr(frame, "columns"):
+    apart = opener_of(X) is not None
+    if (package is None and not apart) or not hasattr(frame, "columns"):
         raise ParameterTypeError(
             "{X} has no column names; give the ids as an array, one per row, instead of {column!r}.", column=column
         )
     names = [str(name) for name in (frame.column_names if package == "pyarrow" else frame.columns)]
     place = _only_place(names, column)
     others = [index for index in range(len(names)) if index != place]
+    if apart:
+        return frame[[frame.columns[index] for index in others]], frame[frame.columns[place]]
     if package == "pandas":
         return frame.iloc[:, others], frame.iloc[:, place]
     if package == "polars":
@@ -132,10 +136,15 @@ def _codes(column: Distinct | None, what: str | Parameter) -> Codes:
     except UntellableError:
         codes = None
     if codes is None:
-        raise ParameterTypeError(
-            "{what} must hold ids that can be compared; convert them to text or whole numbers first.", what=what
-        )
+        raise untellable(what)
     return codes
+
+
+def untellable(what: str | Parameter) -> ParameterTypeError:
+    """Return the refusal of ids of which nobody can say which are equal."""
+    return ParameterTypeError(
+        "{what} must hold ids that can be compared; convert them to text or whole numbers first.", what=what
+    )
 
 
 def _only_place(names: Any, column: str) -> int:

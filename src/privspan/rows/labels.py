@@ -59,15 +59,13 @@ def label_codes(y: object, words: tuple[str, ...], *, name: str = "y") -> Any:
 
 def labels_of(source: Table, codes: Any, words: tuple[str, ...], *, name: str = "y") -> PerRow:
     """Return the numbers of the classes where the rows are."""
-    if source.local:
-        if source.drawable and len(codes) != source.shape[0]:
-            raise ParameterError(
-                "{name} must have one entry per row, {n}; got {got}.",
-                name=Parameter(name),
-                n=source.shape[0],
-                got=len(codes),
-            )
-        return source.column(codes)
+    if source.drawable and len(codes) != source.shape[0]:
+        raise ParameterError(
+            "{name} must have one entry per row, {n}; got {got}.",
+            name=Parameter(name),
+            n=source.shape[0],
+            got=len(codes),
+        )
     column = source.column(codes)
     return column if isinstance(codes, np.ndarray) else per_row(partial(_places, words=words), column)
 

@@ -185,7 +185,7 @@ class PartitionedTable(Table):
         """Draw one seed per partition."""
         return PartitionOrders(tuple(generator.integers(2**63, size=len(self.parts)).tolist()))
 
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a function makes of each partition, brought here."""
         seeds = order.seeds if isinstance(order, PartitionOrders) else (None,) * len(self.parts)
         made = self.place.map(partial(_in_order, function), self.parts, self.place.send(seeds))
@@ -294,13 +294,13 @@ def _joined(*pieces: Reals) -> Reals:
 
 def partitioned(X: object) -> object:
     """Return a partitioned table of another package as a `PartitionedTable`, and everything else unchanged."""
-    opener = _opener(X)
+    opener = opener_of(X)
     return X if opener is None else opener.open_table(X)
 
 
 def in_partitions(X: object) -> bool:
-    """Return whether an object of another package is in partitions."""
-    return _opener(X) is not None
+    """Return whether a table is in partitions, whatever package it is of."""
+    return isinstance(X, PartitionedTable) or opener_of(X) is not None
 
 
 def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
@@ -317,7 +317,7 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     PartitionedTable
         With one column.
     """
-    opener = _opener(y)
+    opener = opener_of(y)
     if opener is not None:
         column: PartitionedTable = opener.open_column(y)
         if column.lengths != table.lengths:
@@ -328,8 +328,8 @@ def partitioned_column(y: object, table: PartitionedTable) -> PartitionedTable:
     return PartitionedTable(table.place, table.place.send(pieces), table.lengths, 1, values.dtype)
 
 
-def _opener(X: object) -> Any:
-    """Return the module that opens tables and columns of another package's making, if `X` is one."""
+def opener_of(X: object) -> Any:
+    """Return the module that opens tables, columns and ids of another package's making, if `X` is one of these."""
     extra = _OPENERS.get(type(X).__module__.partition(".")[0])
     try:
         return None if extra is None else above.tables_of(extra)

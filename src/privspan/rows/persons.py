@@ -23,15 +23,14 @@ from privspan._lib import checks
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import UNIT_ROUNDOFF
 from privspan.rows.about import local_rows
-from privspan.rows.compressed import Make, Stored, Summing
-from privspan.rows.dealing import Order, PartitionOrders, public_order
-from privspan.rows.partitioned_rows import AnyRows
+from privspan.rows.compressed import Make, Readable, Stored, Summing
+from privspan.rows.dealing import Order, PartitionOrders
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums
 from privspan.rows.source import RowPairs, RowSource, TakenRows
-from privspan.rows.table import Made, Table
+from privspan.rows.table import Made, Numbers, Table
 from privspan.rows.unit import CHUNK_ROWS, PerRow, chunk_sums, of_persons
 
 Array = NDArray[np.float64]
-Numbers = NDArray[np.intp]
 
 
 class PersonTable(Table):
@@ -73,9 +72,9 @@ class PersonTable(Table):
         """Return the rows, each of length at most 1; what is summed over them is averaged over those of a person."""
         return local_rows(self.slots, centre, clip=clip, keep=keep, width=self.width)
 
-    def sums(self, function: Summing, *, exact: bool = False) -> Iterator[Array]:
+    def sums(self, function: Summing, *, exact: bool = False) -> ChunkSums:
         """Yield one sum per chunk of persons."""
-        return (part / self.width for part in chunk_sums(function, self.slots, self.width))
+        return averaged_sums(function, self.width, self.slots)
 
     def values(self) -> PerRow:
         """Return the rows in memory."""
@@ -102,9 +101,8 @@ class PersonTable(Table):
         return self._with(self.slots.with_constant(centre, constant))
 
     def pairs(self, public: np.random.Generator, make: Make) -> PersonTable:
-        """Return pairs of persons, slot by slot."""
-        n = self.shape[0] // 2 * 2
-        persons = public.permutation(self.shape[0])[:n].reshape(-1, 2)
+        """Return pairs of persons, slot by slot: neighbours, as all of them stand in a random order."""
+        persons = np.arange(self.shape[0] // 2 * 2).reshape(-1, 2)
         slots = np.column_stack([self.numbers_of(persons[:, side]) for side in (0, 1)])
         return self._with(RowPairs(self.slots, slots, make))
 
@@ -116,32 +114,34 @@ class PersonTable(Table):
         """Return the numbers of all rows of these persons, one person after the other; (len(persons) * width,)."""
         return np.asarray((persons[:, None] * self.width + np.arange(self.width)).ravel(), dtype=np.intp)
 
-    def one_each(self) -> RowSource:
+    def one_each(self) -> Table:
         """Return the first row of every person; (n, d)."""
-        return TakenRows(self.slots, np.arange(0, self.slots.shape[0], self.width))
+        return self.here()
 
-    here = one_each
+    def here(self) -> RowSource:
+        """Return the first row of every person, in this process."""
+        return TakenRows(self.slots, np.arange(0, self.slots.shape[0], self.width))
 
     def draw(self, numbers: Numbers, *, dense: bool = False) -> RowSource:
         """Return the first row of each of these persons, in memory."""
-        return self.one_each().draw(numbers, dense=dense)
+        return self.here().draw(numbers, dense=dense)
 
     def dealt(self, generator: np.random.Generator) -> PersonTable:
         """Return itself: persons stand in a secret order."""
         return self
 
-    def order(self, generator: np.random.Generator) -> Numbers:
-        """Draw an order of the persons."""
-        return public_order(self.shape[0], generator)
+    def order(self, generator: np.random.Generator) -> Order:
+        """Return none: persons stand in a random order, and blocks are of neighbours."""
+        return None
 
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a function makes of all rows: those of a person go together."""
         assert not isinstance(order, PartitionOrders)
-        return [function(self.slots, self.numbers_of(np.arange(len(self)) if order is None else order), self.width)]
+        return [function(self.slots, None if order is None else self.numbers_of(order), self.width)]
 
     def halved(self) -> RowSource:
         """Return as many rows as there are pairs of persons."""
-        return self.one_each().halved()
+        return self.here().halved()
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,22 @@ def belongings(codes: Numbers) -> Belongings:
     return Belongings(order, starts, np.diff(starts, append=len(codes)))
 
 
+def averaged_sums(function: Summing, width: int, slots: Stored | Readable) -> Iterator[Array]:
+    """Yield one sum per chunk of persons, averaged over the rows of each."""
+    return (part / width for part in chunk_sums(function, slots, width))
+
+
+def chosen_rows(counts: Numbers, draws: Array, width: int) -> Numbers:
+    """Return which of the rows of each person are in the slots, (persons, width): the numbers among their own.
+
+    Slots are spread evenly over the rows, from a point that is drawn, in a circle: each row is taken once at least if
+    there are slots enough, and the first slot holds any row with the same chance. One draw per person, whatever the
+    count, so that nobody's draws depend on another's rows.
+    """
+    turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
+    return np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
+
+
 def slotted(
     table: RowSource, declared: Any, owned: Belongings, places: Numbers, draws: Array, width: int
 ) -> PersonTable:
@@ -193,11 +209,6 @@ def slotted(
         One number from 0 to 1, 1 excluded, for each place: it chooses rows where a person has more than slots.
     width : int
     """
-    counts = owned.counts[places]  # (persons,)
-    # Slots are spread evenly over the rows, from a point that is drawn, in a circle: each row is taken once at least
-    # if there are slots enough, and the first slot holds any row with the same chance. One draw per person, whatever
-    # the count, so that nobody's draws depend on another's rows.
-    turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
-    chosen = np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
+    chosen = chosen_rows(owned.counts[places], draws, width)
     numbers = owned.order[(owned.starts[places][:, None] + chosen).ravel()]
     return PersonTable(TakenRows(table, numbers), width, numbers, declared, len(owned.order))

@@ -35,6 +35,15 @@ class Place(ABC):
     def map(self, function: Callable[..., object], *parts: Sequence[Part]) -> list[Part]:
         """Return the parts ``function(first, second, …)``, one per partition; nothing need be computed yet."""
 
+    def keep(self, parts: Sequence[Part], lengths: Sequence[int], columns: int) -> list[Part]:
+        """Return dense rows of so many columns, computed now and kept between passes if there is room."""
+        fits = 8 * sum(lengths) * columns <= self.kept_bytes  # of float64
+        return self.hold(parts, lengths) if fits else list(parts)
+
+    def once(self, parts: Sequence[Part]) -> list[Part]:
+        """Return parts that many others are made of, so that each is computed once for all of these."""
+        return list(parts)
+
     @abstractmethod
     def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
         """Compute the parts and keep them where they are.
@@ -66,6 +75,10 @@ class LocalPlace(Place):
     def map(self, function: Callable[..., object], *parts: Sequence[Part]) -> list[Part]:
         """Return functions that compute when they are called."""
         return [partial(_computed, function, row) for row in zip(*parts, strict=True)]
+
+    def once(self, parts: Sequence[Part]) -> list[Part]:
+        """Compute now."""
+        return self.send([part() for part in parts])
 
     def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
         """Compute now."""

@@ -90,7 +90,7 @@ class Table(ABC):
     lengths : tuple of int
         Records of each partition: public, like n.
     local : bool
-        Whether all rows are in this process, in one partition.
+        Whether records go together wherever they are: pairs and blocks do not keep to partitions that were given.
     limits : Limits
         How much of it is read, cleaned and kept at a time.
     drawable : bool
@@ -262,10 +262,11 @@ class Table(ABC):
         return table, table.order(generator)
 
     @abstractmethod
-    def each_part(self, function: Callable[..., Made], order: Order) -> Sequence[Made]:
+    def each_part(self, function: Callable[..., Made], order: Order, grain: int = 1) -> Sequence[Made]:
         """Return what a pure function makes of every partition, where it is.
 
-        It takes a source of its rows, the order of these or None, and how many rows in turn are one record's.
+        It takes a source of its rows, the order of these or None, and how many rows in turn are one record's.  So
+        many records as `grain` says go together, where it is this table that chose its partitions.
         """
 
     @abstractmethod

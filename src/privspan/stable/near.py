@@ -141,17 +141,21 @@ class NearCourse:
         sure = not little or centre.length >= tuning.surely_found * centre.error
         if not (measured and sure and can_be_near(self.source, self.k, self.run.account.mu, tuning)):
             return None
-        made = partial(Table.with_constant, centre=centre.vector(d), constant=tuning.constant * centre.length)
+        origin, asked = centre.vector(d), tuning.constant * centre.length
         mu = self.run.account.spend("near a subspace?", probe_share(n, d, self.k, self.run.account.mu, tuning))
         bar = most_off(n, d, self.k, self.run.account.mu, centre.error / centre.length, tuning)
         groups = _groups(n, d, self.k, self.run.account.mu, tuning)
+
+        def made(drawn: Table) -> Table:
+            return drawn.with_constant(origin, asked)
+
         near = most_are_near(
             self.source, self.k, groups, bar, mu, self.run, but_first=little, made=made, tuning=tuning
         )
         if not near:
             return None
         centre = self._polished(centre)
-        rows = self.source.with_constant(centre.vector(d), self._constant(centre))
+        rows = self.source.with_constant(centre.vector(d), self._constant(centre)).settled()
         most, needed = tuning.moments
         moments = self.run.account.left * min(most, (needed / (n * self.run.account.mu)) ** 2 + 0.01)
         inner = self.run.account.nested("subspace near most rows", self.run.account.left - moments)

@@ -29,7 +29,6 @@ from privspan.privacy.run import Run
 from privspan.privacy.zero_out import SUMS, look_gain, most_share
 from privspan.rows.about import WIDEST_DENSE
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, per_row
-from privspan.rows.shifting import less
 from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.centre import (
@@ -52,6 +51,7 @@ from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
+from privspan.sums.pairs import pair_differences
 from privspan.sums.pca_result import Noisy, PCAResult, share_errors
 from privspan.sums.variance import size_noise, typical_length
 
@@ -355,7 +355,7 @@ class _Course:
     def _by_pairs(self, failed: Centre | None) -> PCAResult:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
-        pairs = self._source.pairs(open_streams(self._run.streams.public).public, less).settled()
+        pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
         total, error = self._scale(pairs) if failed is None else (math.nan, 0.0)
         rows = self._lifted(pairs.rows(keep=self._wide), 0.0)
         mu = self._run.account.spend("unit look", self._run.account.left, self._gain)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan.privacy.run import Run
+from privspan.rows.compressed import inner_products
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks
+from privspan.rows.scaling import Piece
 from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
@@ -43,7 +45,7 @@ class Lift:
 
 
 def person_lift(rows: AnyRows, constant: float) -> Lift | None:
-    """Return the factors for rows (f u, a), 0 <= f <= 1; None where every person has one row, or sparse ones.
+    """Return the factors for rows (f u, a), 0 <= f <= 1; None where every person has one row.
 
     Parameters
     ----------
@@ -52,22 +54,32 @@ def person_lift(rows: AnyRows, constant: float) -> Lift | None:
     constant : float
         The entry a that a second moment appends to every row.
     """
-    if rows.width == 1 or rows.is_sparse:
+    if rows.width == 1:
         return None
     width, (_, d), most = rows.width, rows.shape, math.sqrt(rows.width)
     size = 1.0 + constant * constant
-    # More than the error of the norm below: every inner product is off by gamma_d, and there are width² of them.
-    slack = 1.1 * width * size * relative_error(d + width * width + 8)
+    # More than the error of the norm below: every inner product is off by gamma_d, or as many times that as the parts
+    # of sparse rows are long, and there are width² of them.
+    slack = 1.1 * width * max(size, rows.rounding**2) * relative_error(d + width * width + 8)
 
-    def factors(piece: NDArray[np.float64]) -> Array:
-        persons = piece.reshape(-1, width, d)
-        inner = persons @ persons.transpose(0, 2, 1) + constant * constant  # (persons, width, width)
+    def factors(piece: Piece) -> Array:
+        inner = _inner_products(piece, width) + constant * constant  # (persons, width, width)
         inner = _largest(inner, constant * constant)
         norms = np.sqrt(np.einsum("pij,pij->p", inner, inner)) + slack
         squares = np.minimum(width * size / norms, most)  # (persons,)
         return np.repeat(np.sqrt(squares) * (1.0 - 4.0 * 2.0**-53), width)
 
     return Lift(rows.map_rows(factors), most)
+
+
+def _inner_products(piece: Piece, width: int) -> Array:
+    """Return those of the rows of each person, from these rows alone; (persons, width, width)."""
+    if hasattr(piece, "inner_products"):
+        return np.asarray(piece.inner_products(width))
+    if not isinstance(piece, np.ndarray):
+        return inner_products(piece, width)
+    persons = piece.reshape(-1, width, piece.shape[1])
+    return np.asarray(persons @ persons.transpose(0, 2, 1))
 
 
 def most_lift(source: Table) -> float:

@@ -6,6 +6,8 @@ private for these is private for the rows, at the same cost.  Proof: docs/explan
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -17,6 +19,14 @@ from privspan.rows.shifting import less
 from privspan.rows.table import Table
 
 Array = NDArray[np.float64]
+
+
+@overload
+def pair_differences(X: Table, public: np.random.Generator) -> Table: ...
+
+
+@overload
+def pair_differences(X: object, public: np.random.Generator) -> Stored | Table: ...
 
 
 def pair_differences(X: object, public: np.random.Generator) -> Stored | Table:
@@ -35,16 +45,16 @@ def pair_differences(X: object, public: np.random.Generator) -> Stored | Table:
     -------
     (n // 2, d) array, CSR array, RowSource or PartitionedTable
         float64, whatever the dtype of `X`: what a difference is must not depend on the type that another row needs.
-        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a source
-        is read by windows, or a table is in partitions, pairs are drawn within these.
+        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a
+        source is read by windows, or a table is in partitions, pairs are drawn within these.
 
     Guarantee
     ---------
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    table = open_table(X, min_rows=2).pairs(public, less)
-    return table if given_table(X) is not None else table.settled().unwrapped()
+    pairs = open_table(X, min_rows=2).pairs(public, less).settled()
+    return pairs if given_table(X) is not None else pairs.unwrapped()
 
 
 def pair_signs(source: Table, public: np.random.Generator) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 import uuid
@@ -14,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from person_neighbours import neighbours, spent_between
+from scipy import sparse
+from spread import spread
 
 from planted_faults.registry import fault, refuted
 from privspan import private_mean, private_subspace
@@ -21,7 +24,7 @@ from privspan._lib import identity
 from privspan._lib.words import word_of
 from privspan.audit.replay import ReplayError
 from privspan.privacy import call, mu_from_budget, persons
-from privspan.rows import ids, open_rows
+from privspan.rows import ids, open_rows, partitioned_ids
 from privspan.rows import unit as unit_rows
 from privspan.rows.door import open_table
 from privspan.rows.persons import Belongings, PersonTable
@@ -191,3 +194,53 @@ def number_of_rows(patch):
         return replace(told, parameters={**told.parameters, "n": table.read}) if hasattr(told, "parameters") else told
 
     patch.setattr(call, "for_persons", counting)
+
+
+# ---- In partitions -------------------------------------------------------------------------------------------------
+
+
+def spread_refuted() -> bool:
+    """Replay a mean on Dask arrays that differ in a person, with 1 row or with 500."""
+    return replay_refuted(lambda rows, ids, rng=0: mean_of_persons(*spread(rows, ids), rng), neighbours(300, 3))
+
+
+@fault("ids that are sent to a bucket of each partition's own", spread_refuted)
+def never_met(patch):
+    sent = itertools.count()
+    patch.setattr(partitioned_ids, "scattered", lambda key: next(sent))
+
+
+def others_spread_refuted() -> bool:
+    """Compare the slots of everybody else, in partitions."""
+    slots = []
+    for people in neighbours(60, 2):
+        with people.coupled():
+            found = persons.by_person(*spread(people.rows, people.ids), 4, 0).values()
+            parts = found.place.fetch(found.parts, found.lengths)
+            slots.append(np.concatenate([part.slots for part in parts]).reshape(60, -1))
+    return bool(np.count_nonzero((slots[0] != slots[1]).any(axis=1)) > 1)
+
+
+@fault("draws that persons in partitions take along", others_spread_refuted)
+def draws_of_persons(patch):
+    sound = persons.spread_persons
+    patch.setattr(
+        persons, "spread_persons", lambda found, places, draws, width: sound(found, places, draws[places], width)
+    )
+
+
+# ---- Sparse rows ---------------------------------------------------------------------------------------------------
+
+
+def sparse_lift_refuted() -> bool:
+    """Look at a person of eight equal sparse rows."""
+    rows = sparse.csr_array(np.ones((8, 4)))
+    opened = PersonTable(as_source(rows), 8, np.arange(8), rows, 8).rows()
+    gram = looks.AugmentedGram(opened, lift=lifts.person_lift(opened, looks.CONSTANT))
+    (total,) = gram.products(None)
+    return bool(np.linalg.norm(total) > gram.size)
+
+
+@fault("sparse rows lifted as if they were at right angles", sparse_lift_refuted)
+def right_angles(patch):
+    patch.setattr(lifts, "inner_products", lambda rows, width: np.tile(np.eye(width), (rows.shape[0] // width, 1, 1)))

@@ -30,11 +30,11 @@ class Batches:
         In a batch, where that can be chosen.
     """
 
-    types: Any
+    types: pa.Schema
     given: Any
     rows: int
 
-    def read(self, columns: Sequence[str]) -> Iterator[Any]:
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield Arrow record batches of some columns, in the order of the table."""
         given, columns = self.given, list(columns)
         if _is_lazy(given):
@@ -60,7 +60,7 @@ def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
     """
     given = native(given)
     if _is_lazy(given):
-        types = pa.table(given.collect_schema().to_frame()).schema
+        types = pa.table(sys.modules["polars"].DataFrame(schema=given.collect_schema())).schema
     elif hasattr(type(given), "scanner"):
         types = given.schema
     else:
@@ -69,7 +69,7 @@ def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
     return Batches(types, given, limits.stream_rows(len(types)))
 
 
-def _is_lazy(given: Any) -> bool:
+def _is_lazy(given: object) -> bool:
     polars = sys.modules.get("polars")
     return polars is not None and isinstance(given, polars.LazyFrame)
 
@@ -81,7 +81,7 @@ def _collected(frame: Any, rows: int) -> Iterable[Any]:
     return [frame.collect()]
 
 
-def _reader(given: Any, limits: Limits) -> Any:
+def _reader(given: Any, limits: Limits) -> pa.RecordBatchReader:
     """Return a reader of Arrow batches."""
     kind = type(given)
     if hasattr(kind, "read_next_batch"):

@@ -6,18 +6,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privspan._lib.errors import ParameterError
 from privspan._lib.location import Location, place_of
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.database import batches_from
-from privspan.rows.files.opening import damage_of, known_suffix, open_rows, suffix_of
+from privspan.rows.files.declared import FileColumn, arrow_columns, file_columns
+from privspan.rows.files.opening import damage_of, known_suffix, suffix_of
 from privspan.rows.files.schema import Column, Schema, schema_text
 from privspan.rows.identifiers import looks_like_identifier
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _HOW = "Types: number, boolean, category, text, list (with a width), skip. What is not named here is left out."
 _WORDS = 'to use it: type = "category", and a line categories = [...] with all words that it may hold'
@@ -74,7 +71,7 @@ def draft_schema(
     place = place_of(path) if isinstance(path, str | os.PathLike) else None
     if isinstance(place, Location) and place.is_database:
         with batches_from(place, query=query, table=table, schema=declared) as reader:
-            return _types_draft(reader.schema, _FROM_DATABASE)
+            return _typed_draft(arrow_columns(reader.schema), _FROM_DATABASE)
     if query is not None or table is not None:
         raise ParameterError("{query} and {table} must go with a database.")
     if place is None:
@@ -95,15 +92,15 @@ def _file_draft(path: Path, declared: Schema) -> str:
         if suffix in (".csv", ".tsv"):
             from privspan.rows.files.text import draft_csv
 
-            found, remarks = draft_csv(path, declared)
-            columns = {name: _drafted(name, column) for name, column in (found.columns or {}).items()}
-            return schema_text(found.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
+            guessed, remarks = draft_csv(path, declared)
+            columns = {name: _drafted(name, column) for name, column in (guessed.columns or {}).items()}
+            return schema_text(guessed.but(columns=columns), _remarks(columns, remarks), _FROM_CELLS)
+        found = file_columns(path)
         if suffix in (".arrow", ".feather", ".parquet"):
-            return _arrow_draft(path, suffix)
-        names = open_rows(path).names
-    if names is None:
+            return _typed_draft(found, _FROM_TYPES)
+    if not found:
         raise UnreadableFileError("{file!r} has no column names, so there is nothing to declare.", file=path.name)
-    return schema_text(Schema({name: Column("number") for name in names}), {}, _FROM_TYPES)
+    return schema_text(Schema({one.name: Column("number") for one in found}), {}, _FROM_TYPES)
 
 
 def _drafted(name: str, column: Column) -> Column:
@@ -112,29 +109,17 @@ def _drafted(name: str, column: Column) -> Column:
     return Column("skip") if column.type == "number" and unwanted else column
 
 
-def _arrow_draft(path: Path, suffix: str) -> str:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    is_parquet = suffix == ".parquet"
-    types = parquet.read_schema(path) if is_parquet else pa.ipc.open_file(pa.memory_map(str(path))).schema
-    return _types_draft(types, _FROM_TYPES)
-
-
 def draft_stream(given: object) -> str:
     """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
     from privspan.rows.files.batches import batches_of
 
-    return _types_draft(batches_of(given).types, _FROM_A_STREAM)
+    return _typed_draft(arrow_columns(batches_of(given).types), _FROM_A_STREAM)
 
 
-def _types_draft(types: pa.Schema, opening: Sequence[str]) -> str:
-    """Draft a schema from types of Arrow."""
-    from privspan.rows.files.tables import declared_column
-
-    found = {field.name: declared_column(field.type) for field in types}
-    columns = {name: _drafted(name, column) for name, (column, _) in found.items()}
-    remarks = {name: remark for name, (_, remark) in found.items() if remark is not None}
+def _typed_draft(found: Sequence[FileColumn], opening: Sequence[str]) -> str:
+    """Draft a schema from declared types."""
+    columns = {one.name: _drafted(one.name, one.column) for one in found if one.column is not None}
+    remarks = {one.name: one.remark for one in found if one.remark is not None}
     return schema_text(Schema(columns), _remarks(columns, remarks), opening)
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 
 from privspan._lib.errors import MissingPackageError, ParameterError, ParameterTypeError
 from privspan._lib.location import Location, place_of
+from privspan._lib.streams import pyarrow_needed
 from privspan.rows.arrays import open_npy, open_npz
 from privspan.rows.damage import UnreadableFileError, damage_told
 from privspan.rows.files.database import open_database
@@ -180,11 +181,9 @@ def _open_file(
 
 def _open_given(given: object, columns: Sequence[str] | None, schema: Schema, limits: Limits) -> RowSource:
     """Read a stream or a frame, with the same columns as a file would have."""
-    try:
-        stream = import_module("privspan.rows.files.stream")
-    except ImportError:
-        raise MissingPackageError("Reading Arrow streams needs pyarrow: pip install 'privspan[files]'.") from None
-    return cast(RowSource, stream.open_stream(given, columns=columns, schema=schema, limits=limits))
+    with pyarrow_needed():
+        from privspan.rows.files.stream import open_stream
+    return open_stream(given, columns=columns, schema=schema, limits=limits)
 
 
 def known_suffix(path: Path) -> str:

@@ -256,16 +256,17 @@ def schema_text(schema: Schema, remarks: Mapping[str, str], opening: Iterable[st
     """Write a schema as TOML that `read_schema` reads, with comments above everything and beside columns."""
     said = {field.name: getattr(schema, field.name) for field in fields(Schema) if field.name != "columns"}
     lines = [f"# {line}" for line in opening]
-    lines += [f"{name} = {_quoted(value)}" for name, value in said.items() if value != getattr(Schema(), name)]
+    lines += [f"{name} = {quoted(value)}" for name, value in said.items() if value != getattr(Schema(), name)]
     for name, column in (schema.columns or {}).items():
-        lines += ["", f"[columns.{_quoted(name)}]"]
-        lines.append(f"type = {_quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
+        lines += ["", f"[columns.{quoted(name)}]"]
+        lines.append(f"type = {quoted(column.type)}" + (f"  # {remarks[name]}" if name in remarks else ""))
         lines += [f"width = {column.width}"] if column.width is not None else []
         lines += [f"bounds = {[*column.bounds]}"] if column.bounds is not None else []
         if column.categories is not None:
-            lines.append(f"categories = [{', '.join(map(_quoted, column.categories))}]")
+            lines.append(f"categories = [{', '.join(map(quoted, column.categories))}]")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(value: Any) -> str:
+def quoted(value: Any) -> str:
+    """Return a value as TOML writes it: what JSON says of text, numbers and flags is TOML too."""
     return _TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

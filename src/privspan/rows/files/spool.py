@@ -54,7 +54,8 @@ class Spool:
         Elsewhere (Windows, some network file systems) the file stays until the folder is closed.
         """
         path = self.path / "copy"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags, 0o600)  # for its owner alone
         file = os.fdopen(descriptor, "w+b")
         with suppress(OSError):
             path.unlink()

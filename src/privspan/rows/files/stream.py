@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ _TEXT_BYTES = 32  # what a cell of text or bytes is taken to be long: its length
 
 
 def open_stream(
-    given: Any,
+    given: object,
     *,
     columns: Sequence[str] | None = None,
     schema: Schema | None = None,
@@ -81,7 +81,7 @@ def open_stream(
 
 
 def fitted_stream(
-    given: Any,
+    given: object,
     *,
     person: str | None = None,
     categories: Categories | None = None,
@@ -103,7 +103,7 @@ def fitted_stream(
     return rows
 
 
-def _frame_layout(name: str, types: Any, person: str | None, categories: Categories | None) -> Layout:
+def _frame_layout(name: str, types: pa.Schema, person: str | None, categories: Categories | None) -> Layout:
     """Lay out all columns but that of ids, in the dtype that a frame of these types would have."""
     if isinstance(categories, str):
         what = "by name, with the words of each, for a stream: its types do not say them before it is read"
@@ -155,20 +155,20 @@ def kept(name: str, batches: Batches, layout: Layout, limits: Limits) -> RowSour
     return StreamRows(name, pa.Table.from_batches(held, schema=types), layout, limits)
 
 
-def _plain(kind: Any) -> Any:
+def _plain(kind: pa.DataType) -> pa.DataType:
     """Return the type that a column is kept as: batches may have different dictionaries, and files have one."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _bytes(kind: Any) -> int:
+def _bytes(kind: pa.DataType) -> int:
     """Return about how much a cell takes, by its type alone; that of a list is counted with the numbers."""
     try:
-        return int(kind.bit_width) // 8
+        return int(kind.bit_width) // 8  # bits
     except ValueError:  # of any length
         return 0 if pa.types.is_nested(kind) else _TEXT_BYTES
 
 
-def _coming(name: str, batches: Batches, columns: Sequence[str], types: Any) -> Iterator[Any]:
+def _coming(name: str, batches: Batches, columns: Sequence[str], types: pa.Schema) -> Iterator[pa.Table]:
     """Yield batch after batch as tables of the types that were announced."""
     with told(name):
         for batch in batches.read(columns):
@@ -176,9 +176,9 @@ def _coming(name: str, batches: Batches, columns: Sequence[str], types: Any) -> 
             yield pa.Table.from_batches([batch]).cast(types)
 
 
-def _even(tables: Iterable[Any], rows: int) -> Iterator[Any]:
+def _even(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.RecordBatch]:
     """Cut a stream into batches of so many rows each, but for the last."""
-    waiting: list[Any] = []
+    waiting: list[pa.Table] = []
     count = 0
     for table in tables:
         while count + table.num_rows >= rows:
@@ -192,7 +192,12 @@ def _even(tables: Iterable[Any], rows: int) -> Iterator[Any]:
 
 
 def _spooled(
-    name: str, held: list[Any], rest: Iterator[Any], types: Any, layout: Layout, limits: Limits
+    name: str,
+    held: list[pa.RecordBatch],
+    rest: Iterator[pa.RecordBatch],
+    types: pa.Schema,
+    layout: Layout,
+    limits: Limits,
 ) -> RowSource:
     """Write what has been read and what follows into a file, and map it."""
     with room_told():
@@ -209,7 +214,7 @@ def _spooled(
         raise
 
 
-def _write(file: BinaryIO, held: list[Any], rest: Iterator[Any], types: Any) -> None:
+def _write(file: BinaryIO, held: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch], types: pa.Schema) -> None:
     """Write an Arrow file; what is held is let go of."""
     with room_told():
         writer = pa.ipc.new_file(file, types)
@@ -241,7 +246,7 @@ class SpooledRows(ArrowRows):
         super().__init__(Path(name), mapping, layout, limits)
         self._spool = spool
 
-    def _table(self, start: int, stop: int) -> Any:
+    def _table(self, start: int, stop: int) -> pa.Table:
         if self._file is None:
             raise UnreadableFileError("{file!r} has been closed; its rows are gone.", file=self._path.name)
         return super()._table(start, stop)
@@ -258,7 +263,7 @@ class SpooledRows(ArrowRows):
 class StreamRows(HeldRows):
     """Rows of a stream that are kept in memory."""
 
-    def __init__(self, name: str, table: Any, layout: Layout, limits: Limits) -> None:
+    def __init__(self, name: str, table: pa.Table, layout: Layout, limits: Limits) -> None:
         if not table.num_rows or not layout.count:
             what = "columns" if table.num_rows else "rows"
             raise UnreadableFileError("{file!r} holds no {what}.", file=name, what=what)

@@ -55,7 +55,7 @@ class Layout:
         return len(self.names) if self.width is None else self.width
 
 
-def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
+def layout_of(file: str, types: pa.Schema, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     """Choose columns of numbers, or one column of lists of numbers where there are no others or it was asked for.
 
     `types` is the Arrow schema of the file, `schema` what the caller declares.
@@ -71,11 +71,11 @@ def layout_of(file: str, types: Any, wanted: Sequence[str] | None, schema: Schem
     return replace(layout, person=schema.person)
 
 
-def _empty(kind: Any) -> Distinct | None:
+def _empty(kind: pa.DataType) -> Distinct | None:
     return arrow_column(pa.nulls(0, kind))
 
 
-def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema) -> Layout:
+def _chosen(file: str, types: pa.Schema, wanted: Sequence[str] | None, schema: Schema) -> Layout:
     kinds = [(field.name, arrow_kind(field.type).other) for field in types]
     lists = [field.name for field in types if _is_number_list(field.type) and _may_be_list(field.name, schema)]
     if wanted is not None and len(wanted) == 1 and wanted[0] in lists:
@@ -93,7 +93,7 @@ def _chosen(file: str, types: Any, wanted: Sequence[str] | None, schema: Schema)
 
 
 def _encoded_layout(
-    file: str, types: Any, columns: list[str], left_out: tuple[LeftOut, ...], schema: Schema
+    file: str, types: pa.Schema, columns: list[str], left_out: tuple[LeftOut, ...], schema: Schema
 ) -> Layout:
     """Lay out columns of numbers, and of categories that become columns of 0 and 1."""
     kinds = {name: types.field(name).type for name in columns}
@@ -115,7 +115,7 @@ def _may_be_list(name: str, schema: Schema) -> bool:
     return schema.columns is None or (name in schema.columns and schema.columns[name].type == "list")
 
 
-def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut]) -> Layout:
+def _list_layout(file: str, field: pa.Field, schema: Schema, others: Iterable[LeftOut]) -> Layout:
     """Lay out one column of lists, whose width is declared by its type or by the caller, never by the lists."""
     width = schema.width_of(field.name)
     if pa.types.is_fixed_size_list(field.type):
@@ -135,7 +135,7 @@ def _list_layout(file: str, field: Any, schema: Schema, others: Iterable[LeftOut
     return Layout([field.name], width, _float_type([field.type.value_type]), left_out)
 
 
-def declared_column(kind: Any) -> tuple[Column, str | None]:
+def declared_column(kind: pa.DataType) -> tuple[Column, str | None]:
     """Return what a schema would say of a column of this type, with a remark."""
     reason = arrow_kind(kind).other
     if reason in (None, "text"):
@@ -147,12 +147,12 @@ def declared_column(kind: Any) -> tuple[Column, str | None]:
     return Column("list"), "to use it, add a line: width = 64, or however long its lists are"
 
 
-def _is_number_list(kind: Any) -> bool:
+def _is_number_list(kind: pa.DataType) -> bool:
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     return is_list and arrow_kind(kind.value_type).other is None
 
 
-def _float_type(kinds: Iterable[Any]) -> np.dtype:
+def _float_type(kinds: Iterable[pa.DataType]) -> np.dtype:
     """Return float32 if that holds every value of these types (in memory it must be declared), else float64."""
     small = (pa.float32(), pa.float16(), pa.bool_())
     narrow = all(kind in small or (pa.types.is_integer(kind) and kind.bit_width <= 16) for kind in kinds)
@@ -180,7 +180,7 @@ class TableRows(WindowedSource):
         return codes_of(self._distinct(column))
 
     @abstractmethod
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> pa.ChunkedArray:
         """Read one column, of whatever type."""
 
     def _distinct(self, name: str) -> Distinct:
@@ -192,7 +192,7 @@ class TableRows(WindowedSource):
         return column
 
     @abstractmethod
-    def _table(self, start: int, stop: int) -> Any:
+    def _table(self, start: int, stop: int) -> pa.Table:
         """Read the Arrow columns of consecutive rows."""
 
     def _part_of(self, row: int) -> int:
@@ -208,7 +208,7 @@ class TableRows(WindowedSource):
         return numbers_of(table, self._layout)
 
 
-def numbers_of(table: Any, layout: Layout) -> Reals:
+def numbers_of(table: pa.Table, layout: Layout) -> Reals:
     """Turn Arrow columns into rows (rows, d); a missing cell, or a list of another length, becomes NaN."""
     if layout.width is not None:
         chunks = [_list_rows(chunk, layout.dtype, layout.width) for chunk in table.column(0).chunks]
@@ -221,13 +221,13 @@ def numbers_of(table: Any, layout: Layout) -> Reals:
     return columns.T
 
 
-def _encoded(name: str, column: Any, layout: Layout) -> Reals:
+def _encoded(name: str, column: pa.ChunkedArray, layout: Layout) -> Reals:
     """Return the columns of numbers that one of the file becomes, (rows, columns)."""
     words = words_in(arrow_column(column)) if name in layout.levels else None
     return arrow_numbers(column, layout.dtype)[:, None] if words is None else indicators(words, layout.levels[name])
 
 
-def _list_rows(lists: Any, dtype: np.dtype, width: int) -> Reals:
+def _list_rows(lists: pa.Array, dtype: np.dtype, width: int) -> Reals:
     """Put lists into rows; those of another length, missing ones included, become rows of NaN."""
     right = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if right.all():
@@ -251,11 +251,11 @@ class ArrowRows(TableRows):
         """Open the file for some of its columns."""
         return opened_arrow(self._mapping, columns)
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> pa.ChunkedArray:
         file = self._opened([name])
         return pa.Table.from_batches([file.get_batch(part) for part in range(file.num_record_batches)]).column(0)
 
-    def _table(self, start: int, stop: int) -> Any:
+    def _table(self, start: int, stop: int) -> pa.Table:
         parts = range(self._part_of(start), self._part_of(stop - 1) + 1)
         batches = [self._file.get_batch(part).select(self._layout.columns) for part in parts]
         return pa.Table.from_batches(batches).slice(start - self._part_edges[parts.start], stop - start)

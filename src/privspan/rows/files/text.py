@@ -65,6 +65,12 @@ def open_csv(path: Path, columns: Sequence[str] | None, schema: Schema, limits: 
     return source
 
 
+def csv_names(path: Path, schema: Schema) -> list[str]:
+    """Return the names of the columns, from the first line alone."""
+    with _opened(path, schema) as (names, _, _):
+        return names
+
+
 def _told(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     rows_read(len(rows))
     return rows

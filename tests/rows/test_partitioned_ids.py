@@ -1,0 +1,177 @@
+"""Whose row is whose in partitions: the same persons, by the same numbers, as in one table in memory."""
+
+import subprocess
+import sys
+import uuid
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spread import cuts
+
+from privspan._lib.identity import UntellableError, key_of, scattered
+from privspan.rows import id_codes, partition_rows
+from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, partitioned_ids
+from privspan.rows.persons import belongings
+
+
+def persons_of(found):
+    """The rows of every person, by row number in the whole table, in the order of the persons' numbers."""
+    place, starts = found.table.place, np.cumsum([0, *found.table.lengths])
+    listed = {}
+    for owned, numbers in zip(place.fetch(found.buckets, [0] * len(found.buckets)), found.persons, strict=True):
+        part, within = np.divmod(owned.order, ROWS_OF_PARTITION)
+        rows = starts[part] + within
+        for number, start, count in zip(numbers, owned.starts, owned.counts, strict=True):
+            listed[int(number)] = rows[start : start + count].tolist()
+    return [listed[number] for number in range(len(listed))]
+
+
+def at_home(codes):
+    owned = belongings(codes)
+    ends = zip(owned.starts, owned.counts, strict=True)
+    return [owned.order[start : start + count].tolist() for start, count in ends]
+
+
+@given(codes=st.lists(st.integers(-1, 9), min_size=1, max_size=40), at=st.lists(st.integers(0, 40), max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_persons_are_those_of_the_whole_table_and_have_its_numbers(codes, at):
+    lengths = np.diff([0, *sorted(min(cut, len(codes)) for cut in at), len(codes)])
+    words = [None if code < 0 else f"p{code}" for code in codes]
+    found = partitioned_ids(partition_rows(np.zeros((len(codes), 1)), lengths.tolist()), words)
+    assert persons_of(found) == at_home(np.array(codes))
+
+
+N = 60
+OWNERS = np.random.default_rng(0).integers(0, 12, N)
+KINDS = {
+    "whole numbers": OWNERS * 1000,
+    "long numbers": OWNERS + 2**62,
+    "floats": OWNERS / 8.0,
+    "text": np.array([f"p{owner}" for owner in OWNERS]),
+    "bytes": np.array([b"p%d" % owner for owner in OWNERS]),
+    "dates": np.datetime64("2020-01-01") + OWNERS,
+    "UUIDs": np.array([uuid.UUID(int=int(owner)) for owner in OWNERS], dtype=object),
+    "tuples": [("clinic", int(owner)) for owner in OWNERS],
+    "Decimals": [Decimal(int(owner)) / 8 for owner in OWNERS],
+    "of several types": [int(owner) if row % 2 else f" {owner}" for row, owner in enumerate(OWNERS)],
+}
+SERIES = {
+    "categories": pd.Series(pd.Categorical([f"p{owner}" for owner in OWNERS])),
+    "nullable": pd.Series(pd.array([None if owner == 3 else int(owner) for owner in OWNERS])),
+    "times": pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(OWNERS, unit="D")),
+    "times of a zone": pd.Series(pd.Timestamp("2020-01-01", tz="Europe/Paris") + pd.to_timedelta(OWNERS, unit="D")),
+    "periods": pd.Series(pd.PeriodIndex.from_ordinals(OWNERS, freq="D")),
+    "Arrow text": pd.Series([f"p{owner}" for owner in OWNERS], dtype="string[pyarrow]"),
+    "Arrow dates": pd.Series([date.fromordinal(700_000 + int(owner)) for owner in OWNERS]),
+    "spans": pd.Series(pd.to_timedelta(OWNERS, unit="h")).mask(OWNERS == 3),
+}
+
+
+def on_dask(ids, lengths=None):
+    if isinstance(ids, list):
+        held = np.empty(len(ids), dtype=object)
+        held[:] = ids
+        ids = held
+    return da.from_array(ids, chunks=(cuts(N) if lengths is None else lengths,))
+
+
+@pytest.fixture(autouse=True)
+def synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_of_any_kind_tell_the_same_persons_in_partitions(kind):
+    ids, rows = KINDS[kind], np.zeros((N, 1))
+    expected = at_home(id_codes(ids, N))
+    assert len(expected) == len(set(OWNERS))
+    for table in (partition_rows(rows, cuts(N)), da.from_array(rows, chunks=(cuts(N), 1))):
+        assert persons_of(partitioned_ids(table, ids)) == expected
+        assert persons_of(partitioned_ids(table, on_dask(ids))) == expected
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_columns_of_any_type_tell_the_same_persons_in_partitions(kind):
+    frames = pytest.importorskip("dask.dataframe")
+    ids = SERIES[kind]
+    expected = at_home(id_codes(ids, N))
+    series = frames.from_pandas(ids, npartitions=4)
+    lengths = [len(part) for part in series.partitions]
+    rows = da.from_array(np.zeros((N, 1)), chunks=(tuple(lengths), 1))
+    for handed in (ids, series):
+        assert persons_of(partitioned_ids(rows, handed)) == expected
+
+
+EQUAL = [
+    (7, 7.0),
+    (7, np.int8(7)),
+    (7, "7"),
+    (7, Fraction(7)),
+    (7, Decimal("7.0")),
+    (7, True + 6),
+    (0.0, -0.0),
+    (2**70, "1180591620717411303424"),
+    ("a", " a"),
+    (date(2020, 1, 2), datetime(2020, 1, 2)),
+    (np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")),
+    (("a", 7), ["a", 7.0]),
+    (frozenset({1, "a"}), {"a", 1.0}),
+    (uuid.UUID(int=5), uuid.UUID(int=5)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_ids_that_are_equal_are_sent_to_one_bucket(one, other):
+    assert key_of(one) == key_of(other)
+    assert scattered(key_of(one)) == scattered(key_of(other))
+
+
+def test_processes_agree_where_an_id_is_sent():
+    asked = "from privspan._lib.identity import scattered; print([scattered(k) for k in ('a', ('b', 5), 2.5, -9)])"
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", asked], capture_output=True, text=True, env={"PYTHONHASHSEED": str(seed)}
+        )
+        for seed in (1, 2)
+    ]
+    assert runs[0].stdout == runs[1].stdout == f"{[scattered(key) for key in ('a', ('b', 5), 2.5, -9)]}\n"
+
+
+def test_ids_in_a_row_are_spread_over_the_buckets():
+    for step in (1, 64, 4096):
+        counts = np.bincount([scattered(step * number) % 64 for number in range(6400)], minlength=64)
+        assert counts.max() < 200
+
+
+class Ward(Enum):
+    """Ids that nothing else is equal to."""
+
+    EAST = 1
+
+
+class Chameleon:
+    """An id that might be equal to anything."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def test_objects_that_may_be_equal_to_others_are_refused():
+    assert scattered(Ward.EAST) == 0
+    with pytest.raises(UntellableError):
+        scattered(Chameleon())
+    with pytest.raises(TypeError, match="ids that can be compared"):
+        partitioned_ids(partition_rows(np.zeros((2, 1)), (1, 1)), on_dask([Chameleon()] * 2, (1, 1)))
