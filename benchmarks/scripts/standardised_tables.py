@@ -4,7 +4,8 @@ Run ``python benchmarks/scripts/standardised_tables.py``: it prints a line per b
 budget in ``benchmarks/results/standardised_tables.csv`` (``--label before`` in another file, for another version of
 the package: only ``private_pca(scale=True)`` is called, and a refusal counts as 0).  ``--summary`` compares both.
 
-``--only-fits`` makes the fits anew and keeps what is stored of others, which takes a third of the time.
+``--only-fits`` makes the fits anew and keeps what is stored of others, which takes a third of the time; with
+``--course deviations`` only those of tables and budgets that take this course.
 ``--against prototype.py tables.npz …`` compares with the prototype on tables that constants were chosen on, arrays
 named "name:k", and stores ``standardised_prototype.csv``.
 
@@ -130,6 +131,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="three tables, two runs, nothing stored")
     parser.add_argument("--summary", action="store_true", help="compare the stored files")
     parser.add_argument("--only-fits", action="store_true", help="keep what is stored of others")
+    parser.add_argument("--course", default="", help="with --only-fits: keep what is stored of the other course too")
     parser.add_argument("--against", nargs="+", help="the prototype and files of tables to compare with it on")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -147,8 +149,12 @@ def run(arguments: argparse.Namespace) -> None:
     tables = list(fresh_tables())[: 3 if arguments.quick else None]
     kept = stored(arguments.label) if arguments.only_fits else {}
     for table in tables:
-        ranks = rank_correlations(table.values)
+        ranks = None
         for epsilon in EPSILONS:
+            if arguments.course and (before := kept[table.name, epsilon])["course"] != arguments.course:
+                rows.append(dict(before))
+                continue
+            ranks = rank_correlations(table.values) if ranks is None else ranks
             mu = mu_from_budget(epsilon, DELTA)
             row = {"table": table.name, "n": len(table.values), "d": table.values.shape[1], "k": table.k}
             row |= {"epsilon": epsilon, **fits(table, epsilon, runs, ranks)}
@@ -161,7 +167,7 @@ def run(arguments: argparse.Namespace) -> None:
             rows.append(row)
         print(f"{table.name}, {len(table.values):,} rows", flush=True)
     for epsilon in EPSILONS:
-        mine = [row for row in rows if row["epsilon"] == epsilon]
+        mine = [row for row in rows if float(row["epsilon"]) == epsilon]
         means = {name: np.mean([float(row[name]) for row in mine]) for name in ("captured", "rival", "envelope")}
         told = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(f"epsilon {epsilon:g}: {told}, refused {np.mean([float(row['refused']) for row in mine]):.2f}")

@@ -42,6 +42,14 @@ def test_a_weak_budget_and_a_useless_result_are_told_of_before_they_are_paid_for
     assert "Expected to be useless" in visitor.text
 
 
+def test_a_button_shows_the_picture_without_a_script_and_puts_numbers_alone_into_the_address(small: Visitor) -> None:
+    small.send("/question")
+    small.send("/budget", epsilon="0.25", show="yes", typed="secret")
+    assert small.desk.session.answers.price is None
+    assert small.seen[-1].splitlines()[0].endswith("?epsilon=0.25&delta=0.000001&k=2&limit_epsilon=&limit_delta=")
+    assert "▸ ε = 0.25" in small.text
+
+
 def test_numbers_are_tried_out_without_a_script_and_are_not_kept(small: Visitor) -> None:
     small.send("/question")
     before = small.desk.session.answers

@@ -23,7 +23,7 @@ from privspan.ledger import Ledger
 pytestmark = pytest.mark.slow
 
 PHONE, DESKTOP = 390, 1280
-PATIENCE = 90_000  # milliseconds, for a release on a busy machine
+PATIENCE = 60_000  # milliseconds, for a release on a busy machine
 
 
 class Site:
@@ -109,6 +109,11 @@ def to_confirm(page, home: str, file: str) -> None:
     assert page.url.endswith("/confirm")
 
 
+def shows(page, words: str) -> None:
+    """Wait until the picture shows these words beside a bar."""
+    page.locator("#picture svg text", has_text=words).first.wait_for()
+
+
 def too_wide(page) -> int:
     return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
@@ -117,23 +122,23 @@ def serious(page) -> list[str]:
     """Return what axe-core finds that keeps people out."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page).response["violations"]
-    return [
-        f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in found if one["impact"] in ("serious", "critical")
-    ]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in grave]
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
-)
-def test_the_clinic_from_the_first_page_to_the_report_and_a_map(width: int, scheme: str, site: Site) -> None:
-    """Every page on the way fits the screen and keeps nobody out; the whole takes no three minutes."""
-    page, found, begun = site.open(width, scheme=scheme), [], time.monotonic()
+def test_the_clinic_from_the_first_page_to_the_report_and_a_map(site: Site) -> None:
+    """Every page on the way fits phone and desk, keeps nobody out; the whole takes no three minutes."""
+    page, found, begun = site.open(), [], time.monotonic()
 
     def look() -> None:
         page.wait_for_load_state()
-        found.extend(f"{page.url}: {one}" for one in serious(page))
-        if (over := too_wide(page)) > 0:
-            found.append(f"{page.url} is {over} px too wide")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found.extend(f"{page.url}, {scheme}: {one}" for one in serious(page))
+        for width in (PHONE, DESKTOP):
+            page.set_viewport_size({"width": width, "height": 900})
+            if (over := too_wide(page)) > 0:
+                found.append(f"{page.url} is {over} px too wide at {width}")
 
     look()
     page.goto(f"{site.home}/table")
@@ -146,7 +151,7 @@ def test_the_clinic_from_the_first_page_to_the_report_and_a_map(width: int, sche
     button(page, "Go on")
     look()
     page.get_by_label("ε (epsilon)", exact=True).fill("3")
-    page.get_by_text("▸ ε = 3", exact=True).first.wait_for()
+    shows(page, "▸ ε = 3")
     look()
     button(page, "Go on")
     look()
@@ -154,11 +159,14 @@ def test_the_clinic_from_the_first_page_to_the_report_and_a_map(width: int, sche
     look()
     page.get_by_role("link", name="Open the report").wait_for()
     look()
+    release = page.url
     page.get_by_role("link", name="Open the report").click()
-    look()
+    page.wait_for_load_state()
     assert page.locator("h1").first.inner_text() == "Private principal components"
     assert time.monotonic() - begun < 180
-    page.go_back()
+    page.goto((site.desk.output / "release-1" / "report.html").as_uri())  # where axe may run: in the app nothing may
+    look()
+    page.goto(release)
     button(page, "A map of the scores")
     look()
     button(page, "Spend it and make the map")
@@ -181,16 +189,17 @@ def test_two_hundred_columns_without_a_script(site: Site) -> None:
     page.goto(f"{site.home}/table")
     page.get_by_label("wide.csv").check()
     button(page, "Look at its columns")
-    page.get_by_label("Use q3 as").select_option("leave out")
-    page.get_by_label("Lower public bound of q4").fill("-9")
-    page.get_by_label("Upper public bound of q4").fill("9")
+    page.get_by_label("Use q3 as", exact=True).select_option("leave out")
+    page.get_by_label("Lower public bound of q4", exact=True).fill("-9")
+    page.get_by_label("Upper public bound of q4", exact=True).fill("9")
     button(page, "Go on")
     button(page, "Go on")
     page.get_by_label("ε (epsilon)", exact=True).fill("2")
     button(page, "Show the picture for these numbers")
-    assert page.get_by_text("▸ ε = 2", exact=True).count() > 0
+    shows(page, "▸ ε = 2")
     button(page, "Go on")
     assert "198: q0, q1, q2, q4" in page.content()
+    assert site.desk.session.csrf not in page.url
     button(page, "Spend it and make the release")
     page.get_by_role("link", name="Open the report").wait_for()
     assert site.spent() == 1
@@ -255,7 +264,7 @@ def test_the_picture_moves_with_epsilon_and_k(site: Site) -> None:
     for epsilon, k in (("0.3", "2"), ("4", "3"), ("0.05", "3")):
         page.get_by_label("ε (epsilon)", exact=True).fill(epsilon)
         page.get_by_label("Components", exact=True).fill(k)
-        picture.get_by_text(f"▸ ε = {epsilon}", exact=True).first.wait_for()
+        shows(page, f"▸ ε = {epsilon}")
         picture.get_by_text(f"{k} components from 6,000 persons").wait_for()
     page.get_by_label("ε (epsilon)", exact=True).fill("much")
     picture.get_by_text("one of the numbers above cannot be taken").wait_for()

@@ -17,11 +17,14 @@ from folding import (
     folded_rows,
     lost_bits_over_charge,
     lost_means_over_charge,
+    lost_whole_over_charge,
     random_means_over_charge,
     single_errors_over_charges,
     single_moments_over_charge,
     single_rows,
+    single_whole_over_charge,
     unit_change_over_charge,
+    whole_change_over_charge,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +36,7 @@ from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
 from privspan.rows import about
 from privspan.rows.door import open_table
+from privspan.rows.scaling import squared_lengths_of
 from privspan.rows.unit import Rows
 from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums import centre as search
@@ -190,6 +194,14 @@ def test_a_replacement_moves_unit_rows_of_float32_by_no_more_than_is_charged(see
     assert 1e-4 < single_moments_over_charge(seed) <= 1.0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_replacement_moves_whole_second_moments_in_float32_by_no_more_than_is_charged(seed):
+    """Of unit rows, which are added up in runs of that type, and of rows in units of a clip, which are not."""
+    assert 1e-6 < whole_change_over_charge(seed) <= 1.0
+    assert 0.001 < lost_whole_over_charge() <= 1.0
+    assert 0.0 < single_whole_over_charge(seed) <= 1.0
+
+
 @given(st.integers(0, 2**32), st.floats(-9.0, 0.0), st.integers(1, 4))
 def test_residuals_of_rows_of_float32_are_no_longer_than_they_are_taken_for(seed, tail, k):
     """Also those that are lost in the rounding of float32: what is taken for their length has it on top."""
@@ -220,7 +232,7 @@ class Spied(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if ufunc is np.matmul:
-            self.terms.append(inputs[0].shape[1])
+            self.terms += [inputs[0].shape[-1]] * (len(inputs[0]) if inputs[0].ndim == 3 else 1)
         plain = [np.asarray(one) for one in inputs]
         return getattr(ufunc, method)(*plain, **options)
 
@@ -228,7 +240,7 @@ class Spied(np.ndarray):
         self.terms = getattr(other, "terms", [])
 
 
-@pytest.mark.parametrize("d", [1, 257, 2048])
+@pytest.mark.parametrize("d", [1, 20, 257, 2048])
 def test_float32_adds_up_no_more_rows_than_are_charged(d):
     """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
     X, terms = np.ones((4096 + 200, d), dtype=np.float32), []
@@ -289,13 +301,17 @@ def test_what_float32_cannot_hold_of_a_centre_is_not_lost():
 def test_inner_products_in_float32_come_from_their_own_row_alone():
     """To the last bit, for the BLAS that is installed: what a replacement is charged for relies on it."""
     rng = np.random.default_rng(0)
-    for rows, d, b in ((256, 1000, 13), (512, 300, 47), (37, 2048, 8), (16, 257, 1)):
+    for rows, d, b in ((256, 1000, 13), (512, 300, 47), (37, 2048, 8), (16, 257, 1), (4096, 21, 4), (333, 5, 1)):
         piece, block = (rng.standard_normal(shape, dtype=np.float32) for shape in ((rows, d), (d, b)))
-        before = piece @ block
+        before, squares = piece @ block, squared_lengths_of(piece)
         for number in (0, rows // 2, rows - 1):
-            other = piece.copy()
-            other[number] = 1e9
-            np.testing.assert_array_equal(np.delete(other @ block, number, 0), np.delete(before, number, 0))
+            for value in (1e9, np.nan, np.inf):
+                other = piece.copy()
+                other[number] = value
+                with np.errstate(all="ignore"):
+                    after, lengths = other @ block, squared_lengths_of(other)
+                np.testing.assert_array_equal(np.delete(after, number, 0), np.delete(before, number, 0))
+                np.testing.assert_array_equal(np.delete(lengths, number), np.delete(squares, number))
 
 
 def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeypatch):

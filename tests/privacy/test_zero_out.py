@@ -18,7 +18,7 @@ from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person
 from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, SUMS, look_empty, look_gain, most_share
 from privspan.rows.door import open_table
-from privspan.standard import ranges
+from privspan.standard import cells, ranges
 from privspan.sums import localised, mean, regression, score_map
 from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.grid import SumBounds, noise_level
@@ -160,9 +160,9 @@ def test_histograms(columns: int, seed: int) -> None:
 
 
 def test_cells_and_their_squares_have_no_gain_worth_the_name() -> None:
-    """An empty cell is the centre, from where the ends are sqrt(3.5) off, and 2 from each other."""
-    assert math.hypot(1.0, float(ranges.SQUARES)) == pytest.approx(math.sqrt(3.5), rel=1e-3)
-    assert ranges.cell_bounds(10, 3).empty is None
+    """An empty cell is the centre, from where the ends are sqrt(3.76) off, and 2 from each other."""
+    assert math.hypot(1.0, float(cells.SQUARES)) == pytest.approx(math.sqrt(3.76), rel=1e-3)
+    assert cells.cell_bounds(10, 3).empty is None
 
 
 # ---- Noise, and what rounding adds to it -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sources import limited
 
 from privspan.rows import partition_rows
 from privspan.rows.door import open_table
@@ -43,6 +44,24 @@ def test_tables_that_are_made_row_by_row(kind):
         np.testing.assert_array_equal(all_rows(found), expected, err_msg=name)
         assert found.shape == (table.shape[0], expected.shape[1]), name
     assert table.with_gaps("fill") is table
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_short_rows_with_a_constant_are_made_once(kind):
+    """In the type of the table; long ones, and more of them than may be kept, whenever they are asked for."""
+    table, centre = X.astype(kind), np.array([1.0, 2.0, 3.0])
+    wanted = np.column_stack([table - centre.astype(kind), np.full(12, 0.5, kind)])
+    for limits, kept in (
+        ({}, True),
+        ({"slow_to_make": 3}, False),
+        ({"kept_bytes": 4 * 12 * wanted.itemsize - 1}, False),
+    ):
+        made = limited(table, **limits).with_constant(centre, 0.5)
+        settled = made.settled()
+        assert (settled is made) == (not kept)
+        assert settled.limits is made.limits
+        assert settled.dtype == kind
+        np.testing.assert_array_equal(settled[:], wanted)
 
 
 @pytest.mark.parametrize("kind", ["array", "partitions", "persons", "sparse"])

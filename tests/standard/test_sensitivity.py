@@ -18,7 +18,7 @@ from privspan.privacy import Budget
 from privspan.rows import partition_rows
 from privspan.rows.door import open_table
 from privspan.rows.unit import Rows
-from privspan.standard import ranges
+from privspan.standard import cells, ranges
 from privspan.standard.signs import SIGNS, pairings, sign_moment
 from privspan.sums.pairs import signs
 
@@ -136,19 +136,22 @@ def test_a_cell_is_in_one_bin_by_itself(rows, first):
 
 def test_means_and_squares_of_cells_have_diameter_two():
     """Lemma 3 on a fine grid, in rational arithmetic, and where its proof is tight."""
-    weight, steps = ranges.SQUARES, 120
+    weight, steps = cells.SQUARES, 120
     grid = [Fraction(i, steps) for i in range(-steps, steps + 1)]
     assert max((a - b) ** 2 + weight**2 * (a * a - b * b) ** 2 for a in grid for b in grid) == 4
-    # Between the points of the grid: 2 + D - 1.58² D² (2 - D) is positive on [0, 2], as it moves by less than its
-    # least value there from one point to the next (its slope is at most 1 + 1.58² · 4).
-    values = [2 + D - weight**2 * D * D * (2 - D) for D in (Fraction(i, 500) for i in range(1001))]
-    assert min(values) > (1 + 4 * weight**2) / 500
+    # Between the points of the grid: 2 + D - 1.66² D² (2 - D) is positive on [0, 2], as the proof writes it.
+    t = Fraction(247, 200)
+    for square in (weight**2, Fraction(float(weight)) ** 2):
+        slope, rest = 1 - square * (4 * t - 3 * t * t), 2 - square * t * t * (2 * t - 2)
+        for D in map(Fraction, range(4)):  # two cubics that agree at four points are one
+            assert 2 + D - square * D * D * (2 - D) == square * (D - t) ** 2 * (D + 2 * t - 2) + slope * D + rest
+        assert min(rest, rest + 2 * slope) > 0
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 300])
 def test_sensitivities_are_rounded_up(columns):
     assert Fraction(ranges.histogram_sensitivity(columns)) ** 2 >= 2 * columns
-    assert Fraction(ranges.cell_bounds(10, columns).sensitivity) ** 2 >= 4 * columns
+    assert Fraction(cells.cell_bounds(10, columns).sensitivity) ** 2 >= 4 * columns
 
 
 @pytest.mark.parametrize("course", ["ranks", "deviations"])

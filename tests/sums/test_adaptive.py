@@ -2,7 +2,9 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
+import folding
 import numpy as np
 import pytest
 from folding import folded_rows
@@ -92,6 +94,26 @@ def test_the_localised_bound_is_attained_by_a_flipped_residual():
     cross, _ = localised_terms(x, basis, np.ones(2), 0.1, math.inf)
     other, _ = localised_terms(y, basis, np.ones(2), 0.1, math.inf)
     assert np.linalg.norm(cross - other) == pytest.approx(0.2, rel=1e-6)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_both_sums_of_a_chunk_are_off_by_less_than_is_charged(single):
+    """Against rational arithmetic on the rows, and on the coordinates and weights as they are computed."""
+    rng, k, clip = np.random.default_rng(0), 2, 0.3
+    X = (rng.standard_normal((40, 5)) * 10.0 ** rng.integers(-9, 9, (40, 1))).astype(np.float32)
+    rows = Rows(X, centre=np.zeros(5), single=True) if single else Rows(X)
+    view, whitening = local_view(rows, np.linalg.qr(rng.standard_normal((5, k)))[0]), np.array([0.7, 2.3])
+    weigh = partial(record_weights, clip=clip, cap=INNER_CAP)
+    ((cross, inner),) = localised._both_sums(rows, view, whitening, weigh)
+    whitened, z = folding.exactly(view.coordinates * whitening), folding.exactly(view.coordinates)
+    weights = [Fraction(float(w)) for w in weigh(view.off, view.coordinates * whitening)]
+    residuals = np.array(folded_rows(rows)) - z @ folding.exactly(view.basis).T
+    exact = [
+        np.array([w * u for w, u in zip(weights, side, strict=True)]).T @ whitened for side in (residuals, whitened)
+    ]
+    bounds = localised.cross_bounds(40, 5, k, clip), localised.inner_bounds(40, k)
+    for found, wanted, bound in zip((cross, inner), exact, bounds, strict=True):
+        assert 0.0 < folding.distance(found, wanted) <= bound.chunk_error / 40  # which is for a whole chunk
 
 
 @settings(max_examples=300)

@@ -55,6 +55,11 @@ def test_lemma_3_the_error_of_a_chunk_is_below_its_bound(radius):
     assert folding.early_error_over_charge(rows_of_all_kinds(), LENGTH, radius) < 1.0
 
 
+def test_rows_of_float32_that_are_read_again_are_those_of_before():
+    """To the last bit: what is taken out again must be what was put in."""
+    assert folding.read_again_off() == 0.0
+
+
 @pytest.mark.parametrize("radius", [1.5, RADIUS, 20.0])
 def test_they_are_the_second_moments_of_rows_clipped_at_once(radius):
     X = rows_of_all_kinds(300)

@@ -140,6 +140,54 @@ def unit_change_over_charge(seed, n=200, d=5, b=3):
     return _change_over_charge([UnitGram(rows) for rows in pair], pair, number, list, block)
 
 
+def whole_change_over_charge(seed, n=200, d=5):
+    """Return the same for that second moment as a whole, which is added up in float32 too."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    other, number = X.copy(), int(rng.integers(n))
+    other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
+    return _whole_change_over_charge(X, other, number)
+
+
+def lost_whole_over_charge(n=128, d=40):
+    """Return that for a row that decides whether half of its run is lost, as in `lost_bits_over_charge`.
+
+    Unit rows are a little shorter than 1: without the first, those of the first half add up to less than 64.
+    """
+    worst, half = 0.0, n // 2 + 1
+    for in_turn in (1, 2, 4, 8):
+        X = np.zeros((n, d), dtype=np.float32)
+        X[:half, 0], X[half:, 1] = 1.0, 1.0
+        X[half:, 0] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
+        other = X.copy()
+        other[0] = 7.0 * np.eye(d)[2]
+        worst = max(worst, _whole_change_over_charge(X, other, 0))
+    return worst
+
+
+def _whole_change_over_charge(X, other, number):
+    pair = [single_rows(table, np.zeros(X.shape[1])) for table in (X, other)]
+    sources = [UnitGram(rows) for rows in pair]
+    wholes = [exactly(whole) for source in sources for whole in source.products(None)]
+    moments = [np.array(exact_moment([folded_rows(rows)[number]])) for rows in pair]
+    off = wholes[0] - wholes[1] - (moments[0] - moments[1])
+    return float((off**2).sum()) ** 0.5 / (2.0 * sources[0].chunk_error(X.shape[1]))
+
+
+def single_whole_over_charge(seed, n=60, d=4):
+    """Return the error of a whole look at rows of float32, which is formed in float64, over what it is charged."""
+    rng = np.random.default_rng(seed)
+    X, f, a = (rng.standard_normal((n, d)) + 30.0).astype(np.float32), rng.random(n), 13.0 / 64.0
+    rows = single_rows(X, rng.standard_normal(d) + 30.0)
+    source = AugmentedGram(rows, [f])
+    (whole,) = source.products(None)
+    vectors = [
+        [*(Fraction(own) * x for x in vector), Fraction(a)]
+        for own, vector in zip(f.tolist(), folded_rows(rows), strict=True)
+    ]
+    return distance(whole, exact_moment(vectors)) / source.chunk_error(0)
+
+
 def _change_over_charge(sources, pair, number, lifted, block):
     columns = exactly(block)
     changes = [exactly(in_turn(source, block)) for source in sources]
@@ -207,3 +255,16 @@ def early_error_over_charge(X, length, radius, a=13.0 / 64.0):
     vectors = [[*vector, Fraction(a)] for vector in folded_rows(Rows(X, clip=radius))]
     assert all(sum(entry * entry for entry in vector[:-1]) <= 1 for vector in vectors)
     return distance(found, exact_moment(vectors)) / gram.chunk_error()
+
+
+def read_again_off(n=3_000, d=5):
+    """Return by how much rows of float32 that are read again are off those that were summed up, at most."""
+    rng = np.random.default_rng(0)
+    rows, seen = single_rows(rng.standard_normal((n, d)).astype(np.float32), rng.standard_normal(d)), []
+
+    def noted(piece, squares, start):
+        seen.append(piece.copy())
+        return np.zeros(1)
+
+    rows.lengths_and_sums(noted, 1_024)
+    return float(np.abs(rows.stored(np.arange(n)) - np.concatenate(seen)).max())

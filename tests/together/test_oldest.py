@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sqlite3
+import subprocess
+import sys
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -111,3 +115,21 @@ def test_the_oldest_versions_are_those_of_the_project():
     assert {"numpy", "scipy", "python-flint", "pandas", "pyarrow", "zarr", "typer", "scikit-learn"} <= set(
         module.oldest()
     )
+
+
+def test_the_app_is_served(tmp_path: Path) -> None:
+    """From the printed address to the columns of the made-up clinic, without a package for it."""
+    command = [sys.executable, "-m", "privspan", "app", "--folder", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as app:
+        try:
+            address = app.stderr.readline().split()[-1]
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            assert "Continue" in browser.open(address).read().decode()
+            home = address.partition("open")[0]
+            page = browser.open(home).read().decode()
+            word = page.partition('name="csrf" value="')[2].partition('"')[0]
+            columns = browser.open(f"{home}example", f"csrf={word}".encode()).read().decode()
+            assert "What is in the columns?" in columns
+        finally:
+            app.send_signal(signal.SIGINT)
+            assert app.wait(30) == 0

@@ -181,15 +181,29 @@ def axis_pair(n: int) -> Pair:
     return last_replaced(np.tile([[1.0, 0.0]], (n, 1)), (1.0, 0.0), (0.0, 1.0))
 
 
-def halves_pair(n: int, d: int) -> Pair:
-    """Return a pair (n, d) of whole numbers: all alike but one, which is far off in half of the columns.
+def halves_pair(n: int, d: int, apart: bool = True) -> Pair:
+    """Return a pair (n, d) of whole numbers, alike or close together, but for one far off in half of the columns.
 
-    Histograms close on the value that a column has, so that the one record is seen to leave it in every one of them.
+    Histograms zoom in on them to the end, and see the one record leave them in every stage.  In its other half the
+    record is a little below the middle (the mean, or that of the last bin), so that it is at the angle to its
+    neighbour at which their moments differ most.
     """
-    alike = np.random.default_rng(0).integers(2_000_000, 15_000_000, d).astype(np.float64)
+    drawn = np.random.default_rng(0).integers(2_000_000, 15_000_000, 40 * d).astype(np.float64)
+    numbers = drawn[np.abs(_off_the_last_bin(drawn) + 0.06) < 0.05][:d]
     first = np.arange(d) < d // 2
-    records = (tuple(np.where(half, 1e12, alike).tolist()) for half in (first, ~first))
-    return last_replaced(np.tile(alike, (n, 1)), *records)
+    records = (tuple(np.where(half, 1e12, numbers).tolist()) for half in (first, ~first))
+    steps = np.resize([-2.0, -1.0, 0.0, 1.0, 3.0], n) if apart else np.zeros(n)  # with a mean of 0.2
+    return last_replaced(numbers + steps[:, None], *records)
+
+
+def _off_the_last_bin(numbers: Array, stages: int = 7) -> Array:
+    """Return how far numbers, alike in a column, lie off the centre of its range, in reaches, if noise is small."""
+    low, width, centre, reach = np.full(len(numbers), 16.0**5), 15.0 * 16.0**5 / 24.0, numbers, 1.0
+    for _ in range(stages):
+        centre = low + width * (np.floor((numbers - low) / width) + 0.5)
+        reach = 4.0 * width / 12.0**0.5
+        low, width = centre - reach, 2.0 * reach / 24.0
+    return (numbers - centre) / reach
 
 
 def friends_pair(n: int, radius: float) -> Pair:

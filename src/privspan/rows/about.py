@@ -37,6 +37,7 @@ SPREAD = 256.0
 
 _INFLATION = 1.0 + 2.0**-40  # rounding: more than SPREAD of them
 _WIDEST_SINGLE = 2048  # columns: in float32 the errors of longer products would cost more than they save
+_SHAPES = ((_WIDEST_SINGLE, 16), (20, 4))  # float32: columns and directions; small products may go another way
 _FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
 _SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row counts as zero
 
@@ -63,7 +64,7 @@ def in_single(X: LocalTable, centre: Array | None = None) -> bool:
     """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
     if X.is_sparse or np.dtype(X.dtype) != np.float32:
         return False
-    return WIDEST_DENSE < X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
+    return X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
 
 
 def is_near(centre: Array | None) -> bool:
@@ -80,18 +81,22 @@ def _single_is_single() -> bool:
     places = np.arange(2 * SINGLE_SUM_ROWS)
     ones = np.ones(len(places), dtype=np.float32)
     short, long = ((2**bits - 1 - 2 * places).astype(np.float32) for bits in (12, 24))
-    return all(_exact_products(left, right[:16]) for left, right in ((short, short), (long, ones), (ones, long)))
+    for left, right in ((short, short), (long, ones), (ones, long)):
+        for columns, b in _SHAPES:
+            if not _exact_products(left[:columns], right[:b], columns):
+                return False
+    return True
 
 
-def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> bool:
+def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32], columns: int) -> bool:
     """Tell whether rows with one number each, times a block, their sums and their squares are what they should be."""
-    places = 7 * np.arange(len(left))
-    rows = np.zeros((len(left), _WIDEST_SINGLE), dtype=np.float32)
-    rows[np.arange(len(left)), places] = left
-    wanted = np.multiply.outer(left, right)  # (rows, b)
-    inner = _single_product(rows, np.tile(right, (_WIDEST_SINGLE, 1)))
-    sums = combined(rows, np.tile(right, (len(left), 1)))[places]
-    squares = squared_lengths_of(rows) == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
+    numbers, places = np.arange(len(left)), 7 * np.arange(len(left)) % columns
+    rows = np.zeros((2 * SINGLE_SUM_ROWS, columns), dtype=np.float32)  # the last ones of short rows are empty
+    rows[numbers, places] = left
+    wanted = np.multiply.outer(left, right)  # (numbers, b)
+    inner = _single_product(rows, np.tile(right, (columns, 1)))[numbers]
+    sums = combined(rows, np.tile(right, (len(rows), 1)))[places]
+    squares = squared_lengths_of(rows)[numbers] == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
     return bool((inner == wanted).all() and (sums == wanted).all() and squares.all())
 
 

@@ -19,6 +19,7 @@ class Limits:
     enough_piece_rows: int = 128  # with fewer, adding up the sums of pieces would take long
     single_times: int = 4  # rows of a piece of float32, over others: measured, and it takes half the room
     kept_bytes: int = 2**30  # cleaned rows up to this size are kept between passes
+    slow_to_make: int = 64  # columns: up to here a row less a vector takes longer to make than to multiply
     window_bytes: int = 2**26  # of rows that a windowed source holds, or that are read at a time to pick columns from
     taken_bytes: int = 2**24  # of a map that may be in use before pages are handed back
     neighbourhood: int = 2**16  # bytes: the system maps that much of a file around what is touched

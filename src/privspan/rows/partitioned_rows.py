@@ -122,7 +122,7 @@ def _slab_by_slab(function: Callable[..., Reals], *known: Reals) -> Reals:
     for start in range(0, n, _SLAB_ROWS):
         part = function(*(values[start : start + _SLAB_ROWS] for values in known))
         if start == 0:
-            made = np.empty((n, *part.shape[1:]), part.dtype)
+            made = np.empty_like(part, shape=(n, *part.shape[1:]))  # of several values a row, in the same order
         made[start : start + _SLAB_ROWS] = part
     return made
 

@@ -28,6 +28,8 @@ _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
 _SAFE_SINGLE = 2.0**80  # the same for rows of float32: nor do products with them, in that type
 
+_SHORT_ROW = 64  # entries of float32: a call for each row takes longer than it
+
 _HOPELESS = -(2**20)  # an exponent that no float64 has
 
 
@@ -89,7 +91,8 @@ def scaled_sparse(source: sparse.csr_array, clip: float | None) -> sparse.csr_ar
 def squared_lengths_of(rows: Piece) -> Floats:
     """Return the computed squared length of each row, (rows,), in the type of the rows."""
     if isinstance(rows, np.ndarray):
-        return np.asarray(np.vecdot(rows, rows))
+        short = rows.dtype == np.float32 and rows.shape[1] < _SHORT_ROW
+        return np.asarray((rows * rows) @ np.ones(rows.shape[1], rows.dtype) if short else np.vecdot(rows, rows))
     squares = np.bincount(entry_rows(rows.indptr), weights=rows.data * rows.data, minlength=rows.shape[0])
     return np.asarray(squares, dtype=np.float64)
 

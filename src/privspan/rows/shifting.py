@@ -76,9 +76,10 @@ class Shift:
             return out
         shift: NDArray[np.float64] = self._vector
         if len(shift) < _LONG_ROW:  # as often as there are rows: NumPy is slow to begin each of them
-            if len(self._repeated) < len(rows):
-                self._repeated = np.tile(shift, (len(rows), 1))
-            shift = self._repeated[: len(rows)]
+            repeated = self._repeated  # another thread may need more of them, or fewer
+            if len(repeated) < len(rows):
+                self._repeated = repeated = np.tile(shift, (len(rows), 1))
+            shift = repeated[: len(rows)]
         return np.asarray(less(rows, shift, self._scratch.of(rows.shape, np.float64) if out is None else out))
 
 
@@ -89,21 +90,26 @@ class SingleShift:
     """
 
     def __init__(self, vector: NDArray[np.float64]) -> None:
-        self._first, self._scratch = vector.astype(np.float32), Scratch()
-        rest = (vector - self._first).astype(np.float32)
-        self._second = rest if rest.any() else None
-        self._moved = bool(vector.any())
+        first = vector.astype(np.float32)
+        rest = (vector - first).astype(np.float32)
+        self._parts = [part[None, :] for part in ((first, rest) if rest.any() else (first,))]
+        self._scratch, self._long, self._moved = Scratch(), len(vector) >= _LONG_ROW, bool(vector.any())
 
     def __call__(self, rows: Reals, out: Reals | None = None) -> Reals:
         """Return rows (m, d) less the vector, perhaps in `out`; those less zero as they are, if in one run each."""
         if out is None and not self._moved and rows.flags.c_contiguous:
             return rows
-        room = self._scratch.of(rows.shape, np.float32) if out is None else out
+        if out is not None and not self._long:
+            out[...] = self(rows)
+            return out
+        made, parts = self._scratch.of(rows.shape, np.float32) if out is None else out, self._parts
+        if not self._long and len(parts[0]) < len(rows):  # as often as there are rows, as above
+            self._parts = parts = [np.tile(part[0], (len(rows), 1)) for part in parts]
         with np.errstate(all="ignore"):
-            made = np.subtract(rows, self._first, out=room, order="C")
-            if self._second is not None:
-                made -= self._second
-        return np.asarray(made)
+            np.subtract(rows, parts[0][: len(rows)], out=made)
+            for rest in parts[1:]:
+                np.subtract(made, rest[: len(rows)], out=made)
+        return made
 
 
 def less_with_constant(rows: Reals, subtrahend: NDArray[np.float64], constant: float) -> NDArray[np.float64]:

@@ -309,35 +309,36 @@ class MadeRows(Derived):
 class WithConstant(Derived):
     """The rows of a dense source less a vector, with the same last entry each; see `less_with_constant`.
 
+    They are float32 where those of the source are, and the vector is within the range of that type, or else float64.
+
     Parameters
     ----------
     source : RowSource
     subtrahend : (d,) array
     constant : float
-    single : bool, default=False
-        Whether in float32, for rows of that type and numbers within its range; or else in float64.
     """
 
-    def __init__(
-        self, source: RowSource, subtrahend: NDArray[np.float64], constant: float, *, single: bool = False
-    ) -> None:
+    def __init__(self, source: RowSource, subtrahend: NDArray[np.float64], constant: float) -> None:
         super().__init__(source)
+        single = source.dtype == np.float32 and is_near(subtrahend)
         self._constant, self._scratch = constant, Scratch()
-        self.subtrahend, self._shift = subtrahend, (SingleShift if single else Shift)(subtrahend)
-        self.shape, self.dtype = (
-            (source.shape[0], source.shape[1] + 1),
-            np.dtype(np.float32 if single else np.float64),
-        )
+        self._shift = (SingleShift if single else Shift)(subtrahend)
+        self.shape = source.shape[0], source.shape[1] + 1
+        self.dtype = np.dtype(np.float32 if single else np.float64)
         self.names = self.boolean = self.complete = self.whole = self.bounds = None
 
-    def in_single(self) -> WithConstant:
-        """Return the same rows in float32."""
-        return WithConstant(self._source, self.subtrahend, self._constant, single=True)
-
-    @property
-    def declared(self) -> np.dtype:
-        """The type of the rows that these are made of."""
-        return self._source.dtype
+    def settled(self) -> RowSource:
+        """Return the same rows, made now and kept if they are short, and few enough: see `Limits.slow_to_make`."""
+        (n, d), step = self.shape, piece_rows(self.shape[1], self.limits)
+        if not self.cheap or d > self.limits.slow_to_make or n * d * self.dtype.itemsize > self.limits.kept_bytes:
+            return self
+        room = np.empty(self.shape, self.dtype)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            with_constant(as_dense(self._source.lend(rows)), self._shift, self._constant, room[rows])
+        kept = as_source(room)
+        kept.limits = self.limits
+        return kept
 
     def _made(self, rows: Stored) -> Stored:
         return with_constant(
@@ -350,11 +351,6 @@ class WithConstant(Derived):
         return with_constant(
             lent, self._shift, self._constant, self._scratch.of((len(lent), self.shape[1]), self.dtype.type)
         )
-
-    def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
-        """Return the rows in float32 where those that they are made of are, and the vector is within its range."""
-        single = self.declared == np.float32 and is_near(self.subtrahend)
-        return RowSource.looked_at(self.in_single() if single else self, rows, clip)
 
 
 class TakenRows(RowSource):

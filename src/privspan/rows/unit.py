@@ -46,7 +46,7 @@ from privspan.rows.scaling import (
     scaled_sparse,
     squared_lengths_of,
 )
-from privspan.rows.shifting import Shift, SingleShift, less
+from privspan.rows.shifting import Shift, SingleShift
 
 Array: TypeAlias = NDArray[np.float64]
 Finish: TypeAlias = Callable[[Array], Any]
@@ -346,7 +346,7 @@ class Rows:
     def stored(self, numbers: NDArray[np.intp]) -> Array:
         """Return dense rows of these numbers as the table has them, fresh ones in float64; (m, d)."""
         rows = self._source[numbers]
-        return np.asarray(rows if self._centre is None else less(rows, self._centre), dtype=np.float64)
+        return np.array(rows if self._shift is None else self._shift(rows), dtype=np.float64)
 
     def _lengths(self, index: int, stored: Stored) -> Array:
         if sparse.issparse(stored):
@@ -379,14 +379,15 @@ class Rows:
         if not self._in_place:
             return self.map_rows(partial(inside, basis=basis))
         directions = basis.astype(np.float32) if self.single else basis
-        found, squares = [], []
-        for index, (_, rows, factors) in enumerate(self._folded()):
-            found.append(np.asarray((rows @ directions) * factors[:, None]))
+        found, squares = np.empty((basis.shape[1], self._length)), []  # what follows goes along the rows
+        for index, (numbers, rows, factors) in enumerate(self._folded()):
+            found[:, numbers] = (rows @ directions).T
+            found[:, numbers] *= factors
             if self._squares is None:
                 squares.append(self._squares_of(index, rows) * factors**2)
         if self._squares is None:
             self._squares = np.concatenate(squares)
-        return np.concatenate(found)
+        return found.T
 
     def _squares_of(self, index: int, rows: Array) -> Floats:
         """Return the squared lengths of rows that `_folded` has handed out, without their factors."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib.arrays import Reals
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.rows.scaling import Piece
 
@@ -31,8 +32,7 @@ def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Arr
     if not isinstance(piece, np.ndarray):
         sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
     elif coefficients.dtype == np.float32:
-        runs = [slice(start, start + SINGLE_SUM_ROWS) for start in range(0, len(piece), SINGLE_SUM_ROWS)]
-        return _added([coefficients[run].T @ piece[run] for run in runs], None if out is None else out.T).T
+        sums = _sum_of_runs(piece, coefficients).T
     else:
         sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
     if out is None:
@@ -49,12 +49,12 @@ def gram_of(piece: Piece) -> Array:
     return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
 
 
-def _added(parts: list[Array], out: Array | None) -> Array:
-    """Return the sum of arrays of float32, added in float64; not in `out`, whose rows may lie apart: that is slow."""
-    total = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        total += part
-    if out is None:
-        return total
-    out[...] = total
-    return out
+def _sum_of_runs(piece: Reals, coefficients: Reals) -> Array:
+    """Return the sums of rows of float32 with coefficients (rows, b): short runs in that type, added in float64."""
+    (m, d), b = piece.shape, coefficients.shape[1]
+    whole = m - m % SINGLE_SUM_ROWS
+    of_runs = coefficients[:whole].T.reshape(b, -1, SINGLE_SUM_ROWS).transpose(1, 0, 2)  # (runs, b, rows of a run)
+    total = np.add.reduce(of_runs @ piece[:whole].reshape(-1, SINGLE_SUM_ROWS, d), axis=0, dtype=np.float64)
+    if whole < m:
+        total += coefficients[whole:].T @ piece[whole:]
+    return np.asarray(total)

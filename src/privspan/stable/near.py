@@ -155,7 +155,7 @@ class NearCourse:
         if not near:
             return None
         centre = self._polished(centre)
-        rows = self.source.with_constant(centre.vector(d), self._constant(centre))
+        rows = self.source.with_constant(centre.vector(d), self._constant(centre)).settled()
         most, needed = tuning.moments
         moments = self.run.account.left * min(most, (needed / (n * self.run.account.mu)) ** 2 + 0.01)
         inner = self.run.account.nested("subspace near most rows", self.run.account.left - moments)

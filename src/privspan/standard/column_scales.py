@@ -24,7 +24,8 @@ from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, column_names, public_columns
 from privspan.rows.table import Missing, Table, check_missing
-from privspan.standard.ranges import cell_moments, find_ranges, looks_for_ranges, reaches
+from privspan.standard.cells import cell_moments, reaches
+from privspan.standard.ranges import find_ranges, looks_for_ranges
 from privspan.sums.gaps import gap_share, released_gaps
 
 Array = NDArray[np.float64]

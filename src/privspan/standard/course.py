@@ -1,7 +1,7 @@
 """PCA of standardised columns: choose a course from public numbers, measure units where they are wanted, look, read.
 
 * *ranks*: signs of pairs of rows (`privspan.standard.signs`).  Any table, from a few dozen rows on.
-* *deviations*: ranges of the columns, winsorised cells, one look (`privspan.standard.ranges`).  As n mu grows, this
+* *deviations*: ranges of the columns, winsorised cells (`privspan.standard.cells`), one look.  As n mu grows, this
   becomes PCA of the standardised table; it takes n mu / sqrt(d) of 700 or more.
 
 Both release one second moment, which `privspan.standard.correlations` reads.
@@ -21,17 +21,9 @@ from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS, look_gain, most_share
 from privspan.rows.columns import PublicColumns
 from privspan.rows.table import DOUBLE, Table
+from privspan.standard.cells import CellMoments, cell_moments, measured_ranges, reaches, winsor
 from privspan.standard.correlations import Components, NoisyMoment, read_components
-from privspan.standard.ranges import (
-    RANGES,
-    CellMoments,
-    Ranges,
-    cell_moments,
-    find_ranges,
-    measured_ranges,
-    reaches,
-    winsor,
-)
+from privspan.standard.ranges import RANGES, Ranges, find_ranges
 from privspan.standard.signs import pairings, sign_moment
 from privspan.sums.gaps import Gaps, gap_share
 from privspan.sums.lazy_looks import lazy_looks

@@ -1,9 +1,9 @@
-"""Where the bulk of each column lies: noisy histograms that zoom in, then means and squares of winsorised cells.
+"""Where the bulk of each column lies: noisy histograms that zoom in.
 
 The first histogram of a column has bins by powers of 16, from tiny to huge and of either sign; every further one cuts
-the stretch that was found filled into 24 even bins, until at least five of them are.  Columns with public bounds skip
-the first.  Cells are then measured from the centre that was found, in spreads, and cut off at a number of spreads.
-Shares of mu² are fixed beforehand, whatever is found.  Proof: docs/explanation/standardised.md, lemmas 2 and 3.
+a stretch about the bulk into 24 even bins, until the bulk is wider than one of them.  Columns with public bounds skip
+the first.  What all histograms of a column tell together is its density (`Density`), which has a centre and a spread.
+Shares of mu² are fixed beforehand, whatever is found.  Proof: docs/explanation/standardised.md, lemma 2.
 """
 
 from __future__ import annotations
@@ -17,21 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib.arrays import Reals
-from privspan._lib.rounding import relative_error, sqrt_up
+from privspan._lib.rounding import sqrt_up
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import MOMENTS
 from privspan.rows.columns import PublicColumns
-from privspan.rows.gaps import surely_whole
 from privspan.rows.table import Table
-from privspan.rows.unit import CHUNK_ROWS
-from privspan.sums.gaps import Gaps
 from privspan.sums.grid import SumBounds, gaussian_sum
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-SQUARES = Fraction(79, 50)
-"""Weight of squares beside means: (v, 1.58 v²) for v between -1 and 1 has diameter 2 (lemma 3)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,10 @@ class RangeTuning:
     """How ranges are searched; fitted by benchmarks/scripts/standardised_tables.py on tables it does not report."""
 
     stages: tuple[float, ...] = (0.04, 0.04, 0.025, 0.015, 0.01, 0.005, 0.005, 0.005)  # relative shares of mu²
-    filled: int = 5  # bins that end the zooming
+    resolved: float = 1.25  # bins: a spread of so many ends the zooming
+    far: float = 4.0  # spreads from the centre, at which cells are cut off where their spread is measured
+    rounds: int = 20  # until the spread is about that of the cells which are cut off at so many spreads
+    lone: float = 4.0  # deviations that a bin away from filled ones needs to count: false in one table of a hundred
     false: float = 1e-3  # most probability that noise alone passes for a filled bin, in any column
     likely: float = 2.0  # deviations that a bin beside a filled one needs to count as well
     draw: float = 4000.0  # n mu / sqrt(d) of rows that are drawn for histograms: more would not make them better
@@ -82,24 +79,6 @@ class Ranges:
         return np.isfinite(self.spread)
 
 
-@dataclass(frozen=True)
-class CellMoments:
-    """Means and standard deviations of columns whose cells are cut off at `low` and `high`; NaN where none was found.
-
-    Attributes
-    ----------
-    low, high, mean, mean_std, scale, scale_std : (d,) arrays
-        `scale` is the standard deviation; the others are its noise and that of the mean.
-    """
-
-    low: Array
-    high: Array
-    mean: Array
-    mean_std: Array
-    scale: Array
-    scale_std: Array
-
-
 def looks_for_ranges(public: PublicColumns) -> bool:
     """Tell whether a column lacks a range, so that histograms are asked for."""
     return not bool(((np.isfinite(public.around) & public.scaled) | public.boolean).all())
@@ -140,6 +119,7 @@ def find_ranges(
     if not len(active):
         return Ranges(centre, spread, spike)
     drawn = _drawn(source, run.account.mu, run.streams.public, tuning)
+    seen: dict[int, Density] = {}
     shares = np.array(tuning.stages) / sum(tuning.stages) * (share * (1.0 - 2.0**-40))  # no more, as they round
     for stage, part in enumerate(shares.tolist()):
         mu = run.account.spend(f"range {stage + 1}", part, MOMENTS)  # spent even if there is nothing left to find
@@ -147,35 +127,94 @@ def find_ranges(
             continue
         counts, sigma = _histograms(drawn, active, low[active], high[active], mu, run, tuning)
         again = []
-        for j, h in zip(active.tolist(), counts, strict=True):
+        for j, h in zip(active.tolist(), counts / sigma, strict=True):
             first = math.isnan(low[j])
             edges = tuning.first_edges if first else np.linspace(low[j], high[j], tuning.bins + 1)
             h = h[: len(edges) - 1]
-            filled = _filled_bins(h, sigma, _sure(len(active) * len(h), tuning.false), tuning.likely)
+            if j in seen:  # what lies outside and was seen before: it counts in the outermost bins
+                h[[0, -1]] -= seen[j].beyond(edges[0], edges[-1]) / sigma
+            filled = _filled_bins(h, _sure(len(active) * len(h), tuning.false), tuning.likely)
             if filled is None:
-                if not first and math.isnan(spread[j]):  # spread too evenly for any bin to stand out
-                    centre[j], spread[j] = (low[j] + high[j]) / 2.0, (high[j] - low[j]) / math.sqrt(12.0)
+                if not first and j not in seen:  # spread too evenly for any bin to stand out
+                    centre[j], spread[j] = _evenly(low[j], high[j])
                 continue
-            a, b = filled
-            pad = 0.0
-            if not first:
-                pad = edges[1] - edges[0]  # the width of a bin
-                centre[j], spread[j], spike[j] = _bulk(np.maximum(h[a : b + 1], 0.0), edges[a : b + 2], tuning.mostly)
-            coarse = first or b - a + 1 < tuning.filled
-            if coarse and not (public.whole[j] and 0.0 < pad <= 1.0):  # whole numbers have nothing between them
-                low[j], high[j] = edges[a] - pad, edges[b + 1] + pad
-                if high[j] - low[j] > tuning.bins * np.spacing(max(abs(low[j]), abs(high[j]))):
-                    again.append(j)
+            if first:
+                low[j], high[j] = edges[filled[0]], edges[filled[1] + 1]
+            else:
+                counted = sigma * _counted(h, filled, tuning.lone)
+                seen[j] = seen.get(j, Density(edges, 0.0 * h)).refined(edges, counted)
+                centre[j], spread[j] = seen[j].bulk(tuning)
+                width = edges[1] - edges[0]
+                coarse = spread[j] < tuning.resolved * width
+                spike[j] = coarse and seen[j].mass.max() > tuning.mostly * seen[j].mass.sum()
+                if not coarse or (public.whole[j] and width <= 1.0):  # whole numbers have nothing between them
+                    continue
+                low[j], high[j] = centre[j] - tuning.far * spread[j], centre[j] + tuning.far * spread[j]
+            if high[j] - low[j] > tuning.bins * np.spacing(max(abs(low[j]), abs(high[j]))):
+                again.append(j)
         active = np.array(again, dtype=np.intp)
     return Ranges(centre, spread, spike)
 
 
-def _bulk(mass: Array, edges: Array, mostly: float) -> tuple[float, float, bool]:
-    """Return centre and spread of what lies in even bins, and whether most of it is in one of them."""
-    middle, total = (edges[:-1] + edges[1:]) / 2.0, mass.sum()
-    centre = float(mass @ middle / total)
-    spread = math.sqrt(mass @ (middle - centre) ** 2 / total + (edges[1] - edges[0]) ** 2 / 12.0)
-    return centre, spread, bool(mass.max() > mostly * total)
+@dataclass(frozen=True)
+class Density:
+    """How many cells of a column lie between edges, as far as it could be told from noise.
+
+    Attributes
+    ----------
+    edges : (b + 1,) array
+    mass : (b,) array
+    """
+
+    edges: Array
+    mass: Array
+
+    def refined(self, edges: Array, mass: Array) -> Density:
+        """Return it with finer bins between some edges, and cut at their ends."""
+        low, high = self.edges[self.edges < edges[0]], self.edges[self.edges > edges[-1]]
+        below = np.diff(self._up_to(np.append(low, edges[0])))
+        above = np.diff(self._up_to(np.append(edges[-1], high)))
+        return Density(np.concatenate([low, edges, high]), np.concatenate([below, mass, above]))
+
+    def beyond(self, low: float, high: float) -> Array:
+        """Return how many cells lie below and above; (2,)."""
+        below, inside_too = self._up_to(np.array([low, high]))
+        return np.array([below, self.mass.sum() - inside_too])
+
+    def _up_to(self, places: Array) -> Array:
+        return np.asarray(np.interp(places, self.edges, np.append(0.0, np.cumsum(self.mass))))
+
+    def cut_off(self, centre: float, reach: float) -> tuple[float, float]:
+        """Return mean and standard deviation of cells less a centre that are cut off at a reach, even within bins."""
+        ends = np.clip(self.edges - centre, -reach, reach)
+        middle, width = (ends[:-1] + ends[1:]) / 2.0, np.diff(ends)
+        share = self.mass / self.mass.sum()
+        mean = float(share @ middle)
+        return mean, math.sqrt(share @ ((middle - mean) ** 2 + width**2 / 12.0))
+
+    def bulk(self, tuning: RangeTuning) -> tuple[float, float]:
+        """Return the mean and the standard deviation of cells that are cut off at so many of these; the least such.
+
+        A long tail counts little in it, however far it was seen, so it is about the same from fit to fit.
+        """
+        fullest = int(self.mass.argmax())
+        centre, spread = _evenly(*self.edges[fullest : fullest + 2].tolist())
+        for _ in range(tuning.rounds):
+            shift, spread = self.cut_off(centre, tuning.far * spread)
+            centre += shift
+        return centre, spread
+
+
+def _evenly(low: float, high: float) -> tuple[float, float]:
+    """Return mean and standard deviation of what is spread evenly."""
+    return (low + high) / 2.0, (high - low) / math.sqrt(12.0)
+
+
+def _counted(h: Array, filled: tuple[int, int], lone: float) -> Array:
+    """Return the counts, in deviations, of bins between the filled ones, and of others that are clear of noise."""
+    bars = np.full(len(h), lone)
+    bars[filled[0] : filled[1] + 1] = 0.0
+    return np.where(h > bars, h, 0.0)
 
 
 def _sure(bins: int, false: float) -> float:
@@ -183,12 +222,12 @@ def _sure(bins: int, false: float) -> float:
     return math.sqrt(2.0 * math.log(bins / false))
 
 
-def _filled_bins(h: Array, sigma: float, sure: float, likely: float) -> tuple[int, int] | None:
+def _filled_bins(h: Array, sure: float, likely: float) -> tuple[int, int] | None:
     """Return the first and the last bin that surely hold something, with neighbours that may; None if none does."""
-    seen = np.flatnonzero(h > sure * sigma)
+    seen = np.flatnonzero(h > sure)
     if not len(seen):
         return None
-    maybe = h > likely * sigma
+    maybe = h > likely
     first, last = int(seen[0]), int(seen[-1])
     while first > 0 and maybe[first - 1]:
         first -= 1
@@ -260,127 +299,3 @@ def bin_counts(
             last = even - 1
         counts[i] = np.bincount(np.clip(place, 0, last), minlength=bins)
     return counts
-
-
-# ---- Winsorised cells ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Winsor:
-    """Cells less a centre, in some unit and cut off at so many of these: a value that travels to where the rows are.
-
-    Attributes
-    ----------
-    centre : (d,) array
-    factor : (d,) array
-        1 / unit; 0 for columns without a range, which are zeros.
-    most : (d,) array
-    """
-
-    centre: Array
-    factor: Array
-    most: Array
-
-    def __call__(self, rows: Reals) -> Array:
-        """Return the cells; a gap is 0, as the centre is; (rows, d)."""
-        numbers = np.asarray(rows, dtype=np.float64)
-        whole = surely_whole(numbers)
-        with np.errstate(all="ignore"):
-            cells = np.subtract(numbers, self.centre)
-            cells *= self.factor
-            np.minimum(cells, self.most, out=cells)
-            np.maximum(cells, -self.most, out=cells)
-        if not whole:
-            cells[~np.isfinite(numbers)] = 0.0
-        return cells
-
-
-def reaches(ranges: Ranges, public: PublicColumns, spreads: float) -> Array:
-    """Return how far from its centre each column is cut off: so many spreads, no further than its bounds; (d,)."""
-    with np.errstate(invalid="ignore"):
-        furthest = np.maximum(np.abs(public.high - ranges.centre), np.abs(ranges.centre - public.low))
-        reach = np.fmin(spreads * ranges.spread, furthest)  # fmin: bounds may be unknown
-    return np.where(ranges.measured & (reach > 0.0), reach, np.nan)
-
-
-def measured_ranges(ranges: Ranges, moments: CellMoments, public: PublicColumns, clear: float) -> Ranges:
-    """Return ranges by the means and standard deviations that were released, where these are clear enough.
-
-    How far histograms zoom in on a column with a long tail is a matter of noise, and so is its spread; its standard
-    deviation between wide ends hardly depends on that.
-    """
-    better = (moments.scale_std < clear * moments.scale) & ~public.boolean
-    centre, spread = np.where(better, moments.mean, ranges.centre), np.where(better, moments.scale, ranges.spread)
-    return Ranges(centre, spread, ranges.spike)
-
-
-def winsor(ranges: Ranges, reach: Array, unit: Array | None = None) -> Winsor:
-    """Return cells of columns cut off at their reach, in a unit: that reach itself, if none is given."""
-    found, unit = np.isfinite(reach), reach if unit is None else unit
-    most = np.ones_like(reach) if unit is reach else np.where(found, reach / unit, 0.0)
-    factor = 1.0 / np.where(found, unit, np.inf)
-    return Winsor(np.where(found, ranges.centre, 0.0), factor, most)
-
-
-def cell_moments(
-    source: Table, ranges: Ranges, reach: Array, mu: float, run: Run, gaps: Gaps | None = None
-) -> CellMoments:
-    """Release means and standard deviations of the columns, cut off at their reach.
-
-    Parameters
-    ----------
-    source : Table
-        Dense.
-    ranges : Ranges
-    reach : (d,) array
-        As `reaches` returns it.
-    mu : float
-    run : Run
-        Draws the noise.
-    gaps : Gaps, optional
-        Released counts: the numbers are then those of the present cells.
-
-    Guarantee
-    ---------
-    mu-GDP for replace-one neighbours.  Proof: docs/explanation/standardised.md, lemma 3.
-    """
-    (n, d), found = source.shape, np.isfinite(reach)
-    columns, weight = int(found.sum()), float(SQUARES)
-    nothing = np.full(d, np.nan)
-    if not columns:
-        return CellMoments(*(nothing,) * 6)
-    bounds = cell_bounds(n, columns)
-    summing = partial(cell_sums, winsor=winsor(ranges, reach), columns=np.flatnonzero(found))
-    noisy, sigma = gaussian_sum(source.sums(summing), (2, columns), bounds, mu, run)
-    present = np.ones(columns) if gaps is None else gaps.present[found]
-    mean, square = noisy[0] / (n * present), noisy[1] / (weight * n * present)  # in reaches
-    mean_std, square_std = sigma / (n * present), sigma / (weight * n * present)
-    mean = np.clip(mean, -1.0, 1.0)
-    variance_std = np.hypot(square_std, 2.0 * np.abs(mean) * mean_std)
-    variance = np.clip(square - mean**2 + mean_std**2, variance_std, 1.0)  # no less than could be seen
-    scale = np.sqrt(variance)
-    # Half of the way down to where the variance is two errors smaller, which may be 0.
-    below = np.sqrt(np.maximum(variance - 2.0 * variance_std, 0.0))
-    scale_std = np.where(variance > variance_std, (scale - below) / 2.0, scale)
-    placed = [nothing.copy() for _ in range(4)]
-    each = (mean, mean_std, scale, scale_std)
-    for values, column in zip(placed, each, strict=True):
-        values[found] = column * reach[found]
-    return CellMoments(
-        ranges.centre - reach, ranges.centre + reach, np.where(found, ranges.centre, 0.0) + placed[0], *placed[1:]
-    )
-
-
-def cell_bounds(n: int, columns: int) -> SumBounds:
-    """Return what one record can do to the sums of cells and of their squares: 2 for every column (lemma 3).
-
-    In float64 a chunk's sum of numbers up to 1, and one of up to 1.58, are off by gamma times their number.
-    """
-    error = 2.0 * math.sqrt(columns) * CHUNK_ROWS * relative_error(CHUNK_ROWS + 4)
-    return SumBounds(sqrt_up(Fraction(4 * columns)), 1.01 * error, 2 * columns, 1.7 * n)
-
-
-def cell_sums(rows: Reals, *, winsor: Winsor, columns: NDArray[np.intp]) -> Array:
-    """Sum winsorised cells, and 1.58 times their squares, by column; (2, columns)."""
-    cells = winsor(rows)[:, columns]
-    return np.array([cells.sum(axis=0), float(SQUARES) * np.einsum("ij,ij->j", cells, cells)])

@@ -14,7 +14,8 @@ the exact adding.  Proof: docs/explanation/everyday-pca.md, lemma 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -101,6 +102,24 @@ class GridSum:
         return self._steps * self._grid
 
 
+class GridSums:
+    """Exact running sums of several arrays beside one another, each of a shape and on a grid of its own."""
+
+    def __init__(self, wanted: Sequence[tuple[tuple[int, ...], float]]) -> None:
+        self.sums = [GridSum(shape, grid) for shape, grid in wanted]
+
+    def add(self, parts: Sequence[Array]) -> None:
+        """Take in the arrays of one chunk."""
+        for total, part in zip(self.sums, parts, strict=True):
+            total.add(part)
+
+    def plus(self, other: GridSums) -> GridSums:
+        """Return the exact sums of both, fresh ones."""
+        both = copy(self)
+        both.sums = [one.plus(more) for one, more in zip(self.sums, other.sums, strict=True)]
+        return both
+
+
 def row_slabs(rows: int, columns: int) -> Iterator[slice]:
     """Cut a tall matrix into slabs of rows, so that what is computed from one slab at a time takes little memory."""
     step = max(1, _SLAB_ENTRIES // max(columns, 1))
@@ -111,6 +130,11 @@ def row_slabs(rows: int, columns: int) -> Iterator[slice]:
 def grid_total(chunk_sums: ChunkSums, shape: tuple[int, ...], grid: float) -> Array:
     """Return the exact sum of the arrays, each rounded to the grid where its rows are."""
     return folded(chunk_sums, partial(GridSum, shape, grid)).total()
+
+
+def grid_totals(chunk_sums: ChunkSums, *wanted: tuple[tuple[int, ...], float]) -> list[Array]:
+    """Return the same for chunks with several arrays, which have these shapes and grids."""
+    return [one.total() for one in folded(chunk_sums, partial(GridSums, wanted)).sums]
 
 
 def gaussian_sum(

@@ -17,8 +17,6 @@ Proofs, float64 included: docs/explanation/everyday-pca.md, lemmas 2 to 5.
 from __future__ import annotations
 
 import math
-from copy import copy
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,11 +26,19 @@ from privspan._lib.arrays import Reals
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.privacy.zero_out import ROOT_HALF
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS, Finish
 from privspan.rows.weighted_sums import combined, single_sum_error
-from privspan.sums.grid import GridSum, NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, row_slabs
+from privspan.sums.grid import (
+    NoiseLevel,
+    SumBounds,
+    gaussian_symmetric,
+    grid_total,
+    grid_totals,
+    noise_level,
+    row_slabs,
+)
 from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]
@@ -95,6 +101,9 @@ class UnitGram:
                 inner = np.ascontiguousarray((piece @ directions).T, dtype=np.float64)  # (b, rows): along the rows
                 inner *= factors**2
                 return combined(piece, inner.astype(dtype, copy=False).T)
+            if dtype == np.float32:
+                rows = piece * factors[:, None].astype(dtype)
+                return combined(rows, rows)
             rows = piece * factors[:, None]
             return as_dense(rows.T @ rows)
 
@@ -195,9 +204,8 @@ class Asked:
             _take_away(products, basis)
             return 0.5 * (within + within.transpose(2, 1, 0)), products
 
-        start = partial(_SeenSums, (b, moments, b), (d, moments * b), grid)
-        seen = folded(self._source.products(block, seen_parts), start)
-        inside, outside = seen.inside.total(), seen.outside.total()
+        sums = self._source.products(block, seen_parts)
+        inside, outside = grid_totals(sums, ((b, moments, b), grid), ((d, moments * b), grid))
         return [(inside[:, i], outside[:, i * b : (i + 1) * b]) for i in range(moments)]
 
     def _noisy(self, last: slice, seen: tuple[Array, Array], level: NoiseLevel, run: Run) -> Array:
@@ -336,24 +344,6 @@ class LazyGauss(Asked):
         """Release A @ block within span(block) and off span(basis); `block` is the end or all of the basis."""
         (seen,) = self._seen(block, level.grid)
         return self._noisy(slice(self._columns - block.shape[1], self._columns), seen, level, self._run)
-
-
-class _SeenSums:
-    """The exact sums over chunks of what is seen within a block of directions and off all of them."""
-
-    def __init__(self, inside: tuple[int, ...], outside: tuple[int, ...], grid: float) -> None:
-        self.inside, self.outside = GridSum(inside, grid), GridSum(outside, grid)
-
-    def add(self, parts: tuple[Array, Array]) -> None:
-        """Take in both parts of one chunk."""
-        self.inside.add(parts[0])
-        self.outside.add(parts[1])
-
-    def plus(self, other: _SeenSums) -> _SeenSums:
-        """Return the exact sums of both."""
-        both = copy(self)
-        both.inside, both.outside = self.inside.plus(other.inside), self.outside.plus(other.outside)
-        return both
 
 
 def _take_away(block: Array, basis: Array) -> None:

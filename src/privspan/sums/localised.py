@@ -13,7 +13,9 @@ clipping, and c may sit below the typical ||r|| ||u||.  Proofs: docs/explanation
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chu
 from privspan.rows.scaling import Piece
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.rows.weighted_sums import combined
-from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_totals, noise_level, upper_triangle
 
 Array = NDArray[np.float64]
 
@@ -121,34 +123,32 @@ def localised_sums(
     C is mu_cross-GDP and M is mu_inner-GDP for replace-one neighbours, for every basis, whitening and clip.
     Proof: docs/explanation/everyday-pca.md, lemmas 3, 6 and 7.
     """
-    n, d = rows.shape
-    k = view.basis.shape[1]
-
-    def weigh(coordinates: Array, off: Array) -> Array:
-        whitened = coordinates * whitening
-        return np.asarray(whitened * record_weights(off, whitened, clip, INNER_CAP, steepness)[:, None])
-
-    weighted = per_row(weigh, view.coordinates, view.off)  # (n, k): w u
-    cross, cross_noise = gaussian_sum(
-        _cross_sums(rows, view, weighted), (d, k), cross_bounds(n, d, k, clip), mu_cross, run
-    )
-    level = noise_level(inner_bounds(n, k), mu_inner)
-    products = known_chunks(lambda z, known: (z * whitening).T @ known, view.coordinates, weighted)
-    inner = gaussian_symmetric(grid_total(products, (k, k), level.grid), level, run)
-    return LocalisedSums(cross, cross_noise, inner, level.sigma)
+    (n, d), k = rows.shape, view.basis.shape[1]
+    of_cross, of_inner = noise_level(cross_bounds(n, d, k, clip), mu_cross), noise_level(inner_bounds(n, k), mu_inner)
+    weigh = partial(record_weights, clip=clip, cap=INNER_CAP, steepness=steepness)
+    sums = _both_sums(rows, view, whitening, weigh)
+    cross, inner = grid_totals(sums, ((d, k), of_cross.grid), ((k, k), of_inner.grid))
+    noisy = run.gaussian(cross, of_cross.sigma, of_cross.grid)
+    return LocalisedSums(noisy, of_cross.sigma, gaussian_symmetric(inner, of_inner, run), of_inner.sigma)
 
 
-def _cross_sums(rows: AnyRows, view: LocalView, weighted: PerRow) -> ChunkSums:
-    """Return sum w (x - V z) uᵀ of each chunk, as Xᵀ(wU) - V (Zᵀ(wU)) so that no residual matrix is formed."""
+def _both_sums(rows: AnyRows, view: LocalView, whitening: Array, weigh: Callable[..., Array]) -> ChunkSums:
+    """Return the sums w (x - V z) uᵀ and w u uᵀ of each chunk, from one pass.
+
+    They are Xᵀ(wU) - V (Zᵀ(wU)), so that no residual matrix is formed, and B (Zᵀ(wU)).
+    """
     basis = view.basis
 
-    def both(piece: Piece, factors: Array, coordinates: Array, known: Array) -> Array:
-        return np.vstack([combined(piece, known * factors[:, None]), coordinates.T @ known])  # (d + k, k)
+    def stacked(piece: Piece, factors: Array, coordinates: Array, off: Array) -> Array:
+        whitened = coordinates * whitening
+        weighted = whitened * weigh(off, whitened)[:, None]  # (rows, k): w u
+        return np.vstack([combined(piece, weighted * factors[:, None]), coordinates.T @ weighted])  # (d + k, k)
 
-    def residual(sums: Array) -> Array:
-        return np.asarray(sums[: len(basis)] - basis @ sums[len(basis) :])
+    def both(sums: Array) -> tuple[Array, Array]:
+        along = sums[len(basis) :]
+        return sums[: len(basis)] - basis @ along, whitening[:, None] * along
 
-    return rows.map_folded(both, view.coordinates, weighted, finish=residual)
+    return rows.map_folded(stacked, view.coordinates, view.off, finish=both)
 
 
 def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
@@ -160,7 +160,7 @@ def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
 
 def inner_bounds(n: int, k: int) -> SumBounds:
     """Bound what a replacement does to M, in coordinates whose diagonal is divided by sqrt(2)."""
-    error = 1.05 * INNER_CAP * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1)
+    error = 1.05 * INNER_CAP * CHUNK_ROWS * relative_error(CHUNK_ROWS + 3)
     return SumBounds(INNER_CAP, error, upper_triangle(k), 1.05 * n * INNER_CAP, INNER_CAP * ROOT_HALF)
 
 

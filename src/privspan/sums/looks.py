@@ -83,6 +83,8 @@ class AugmentedGram:
             for given in is_known[1:]:
                 factors.append(scales * next(arrays) if given else scales)
             if block is None:
+                if single:
+                    piece = piece.astype(np.float64)
                 for f in factors:
                     grams.append(_gram(piece, f if lift is None else f * lift, a, lift))
                 return np.hstack(grams)
@@ -111,7 +113,7 @@ class AugmentedGram:
         spread = self._rows.rounding
         inner = np.sqrt(columns) * relative_error(self.shape[1] + 8)
         error = CHUNK_ROWS * spread * (inner + spread * relative_error(CHUNK_ROWS + 8))
-        if self._single:
+        if self._single and columns:  # whole matrices are formed in float64
             error += np.sqrt(columns) * relative_error(self.shape[1] + 8, SINGLE_ROUNDOFF)
             error += single_sum_error()
         return float(1.01 * self.size * error)

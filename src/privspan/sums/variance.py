@@ -174,11 +174,12 @@ def moment_sums(rows: AnyRows, basis: Array) -> ChunkSums:
     directions = basis.astype(np.float32) if rows.single else basis
 
     def part(piece: Piece, factors: Array) -> Array:
-        coordinates = np.asarray((piece @ directions) * factors[:, None])  # (rows, k)
-        inside = np.einsum("ij,ij->i", coordinates, coordinates)
+        coordinates = np.ascontiguousarray((piece @ directions).T, dtype=np.float64)  # (k, rows): along the rows
+        coordinates *= factors
+        inside = np.einsum("ij,ij->j", coordinates, coordinates)
         column = np.zeros((basis.shape[1], 1))
         column[0, 0] = np.maximum(squared_lengths_of(piece) * factors**2 - inside, 0.0).sum()
-        return np.hstack([coordinates.T @ coordinates, column])
+        return np.hstack([coordinates @ coordinates.T, column])
 
     return rows.map_folded(part)
 

@@ -20,6 +20,7 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
 from privspan.rows import weighted_sums
 from privspan.rows.door import open_table
+from privspan.rows.shifting import less
 from privspan.rows.source import RowSource, as_source
 from privspan.rows.unit import Rows
 from privspan.stable import near
@@ -108,6 +109,27 @@ def single_piece_refuted() -> bool:
 @fault("float32 charged for the replaced row alone", single_piece_refuted)
 def free_single_piece(patch):
     patch.setattr(looks, "single_sum_error", lambda: 2.0**-20)
+
+
+def single_whole_refuted() -> bool:
+    """Replace the row that decides whether float32 loses half of the others of its run of a whole second moment."""
+    return max(folding.lost_whole_over_charge(), folding.single_whole_over_charge(0)) > 1.0
+
+
+@fault("whole second moments in float32 charged for the replaced row alone", single_whole_refuted)
+def free_single_whole(patch):
+    patch.setattr(lazy_gauss, "single_sum_error", lambda: 2.0**-20)
+
+
+@fault("clipped second moments added up in float32", single_whole_refuted)
+def single_clipped_whole(patch):
+    plain = looks._gram
+    patch.setattr(looks, "_gram", lambda piece, *known: np.float64(np.float32(plain(piece, *known))))
+
+
+@fault("rows of float32 that are read again in float64", lambda: folding.read_again_off() > 0.0)
+def read_again_in_double(patch):
+    patch.setattr(Rows, "stored", lambda rows, numbers: less(rows._source[numbers], rows._centre))
 
 
 @fault("length counts about an unreleased centre", everyday_refuted)

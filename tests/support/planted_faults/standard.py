@@ -17,7 +17,7 @@ from privspan.privacy import Budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.rows import source as source_rows
 from privspan.rows.persons import PersonTable
-from privspan.standard import course, ranges, signs
+from privspan.standard import cells, course, ranges, signs
 from privspan.sums.looks import AugmentedGram
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -130,8 +130,8 @@ def free_stages(patch):
 
 @fault("means without squares in what cells may move", ranges_refuted)
 def cells_move_less(patch):
-    bounds = ranges.cell_bounds
-    patch.setattr(ranges, "cell_bounds", lambda n, columns: replace(bounds(n, columns), sensitivity=1.0))
+    bounds = cells.cell_bounds
+    patch.setattr(cells, "cell_bounds", lambda n, columns: replace(bounds(n, columns), sensitivity=1.0))
 
 
 @fault("histograms weighed by another record", ranges_refuted)
@@ -186,8 +186,8 @@ def spent_while_needed(patch):
 
 @fault("cells that are not cut off", ranges_refuted)
 def long_cells(patch):
-    winsor = ranges.winsor
-    patch.setattr(ranges, "winsor", lambda *of: replace(winsor(*of), most=np.full(len(of[1]), 1e3)))
+    winsor = cells.winsor
+    patch.setattr(cells, "winsor", lambda *of: replace(winsor(*of), most=np.full(len(of[1]), 1e3)))
 
 
 @fault("the look in units that were not released", lambda: task_refuted("private_pca (deviations)"))
@@ -195,7 +195,7 @@ def bare_units(patch):
     def exact(cells):
         return cells / (1e-300 + cells.std(axis=0))
 
-    class Standardised(ranges.Winsor):
+    class Standardised(cells.Winsor):
         def __call__(self, rows):
             return exact(super().__call__(rows))
 

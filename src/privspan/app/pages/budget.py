@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -23,6 +24,7 @@ from privspan.app.words import told
 from privspan.ledger import Account
 from privspan.ledger.words import sentences
 
+_NUMBERS = ("epsilon", "delta", "k", "limit_epsilon", "limit_delta")
 _FEW = 100_000  # rows, up to which one in a million is well below one over their number
 
 
@@ -60,6 +62,9 @@ def answer(request: Request, form: Form) -> Response:
     answers = desk.session.answers
     if (step := missing(answers, "/budget")) is not None:
         return go(step)
+    if form.ticked("show"):  # numbers are tried out, where no script moves the picture; and nothing else is
+        tried = {name: form.raw(name) for name in _NUMBERS if name in form.values}
+        return go(f"/budget?{urlencode(tried)}")
     question, price = _read(form, answers)
     asked = replace(answers, question=question, price=price)
     try:
