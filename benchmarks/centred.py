@@ -39,7 +39,7 @@ from privspan.privacy import Budget
 from privspan.privacy.gdp import delta_from_mu
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.privacy.run import Run, open_run
+from privspan.privacy.run import open_run
 from privspan.rows.door import open_table
 from privspan.rows.source import RowSource
 from privspan.subspace import Subspace
@@ -74,11 +74,6 @@ class Prepared:
     spent: float
 
 
-def _differences(X: Array, run: Run) -> Array:
-    pairs = pair_differences(open_table(X), open_streams(run.streams.public).public)
-    return np.asarray(pairs.unwrapped())
-
-
 def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prepared:
     """Centre the rows, or take differences of pairs; divide centred rows by a private radius if they may be short."""
     n, d = X.shape
@@ -89,7 +84,9 @@ def prepared(X: Array, budget: Budget, seed: RandomLike, *, short: bool) -> Prep
         if centre.located:
             centre = polished_centre(open_table(X), centre, run)
     if centre is None or not centre.located:
-        return Prepared(_differences(X, run), False, 1.0 - run.account.left)
+        return Prepared(
+            np.asarray(pair_differences(X, open_streams(run.streams.public).public)), False, 1.0 - run.account.left
+        )
     rows, short = X - centre.vector(d), short and expected_share(n, d, run.account.mu)[0] == "two looks"
     if short:
         rows = rows / balancing_clip(centre, n, d, run).radius

@@ -5,8 +5,8 @@ Names are imported when they are first used, so that ``import privspan`` costs n
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from privspan._lib import above
@@ -145,25 +145,11 @@ __all__ = [
 ]
 
 
-def _ledgers() -> ModuleType:
-    from privspan import ledger
-
-    return ledger
-
-
-def _release_files() -> ModuleType:
-    from privspan.ledger import release_file
-
-    return release_file
-
-
-def _dask_tables() -> ModuleType:
-    from privspan.backends import dask_tables
-
-    return dask_tables
-
-
-above.hand_in(ledgers=_ledgers, release_files=_release_files, dask=_dask_tables)
+above.hand_in(
+    ledgers=partial(import_module, "privspan.ledger"),
+    release_files=partial(import_module, "privspan.ledger.release_file"),
+    dask=partial(import_module, "privspan.backends.dask_tables"),
+)
 
 
 def __getattr__(name: str) -> object:

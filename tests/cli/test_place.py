@@ -253,3 +253,13 @@ def test_a_place_shows_no_url() -> None:
     assert "zoe" not in repr(database) + repr(place) + place.name
     with pytest.raises(Complaint):
         table_place(None, Database())
+
+
+def test_copies_that_a_killed_process_left_are_told_of_in_one_sentence(folder: Path, monkeypatch, capsys) -> None:
+    left = folder / "privspan-copy-left"
+    left.mkdir(mode=0o700)
+    (left / "people.parquet").touch()
+    monkeypatch.setenv("PRIVSPAN_TMPDIR", str(folder))
+    assert main(["fit", f"file://{folder}/people.csv", *BUDGET, "-o", "out.npz"]) == ExitCode.OK
+    assert not left.exists()
+    assert "Removed a temporary copy of a table that a process had left behind" in capsys.readouterr().err

@@ -12,7 +12,8 @@ from privspan.rows import open_rows
 def test_rows_that_arrive_are_told_until_the_next_stage():
     with activity("Reading people.db") as shown:
         assert shown.describe() == "Reading people.db: 0 s so far"
-        open_rows(arrow(np.ones((1200, 2))).to_reader())
+        with watching_rows(read=shown.read):
+            open_rows(arrow(np.ones((1200, 2))).to_reader())
         assert shown.describe() == "Reading people.db: 0 s so far, 1,200 rows read"
         shown.now("Learning privately", 2400.0, 1200)
         assert shown.describe() == "Learning privately: 0 s so far"

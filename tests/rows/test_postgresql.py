@@ -1,6 +1,7 @@
 """PostgreSQL: declared types, logins as libpq has them, and a server that goes away; against a real server."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -272,6 +273,44 @@ def test_no_password_and_no_url_anywhere(
     assert [one.returncode for one in shown] == [3, 0, 3]
 
 
+def wait_for_a_query(server: Server) -> None:
+    """Wait until the server runs a query of ours, and a moment more."""
+    from adbc_driver_postgresql import dbapi
+
+    asked = (
+        "select 1 from pg_stat_activity where state = 'active' and query like 'COPY (%' and pid <> pg_backend_pid()"
+    )
+    with dbapi.connect(server.url(), autocommit=True) as connection, connection.cursor() as cursor:
+        for _ in range(600):
+            cursor.execute(asked)
+            if cursor.fetchone() is not None:
+                break
+            time.sleep(0.1)
+    time.sleep(0.5)
+
+
+@pytest.mark.slow
+@needs_server
+@pytest.mark.parametrize(
+    "query", ["select pg_sleep(600)::text, 1 as x", "select generate_series(1, 2000000000)::float8 as x"]
+)
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_the_query_at_once(ending: int, query: str, server: Server, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "privspan", "fit", "--query", query, "-k", "1", "--epsilon", "1", "--delta", "1e-6"]
+    environment = os.environ | {"PRIVSPAN_DATABASE": server.url(), "PRIVSPAN_TMPDIR": str(tmp_path)}
+    command = [*line, "-o", "out.npz", "--ledger", "ledger.json"]
+    told = {"stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **told) as running:
+        try:
+            wait_for_a_query(server)
+            running.send_signal(ending)
+            words = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
+    assert (running.returncode, "nothing was spent" in words) == (130, True), words
+    assert list(tmp_path.iterdir()) == []
+
+
 ENDLESS = "select generate_series(1, 2000000000)::float8 as x, 1.5::float8 as y"
 
 
@@ -289,7 +328,7 @@ def test_a_server_that_is_killed_in_the_middle(server: Server, people, tmp_path:
 
     reading = threading.Thread(target=read)
     reading.start()
-    time.sleep(2.0)
+    wait_for_a_query(server)
     server.kill()
     reading.join(timeout=60)
     assert told == [
@@ -299,7 +338,7 @@ def test_a_server_that_is_killed_in_the_middle(server: Server, people, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
     server.start()
-    killing = threading.Timer(4.0, server.kill)
+    killing = threading.Thread(target=lambda: (wait_for_a_query(server), server.kill()))
     killing.start()
     done = fit(server, tmp_path, ENDLESS)
     killing.join()

@@ -6,6 +6,7 @@ import sys
 import textwrap
 import tomllib
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from streams import EVERY_TYPE, STREAMS, Offer, arrow, uneven
 import privspan as ps
 from privspan import IdentifierWarning
 from privspan._lib.watch import watching_rows
+from privspan.privacy.call import Call
 from privspan.rows import Column, Schema, UnreadableFileError, draft_schema, open_rows
 from privspan.rows.door import open_table
 from privspan.rows.files.stream import SpooledRows, StreamRows, open_stream
@@ -422,3 +424,33 @@ def test_a_schema_is_drafted_from_declared_types_and_no_row_is_read():
     }
     lazy = pl.LazyFrame({"age": [41], "user_id": [7]})
     assert tomllib.loads(draft_schema(lazy))["columns"]["user_id"] == {"type": "skip"}
+
+
+def test_what_a_call_has_read_is_let_go_of_when_it_ends_however_that_is():
+    for failure in (None, ServerGone()):
+        closed = []
+        with suppress(ServerGone), Call("private_mean", 1.0, 1e-6) as call:
+            rows = call.taken(arrow(ROWS).to_reader())
+            rows.let_go = lambda closed=closed: closed.append(True)
+            assert closed == []
+            if failure is not None:
+                raise failure
+        assert closed == [True]
+    mine = open_rows(arrow(ROWS).to_reader(), limits=SPOOLED)
+    ps.private_mean(mine, **BUDGET)
+    np.testing.assert_array_equal(mine[:], ROWS)  # what was opened by somebody else stays open
+
+
+def test_a_cursor_of_adbc_is_read_in_batches():
+    from adbc_driver_sqlite import dbapi
+
+    with dbapi.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("people", arrow(ROWS))
+        for limits in (LIMITS, SPOOLED):
+            cursor.execute("select * from people")
+            with open_rows(cursor, limits=limits) as rows:
+                np.testing.assert_array_equal(np.asarray(rows), ROWS)
+        cursor.execute("select * from people")
+        assert list(ps.PrivatePCA(1, **BUDGET).fit(cursor).feature_names_in_) == ["c0", "c1", "c2"]
+        cursor.execute("select * from people")
+        np.testing.assert_array_equal(np.asarray(open_table(cursor.fetch_arrow())), ROWS)

@@ -59,7 +59,7 @@ def test_a_sparse_gap_is_filled_with_the_centre():
 def test_a_gap_makes_no_difference_in_its_own_column():
     X = np.array([[1.0, np.nan, 5.0], [4.0, 2.0, np.inf]])
     for table in (X, sparse.csr_array(X), partition_rows(X, [2])):
-        difference = pair_differences(open_table(table), open_streams(0).public).unwrapped()
+        difference = pair_differences(table, open_streams(0).public)
         rows = difference.place.fetch(difference.parts, [1])[0] if hasattr(difference, "place") else difference
         ((_, piece),) = Rows(rows).pieces()
         shown = np.abs(piece.toarray() if sparse.issparse(piece) else piece)

@@ -27,10 +27,6 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-
 ROWS = hnp.arrays(np.float64, (2, 5), elements=NUMBERS)
 
 
-def differences_of(X, public):
-    return pair_differences(open_table(X), public).unwrapped()
-
-
 def clipped_sum(X, clip):
     return sum(piece.sum(axis=0) for _, piece in Rows(X, clip=clip).pieces())
 
@@ -138,7 +134,7 @@ def test_one_record_reaches_one_difference(X, seed, data):
     index = data.draw(st.integers(0, len(X) - 1))
     other = X.copy()
     other[index] = data.draw(hnp.arrays(np.float64, 3, elements=NUMBERS))
-    before, after = differences_of(X, open_streams(seed).public), differences_of(other, open_streams(seed).public)
+    before, after = pair_differences(X, open_streams(seed).public), pair_differences(other, open_streams(seed).public)
     assert before.shape == (len(X) // 2, 3)
     assert int(((before != after).any(axis=1)).sum()) <= 1
 
@@ -146,19 +142,21 @@ def test_one_record_reaches_one_difference(X, seed, data):
 def test_differences_forget_the_mean_and_double_the_covariance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40_000, 2)) * [2.0, 1.0] + 50.0
-    differences = differences_of(X, open_streams(0).public)
+    differences = pair_differences(X, open_streams(0).public)
     np.testing.assert_allclose(differences.mean(axis=0), 0.0, atol=0.1)
     np.testing.assert_allclose(np.cov(differences.T), np.diag([8.0, 2.0]), atol=0.2)
-    np.testing.assert_allclose(differences_of(X + 7.0, open_streams(0).public), differences, atol=1e-9)
+    np.testing.assert_allclose(pair_differences(X + 7.0, open_streams(0).public), differences, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, bool])
 def test_unsigned_and_narrow_numbers_do_not_wrap(dtype):
     X = np.array([[0, 1], [1, 0], [0, 1], [1, 1]]).astype(dtype)
-    differences = differences_of(X, open_streams(1).public)
+    differences = pair_differences(X, open_streams(1).public)
     assert differences.dtype == np.float64
     assert set(np.unique(differences)) <= {-1.0, 0.0, 1.0}
-    np.testing.assert_array_equal(differences_of(sparse.csr_array(X), open_streams(1).public).toarray(), differences)
+    np.testing.assert_array_equal(
+        pair_differences(sparse.csr_array(X), open_streams(1).public).toarray(), differences
+    )
 
 
 class HeldRows(RowSource):
@@ -209,7 +207,7 @@ TABLES = {  # how a table is held, whose row `index` is another and may need ano
 def difference_bits(table, seed, make):
     """Return the differences as bit patterns, one row per pair; NaN counts as NaN, whatever its digits."""
     public = open_streams(seed).public
-    differences = differences_of(table, public) if make is None else open_table(table).pairs(public, make)
+    differences = pair_differences(table, public) if make is None else open_table(table).pairs(public, make)
     if isinstance(differences, PartitionedTable):
         differences = np.concatenate([part() for part in differences.parts])
     elif sparse.issparse(differences):
@@ -271,7 +269,7 @@ def test_differences_in_the_type_of_the_table_are_seen():
 @pytest.mark.parametrize("step", [1, 3, 7])
 def test_differences_do_not_depend_on_the_pieces_they_are_formed_in(step):
     X = np.random.default_rng(0).standard_normal((101, 5)).astype(np.float32)
-    whole = differences_of(X, open_streams(2).public)
+    whole = pair_differences(X, open_streams(2).public)
     pairs = open_table(X).pairs(open_streams(2).public, less)
     assert np.array_equal(np.concatenate([pairs[at : at + step] for at in range(0, len(pairs), step)]), whole)
 

@@ -100,7 +100,7 @@ def test_few_types_are_anything():
 
 
 def test_the_house_does_not_grow():
-    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49087
+    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49267
 
 
 def modules_without_tests() -> list[str]:
@@ -132,7 +132,7 @@ def test_nothing_works_behind_the_readers_back(pattern):
 
 
 def test_modules_that_are_imported_by_name_are_of_rooms_below():
-    """`make lint` checks imports that are written as such; a room above is handed in by the package itself."""
+    """`make lint` checks imports that are written as such; only the package itself hands in rooms above others."""
     found = {
         f"{name}: {given}"
         for name, text in sources(PACKAGE).items()

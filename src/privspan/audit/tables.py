@@ -188,11 +188,22 @@ def halves_pair(n: int, d: int, apart: bool = True) -> Pair:
     record is a little below the middle (the mean, or that of the last bin), so that it is at the angle to its
     neighbour at which their moments differ most.
     """
-    numbers = 16.0**5 + 1.0 + 5.0 * np.random.default_rng(0).integers(200_000, 3_000_000, d)  # bins end 2.5 wide
+    drawn = np.random.default_rng(0).integers(2_000_000, 15_000_000, 40 * d).astype(np.float64)
+    numbers = drawn[np.abs(_off_the_last_bin(drawn) + 0.06) < 0.05][:d]
     first = np.arange(d) < d // 2
     records = (tuple(np.where(half, 1e12, numbers).tolist()) for half in (first, ~first))
     steps = np.resize([-2.0, -1.0, 0.0, 1.0, 3.0], n) if apart else np.zeros(n)  # with a mean of 0.2
     return last_replaced(numbers + steps[:, None], *records)
+
+
+def _off_the_last_bin(numbers: Array, stages: int = 7) -> Array:
+    """Return how far numbers, alike in a column, lie off the centre of its range, in reaches, if noise is small."""
+    low, width, centre, reach = np.full(len(numbers), 16.0**5), 15.0 * 16.0**5 / 24.0, numbers, 1.0
+    for _ in range(stages):
+        centre = low + width * (np.floor((numbers - low) / width) + 0.5)
+        reach = 4.0 * width / 12.0**0.5
+        low, width = centre - reach, 2.0 * reach / 24.0
+    return (numbers - centre) / reach
 
 
 def friends_pair(n: int, radius: float) -> Pair:

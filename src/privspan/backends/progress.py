@@ -16,7 +16,8 @@ def show_progress(stream: TextIO | None = None) -> Iterator[None]:
     r"""Count, on one line, the rows that algorithms look at inside the block; every pass counts them again.
 
     Rows of a stream are counted before, on a line of their own, while they are read.  The counts are public numbers:
-    they depend on the shape of the table and on what has been released, not on values.
+    they depend on the shape of the table and on what has been released, not on values.  (Where persons have several
+    rows, how many there are in all is not public: keep what this tells of a stream to yourself.)
 
     Parameters
     ----------

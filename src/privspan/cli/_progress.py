@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from rich.text import Text
 
 from privspan._lib.readable import readable
-from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 
 _PATIENCE = 2.0  # seconds of silence
@@ -82,8 +81,7 @@ def activity(
     display = threading.Thread(target=_display, args=(shown, finished, patience, lines_at), daemon=True)
     display.start()
     try:
-        with watching_rows(read=shown.read):
-            yield shown
+        yield shown
     finally:
         finished.set()
         display.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
         # How many rows there are is nobody's business where persons have several.
         counted = shown.read if reading.person is None and reading.schema is None else None
         try:
-            with watching_rows(read=counted):
+            with watching_rows(read=counted), _leftovers_noted():
                 source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
         except UnreadableFileError:
             if isinstance(given, Path):  # what is elsewhere is not asked for a second time
@@ -40,6 +41,21 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
             raise
         with source:
             yield source
+
+
+@contextmanager
+def _leftovers_noted() -> Iterator[None]:
+    """Say in the words of a command that copies of a killed process have been removed."""
+    from privspan.rows import LeftoverWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LeftoverWarning)
+        yield
+    for told in caught:
+        if issubclass(told.category, LeftoverWarning):
+            _console.note(str(told.message))
+        else:
+            warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from privspan._lib import card
 from privspan._lib.errors import ParameterError, ParameterTypeError
@@ -268,6 +267,8 @@ def _off(reading: Reading, stds: Array) -> Array:
     A squared error is a sum of squared loadings of the other components, times how far it turns towards them, and of
     what the column has off the span: the parts are told apart by least squares.
     """
+    from scipy.optimize import nnls  # takes as long to load as half of the package, and few releases are rotated
+
     assert reading.release.subspace is not None
     k = len(stds)
     squares = reading.release.subspace.basis[:, :k] ** 2  # (d, k)

@@ -136,12 +136,12 @@ def find_ranges(
             filled = _filled_bins(h, _sure(len(active) * len(h), tuning.false), tuning.likely)
             if filled is None:
                 if not first and j not in seen:  # spread too evenly for any bin to stand out
-                    centre[j], spread[j] = (low[j] + high[j]) / 2.0, (high[j] - low[j]) / math.sqrt(12.0)
+                    centre[j], spread[j] = _evenly(low[j], high[j])
                 continue
             if first:
                 low[j], high[j] = edges[filled[0]], edges[filled[1] + 1]
             else:
-                counted = sigma * _counted(h, filled, tuning)
+                counted = sigma * _counted(h, filled, tuning.lone)
                 seen[j] = seen.get(j, Density(edges, 0.0 * h)).refined(edges, counted)
                 centre[j], spread[j] = seen[j].bulk(tuning)
                 width = edges[1] - edges[0]
@@ -182,7 +182,7 @@ class Density:
         return np.array([below, self.mass.sum() - inside_too])
 
     def _up_to(self, places: Array) -> Array:
-        return np.interp(places, self.edges, np.append(0.0, np.cumsum(self.mass)))
+        return np.asarray(np.interp(places, self.edges, np.append(0.0, np.cumsum(self.mass))))
 
     def cut_off(self, centre: float, reach: float) -> tuple[float, float]:
         """Return mean and standard deviation of cells less a centre that are cut off at a reach, even within bins."""
@@ -198,18 +198,21 @@ class Density:
         A long tail counts little in it, however far it was seen, so it is about the same from fit to fit.
         """
         fullest = int(self.mass.argmax())
-        centre = float(self.edges[fullest] + self.edges[fullest + 1]) / 2.0
-        spread = float(self.edges[fullest + 1] - self.edges[fullest]) / math.sqrt(12.0)
+        centre, spread = _evenly(*self.edges[fullest : fullest + 2].tolist())
         for _ in range(tuning.rounds):
             shift, spread = self.cut_off(centre, tuning.far * spread)
             centre += shift
         return centre, spread
 
 
-def _counted(h: Array, filled: tuple[int, int], tuning: RangeTuning) -> Array:
+def _evenly(low: float, high: float) -> tuple[float, float]:
+    """Return mean and standard deviation of what is spread evenly."""
+    return (low + high) / 2.0, (high - low) / math.sqrt(12.0)
+
+
+def _counted(h: Array, filled: tuple[int, int], lone: float) -> Array:
     """Return the counts, in deviations, of bins between the filled ones, and of others that are clear of noise."""
-    bars = np.full(len(h), tuning.lone)
-    bars[[0, -1]] = tuning.likely  # a thin tail beyond them may be in these
+    bars = np.full(len(h), lone)
     bars[filled[0] : filled[1] + 1] = 0.0
     return np.where(h > bars, h, 0.0)
 

@@ -6,11 +6,14 @@ private for these is private for the rows, at the same cost.  Proof: docs/explan
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan.rows.compressed import Stored, as_dense, summed_rows
+from privspan.rows.door import given_table, open_table
 from privspan.rows.gaps import surely_whole
 from privspan.rows.shifting import less
 from privspan.rows.table import Table
@@ -18,23 +21,31 @@ from privspan.rows.table import Table
 Array = NDArray[np.float64]
 
 
-def pair_differences(source: Table, public: np.random.Generator) -> Table:
+@overload
+def pair_differences(X: Table, public: np.random.Generator) -> Table: ...
+
+
+@overload
+def pair_differences(X: object, public: np.random.Generator) -> Stored | Table: ...
+
+
+def pair_differences(X: object, public: np.random.Generator) -> Stored | Table:
     """Return the differences of rows that a public random order pairs; one record reaches one difference.
 
     Their mean is zero whatever that of the rows is, and their covariance twice that of the rows.
 
     Parameters
     ----------
-    source : Table
+    X : (n, d) array, memory map, SciPy sparse matrix, RowSource, or Dask array or dataframe
         At least two rows; the last one of an odd number is left out, of every partition if there are partitions.
     public : numpy.random.Generator
         Draws the order, which is public.
 
     Returns
     -------
-    Table
-        float64, whatever the dtype of the rows: what a difference is must not depend on the type that another row
-        needs.  Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a
+    (n // 2, d) array, CSR array, RowSource or PartitionedTable
+        float64, whatever the dtype of `X`: what a difference is must not depend on the type that another row needs.
+        Sparse rows stay sparse.  Those of a memory map or a row source are formed when they are read; where a
         source is read by windows, or a table is in partitions, pairs are drawn within these.
 
     Guarantee
@@ -42,7 +53,8 @@ def pair_differences(source: Table, public: np.random.Generator) -> Table:
     Not private by itself.  Neighbouring tables (replace-one) give neighbouring tables of differences, so whatever is
     private for these is private for the rows, at the same cost.  Proof: docs/explanation/private-mean.md.
     """
-    return source.pairs(public, less).settled()
+    pairs = open_table(X, min_rows=2).pairs(public, less).settled()
+    return pairs if given_table(X) is not None else pairs.unwrapped()
 
 
 def pair_signs(source: Table, public: np.random.Generator) -> Table:

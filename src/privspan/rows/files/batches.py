@@ -60,7 +60,7 @@ def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
     """
     given = native(given)
     if _is_lazy(given):
-        types = pa.table(given.collect_schema().to_frame()).schema
+        types = pa.table(sys.modules["polars"].DataFrame(schema=given.collect_schema())).schema
     elif hasattr(type(given), "scanner"):
         types = given.schema
     else:

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from privspan._lib.location import Location
-from privspan.rows.files.queries import FAILS_ON_A_RECORD, refused, unreachable
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, heeding, refused, unreachable
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.spool import Spool
 from privspan.rows.files.stream import room_told
@@ -38,7 +38,8 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
     with room_told():
         spool = Spool()
     with spool, closing(_connected(place, spool, limits)) as connection:
-        yield _answer(place, connection, statement, limits)
+        reader = heeding(lambda: _answer(place, connection, statement, limits), connection.interrupt)
+        yield pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, connection))
 
 
 def _connected(place: Location, spool: Spool, limits: Limits) -> duckdb.DuckDBPyConnection:
@@ -66,6 +67,12 @@ def _answer(
         return (relation.to_arrow_reader if newer else relation.fetch_arrow_reader)(limits.batch_rows)
     except duckdb.Error as failure:
         raise refused(place, _why(failure), failure) from None
+
+
+def _batches(reader: pa.RecordBatchReader, connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
+    batches = iter(reader)
+    while (batch := heeding(lambda: next(batches, None), connection.interrupt)) is not None:
+        yield batch
 
 
 def _why(failure: Exception) -> str | None:

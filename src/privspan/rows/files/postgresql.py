@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.queries import FAILS_ON_A_RECORD, refused, unreachable, worded
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, heeding, refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.text import text_numbers
 from privspan.rows.limits import Limits
@@ -48,7 +48,7 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
             cursor.execute(_ONE_SNAPSHOT)
             if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
                 raise refused(place, _ONE, TypeError())
-            cursor.execute(statement)
+            heeding(lambda: cursor.execute(statement), cursor.adbc_cancel)
             reader = cursor.fetch_record_batch()
         except driver.Error as failure:
             raise refused(place, _why(failure), failure) from None
@@ -56,7 +56,7 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
         numeric = {field.name for field in reader.schema if _is_numeric(field) and field.name not in as_text}
         fields = [pa.field(field.name, pa.float64()) if field.name in numeric else field for field in reader.schema]
         types = pa.schema(fields)
-        yield pa.RecordBatchReader.from_batches(types, _batches(place, reader, types, numeric))
+        yield pa.RecordBatchReader.from_batches(types, _batches(place, cursor, reader, types, numeric))
 
 
 def _why(failure: Exception) -> str | None:
@@ -71,10 +71,11 @@ def _is_numeric(field: pa.Field) -> bool:
 
 
 def _batches(
-    place: Location, reader: pa.RecordBatchReader, types: pa.Schema, numeric: set[str]
+    place: Location, cursor: driver.Cursor, reader: pa.RecordBatchReader, types: pa.Schema, numeric: set[str]
 ) -> Iterator[pa.RecordBatch]:
     try:
-        for batch in reader:
+        arriving = iter(reader)
+        while (batch := heeding(lambda: next(arriving, None), cursor.adbc_cancel)) is not None:
             named = zip(batch.schema.names, batch.columns, strict=True)
             yield pa.record_batch([_numbers(cells) if name in numeric else cells for name, cells in named], types)
     except (driver.Error, pa.ArrowException, OSError) as failure:  # the reader does not say what the server did

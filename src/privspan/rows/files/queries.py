@@ -1,4 +1,4 @@
-"""What queries of all databases have in common: which columns are read as text, and what is told of a refusal.
+"""What queries of all databases have in common: how they are waited for, which columns are text, what is refused.
 
 Nothing is told of a failure but its kind: the words of a driver can hold the URL with its password, the query, or a
 cell.
@@ -6,12 +6,37 @@ cell.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import TypeVar
+
 from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.schema import Schema
 
+Given = TypeVar("Given")
+
+_BETWEEN_CANCELS = 0.1  # seconds
+
 FAILS_ON_A_RECORD = "an expression in it fails on some record; write it so that it gives null there"
 """Why a query broke off that no record should be able to break off."""
+
+
+def heeding(call: Callable[[], Given], cancel: Callable[[], object]) -> Given:
+    """Return what a call returns that may wait for a database, and end it at once where this thread is interrupted.
+
+    A driver waits in machine code, where Python's handlers of signals do not run.
+    """
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(call)
+        try:
+            return waiting.result()
+        finally:  # where this thread was interrupted; what has not begun yet cannot be cancelled yet
+            while not waiting.done():
+                with suppress(Exception):
+                    cancel()
+                wait([waiting], timeout=_BETWEEN_CANCELS)
 
 
 def worded(schema: Schema) -> set[str]:

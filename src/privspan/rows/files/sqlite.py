@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from privspan._lib.frames import cell_numbers
 from privspan._lib.location import Location
-from privspan.rows.files.queries import refused, unreachable, worded
+from privspan.rows.files.queries import heeding, refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.limits import Limits
 
@@ -45,8 +45,7 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
     assert place.path is not None
     if not place.path.is_file():
         raise unreachable(place, "there is no such file")
-    uri = f"{place.path.resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+    with closing(_connected(place)) as connection:
         connection.text_factory = bytes  # one cell of text that is no UTF-8 must not be an error
         try:
             connection.execute("begin")
@@ -54,13 +53,19 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
             connection.execute(f"create temp view {_VIEW} as {statement}")
             declared = [row[2].decode() for row in connection.execute(f"pragma table_info({_VIEW})")]
             connection.execute(f"drop view {_VIEW}")
-            cursor = connection.execute(statement)
+            cursor = heeding(lambda: connection.execute(statement), connection.interrupt)
         except (sqlite3.Error, sqlite3.Warning) as failure:
             raise refused(place, _why(failure), failure) from None
         names = [column[0] for column in cursor.description]
         kinds = [_read_as(name, said, schema) for name, said in zip(names, declared, strict=True)]
         types = pa.schema(list(zip(names, kinds, strict=True)))
         yield pa.RecordBatchReader.from_batches(types, _batches(place, cursor, types, limits.batch_rows))
+
+
+def _connected(place: Location) -> sqlite3.Connection:
+    assert place.path is not None
+    uri = f"{place.path.resolve().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def _why(failure: Exception) -> str | None:
@@ -90,7 +95,7 @@ def declared_type(said: str) -> pa.DataType:
 def _batches(place: Location, cursor: sqlite3.Cursor, types: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     while True:
         try:
-            rows = cursor.fetchmany(size)
+            rows = heeding(lambda: cursor.fetchmany(size), cursor.connection.interrupt)
         except sqlite3.Error as failure:
             raise refused(place, _why(failure), failure) from None
         if not rows:

@@ -170,7 +170,9 @@ def test_ranges_of_a_long_tail_are_about_the_same_from_fit_to_fit(epsilon):
     """With many cells of one value far off, and with ever longer tails: histograms see them in some fits only."""
     rng = np.random.default_rng(0)
     bulk = np.exp(3.7 + 0.5 * rng.standard_normal(16_000))
-    X = np.column_stack([np.where(rng.random(16_000) < 0.014, 646.0, bulk), np.exp(2.0 * rng.standard_normal(16_000))])
+    X = np.column_stack(
+        [np.where(rng.random(16_000) < 0.014, 646.0, bulk), np.exp(2.0 * rng.standard_normal(16_000))]
+    )
     found = [found_in(X, epsilon=epsilon, seed=seed)[0] for seed in range(20)]
     spread, centre = (np.array([getattr(made, name) for made in found]) for name in ("spread", "centre"))
     assert (np.log(spread).std(axis=0) < 0.12).all()
@@ -348,7 +350,9 @@ def test_errors_of_scales_cover_where_the_square_is_unclear(spread):
 
 
 def test_a_look_is_in_standard_deviations_that_are_clear():
-    moments = CellMoments(*np.array([[0.0, 0, 0], [9.0, 9, 9], [1.0, 2, 3], [0.1, 0.5, 0.1], [4.0, 4, 4], [0.5, 1.5, 0.5]]))
+    moments = CellMoments(
+        *np.array([[0.0, 0, 0], [9.0, 9, 9], [1.0, 2, 3], [0.1, 0.5, 0.1], [4.0, 4, 4], [0.5, 1.5, 0.5]])
+    )
     boolean = np.array([False, False, True])
     public = replace(public_columns(np.zeros((2, 3)), 3), boolean=boolean)
     before = Ranges(np.zeros(3), np.ones(3), np.zeros(3, dtype=bool))

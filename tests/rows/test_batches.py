@@ -1,0 +1,62 @@
+"""Whatever hands out batches, as one thing: types before any row, some columns, in the order of the table."""
+
+import narwhals
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from pyarrow import parquet
+from streams import STREAMS, arrow, relation
+
+from privspan.rows.files.batches import batches_of
+from privspan.rows.limits import Limits
+
+ROWS = np.random.default_rng(0).normal(size=(90, 3))
+FEW = Limits(batch_rows=20)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_types_are_known_before_rows_and_columns_come_as_asked(kind):
+    batches = batches_of(STREAMS[kind](arrow(ROWS)), FEW)
+    assert batches.types.names == ["c0", "c1", "c2"]
+    assert {*batches.types.types} == {pa.float64()}
+    read = pa.Table.from_batches(batches.read(["c2", "c0"]))
+    np.testing.assert_array_equal(np.column_stack(read.columns), ROWS[:, [2, 0]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda table: pl.from_arrow(table).lazy(), pyarrow.dataset.dataset, lambda table: table.to_reader(20)],
+    ids=["lazy frame", "dataset", "reader"],
+)
+def test_batches_are_as_long_as_was_asked_for(make):
+    lengths = [batch.num_rows for batch in batches_of(make(arrow(ROWS)), FEW).read(["c0"])]
+    assert sum(lengths) == 90
+    assert max(lengths) <= 20
+
+
+def test_wide_tables_come_a_few_rows_at_a_time():
+    assert batches_of(arrow(np.ones((2, 3))).to_reader()).rows == 2**16
+    assert Limits().stream_rows(2**20) == 8
+    assert Limits().stream_rows(2**40) == 1
+
+
+def test_a_dataset_reads_the_columns_that_are_asked_for_alone(tmp_path):
+    parquet.write_table(arrow(ROWS), tmp_path / "people.parquet")
+    seen = [batch.schema.names for batch in batches_of(pyarrow.dataset.dataset(tmp_path)).read(["c1"])]
+    assert seen == [["c1"]]
+
+
+def test_no_query_is_computed_for_its_types():
+    calls = []
+    lazy = pl.LazyFrame({"age": [1.0]}).map_batches(lambda frame: calls.append(1) or frame)
+    assert batches_of(lazy).types.names == batches_of(narwhals.from_native(lazy)).types.names == ["age"]
+    assert calls == []
+
+
+def test_a_relation_of_duckdb_is_read_while_it_is_computed():
+    """As a stream it would be computed as a whole before the first batch."""
+    running = relation(arrow(ROWS)).query("people", "select sum(c0) over (order by c1) as c0 from people")
+    first = next(iter(batches_of(running, FEW).read(["c0"])))
+    assert 0 < first.num_rows <= 2048
