@@ -76,8 +76,8 @@ class LedgerFile:
         try:
             lock.acquire(timeout=self.patience)
         except Timeout:
-            told = "another program has locked {file!r} for {patience:.0f} s."
-            raise LockedLedgerError(told, file=str(self.path), patience=self.patience) from None
+            template = "another program has locked {file!r} for {patience:.0f} s."
+            raise LockedLedgerError(template, file=str(self.path), patience=self.patience) from None
         except (OSError, NotImplementedError) as error:
             if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
                 raise
