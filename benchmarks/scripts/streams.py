@@ -5,7 +5,7 @@ a DuckDB file (a quarter of an hour, and 6 GB on disk for the while); with ``--q
 a process of its own.  "plain" reads all batches and adds up their cells.  "kept" is `open_rows`: it reads them and
 writes them into a file without a name.  "fit" is ``PrivatePCA(3).fit``, reading included.  "NumPy" fits the array
 that DuckDB makes of the table.  "above" is the peak of resident memory less what the imports and a small fit take;
-DuckDB itself may use 512 MB of it.  "processor" is the processor's time, which other work on the machine disturbs less.
+DuckDB itself may use 512 MB of it.  "processor" is the processor's time, which other work disturbs less.
 """
 
 from __future__ import annotations
