@@ -99,3 +99,9 @@ def test_the_script_is_a_program_with_the_same_numbers() -> None:
     for line in ("    0.75,", "bounds={'age': (0.0, 120.0)}", "max_rows=3", "limit_epsilon='3'", "Path('-a b.csv')"):
         assert line in text
     assert "scale" not in text
+
+
+@pytest.mark.parametrize("path", ["-x/a.csv", "s3:/a.csv", "postgresql:a.csv"])
+def test_a_file_is_no_option_and_no_url(path: str) -> None:
+    answers = Answers(TableAnswer(path), (ColumnAnswer("x", "number"),), Question(), Price())
+    assert fit_command(answers, Places(path, "out", "l.json"))[1] == f"./{path}"

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import cloudpickle
@@ -18,10 +19,13 @@ from threadpoolctl import threadpool_limits
 
 import privspan as ps
 from privspan._lib.watch import watching_rows
+from privspan.backends.dask_place import DaskPlace
 from privspan.estimators import PrivatePCA, PrivateStandardScaler, PrivateSubspace
 from privspan.ledger import Ledger
 from privspan.privacy import PERSONS, Budget
 from privspan.privacy.persons import by_person
+from privspan.rows import partitioned
+from privspan.rows.limits import Limits
 
 distributed = pytest.importorskip("distributed")
 frames = pytest.importorskip("dask.dataframe")
@@ -170,6 +174,14 @@ def test_more_persons_than_a_chunk_in_many_partitions():
             numbers = {"max_rows": 4, **options, **SEEDED}
             home, away = (ps.private_pca(T, k, person=p, **numbers) for T, p in ((rows, owners), (X, person)))
             assert told(away) == told(home)
+
+
+def test_slots_that_are_not_kept_are_brought_together_in_every_pass(clinic):
+    rows, ids = clinic
+    table, _ = spread(rows, ids)
+    nothing_kept = replace(partitioned(table), place=DaskPlace(table, Limits(kept_bytes=0)))
+    away = ps.private_pca(nothing_kept, 2, person=ids, **SEEDED)
+    assert told(away) == told(ps.private_pca(rows, 2, person=ids, **SEEDED))
 
 
 def test_numbers_of_rows_need_not_be_known(clinic):

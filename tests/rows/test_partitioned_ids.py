@@ -127,6 +127,8 @@ EQUAL = [
     (("a", 7), ["a", 7.0]),
     (frozenset({1, "a"}), {"a", 1.0}),
     (uuid.UUID(int=5), uuid.UUID(int=5)),
+    (pd.Period("2020-01", freq="M"), pd.Period(ordinal=600, freq="M")),
+    (pd.Interval(0, 1), pd.Interval(0.0, 1.0)),
 ]
 
 
@@ -170,7 +172,8 @@ class Chameleon:
 
 
 def test_objects_that_may_be_equal_to_others_are_refused():
-    assert scattered(Ward.EAST) == 0
+    assert scattered(Ward.EAST) == scattered(Ward(1))
+    assert scattered(pd.Interval(0, 1)) == scattered(pd.Interval(0.0, 1.0))
     with pytest.raises(UntellableError):
         scattered(Chameleon())
     with pytest.raises(TypeError, match="ids that can be compared"):

@@ -277,16 +277,16 @@ def wait_for_a_query(server: Server) -> None:
     """Wait until the server runs a query of ours, and a moment more."""
     from adbc_driver_postgresql import dbapi
 
-    asked = (
-        "select 1 from pg_stat_activity where state = 'active' and query like 'COPY (%' and pid <> pg_backend_pid()"
-    )
+    ours = "state = 'active' and query like 'COPY (select %' and query not like '%pg_stat%'"
+    asked = f"select 1 from pg_stat_activity where {ours} and pid <> pg_backend_pid()"
     with dbapi.connect(server.url(), autocommit=True) as connection, connection.cursor() as cursor:
         for _ in range(600):
             cursor.execute(asked)
             if cursor.fetchone() is not None:
-                break
+                time.sleep(0.5)
+                return
             time.sleep(0.1)
-    time.sleep(0.5)
+    raise TimeoutError
 
 
 @pytest.mark.slow

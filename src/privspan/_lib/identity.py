@@ -76,7 +76,11 @@ def scattered(key: Hashable) -> int:
         return zlib.crc32(b",".join(b"%d" % scattered(part) for part in key))
     if isinstance(key, UUID):
         return zlib.crc32(key.bytes)
-    if key is None or isinstance(key, frozenset | Enum) or type(key).__module__.partition(".")[0] == "pandas":
+    if isinstance(key, frozenset):
+        return scattered(("cells", *sorted(map(scattered, key))))
+    if isinstance(key, Enum) or type(key).__name__ == "Period":
+        return zlib.crc32(str(key).encode())
+    if key is None or type(key).__module__.partition(".")[0] == "pandas":
         return 0
     raise UntellableError("an object that may be equal to one of another class")
 

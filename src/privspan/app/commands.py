@@ -87,7 +87,7 @@ def _limits(price: Price) -> list[str]:
 
 def _argument(path: str) -> str:
     """Return a path that no program takes for an option."""
-    return f"./{path}" if path.startswith("-") else path
+    return f"./{path}" if path.startswith("-") or ":" in path.partition("/")[0] else path
 
 
 def schema_file(answers: Answers) -> str:

@@ -18,6 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 import dask
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from threadpoolctl import ThreadpoolController
 
 from privspan._lib.rounding import quiet_numpy
@@ -54,10 +56,18 @@ class DaskPlace(Place):
         return list(values)
 
     def map(self, function: Callable[..., Any], *parts: Sequence[Part]) -> list[Part]:
-        """Return one task per partition; the function, with the arrays it holds, is one value that all share."""
-        shared = dask.delayed(_Sent(function), name=f"privspan-sent-{uuid.uuid4().hex}", traverse=False)
-        run = dask.delayed(_run, pure=False, traverse=False)
-        return [run(shared, *row) for row in zip(*parts, strict=True)]
+        """Return one task per partition; the function, with the arrays it holds, is one value that all share.
+
+        All tasks are one layer of the graph: as many layers as tasks would take long to put together.
+        """
+        name = f"privspan-{uuid.uuid4().hex}"
+        layer: dict[str, object] = {f"{name}-sent": _Sent(function)}
+        behind = {part.key: part for row in parts for part in row if isinstance(part, Delayed)}
+        for number, row in enumerate(zip(*parts, strict=True)):
+            given = (part.key if isinstance(part, Delayed) else _Given(part) for part in row)
+            layer[f"{name}-{number}"] = (_run, f"{name}-sent", *given)
+        graph = HighLevelGraph.from_collections(name, layer, dependencies=list(behind.values()))
+        return [Delayed(f"{name}-{number}", graph, layer=name) for number in range(len(layer) - 1)]
 
     def hold(self, parts: Sequence[Part], lengths: Sequence[int]) -> list[Part]:
         """Compute the parts and keep them on the workers, or in memory if there are none."""
@@ -98,7 +108,15 @@ class _Sent:
         self.home = os.getpid()
 
 
+class _Given:
+    """An argument on its way, which Dask does not look into."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
 def _run(sent: _Sent, *arguments: Any) -> Any:
+    arguments = tuple(given.value if isinstance(given, _Given) else given for given in arguments)
     if sent.home != os.getpid():
         _one_blas_thread_for_good()
     with unwatched(), quiet_numpy():  # a worker has an error state of its own

@@ -27,17 +27,16 @@ def exchange(place: Place, parts: Sequence[Part], count: int) -> list[Part]:
     directly they would be as many tasks as parts times places.
     """
     parts, aims = place.once(parts), _in_groups(count)
-    cuts = place.send([slice(aim.start, aim.stop) for aim in aims])
-    bundles = []  # one list for each group of parts, and in it one bundle for each aim
+    cuts = [slice(aim.start, aim.stop) for aim in aims]
+    some = place.map(getitem, [part for part in parts for _ in cuts], place.send(cuts * len(parts)))
+    bundles: list[Part] = []  # those of one group of parts after the other, one for each aim
     for group in _in_groups(len(parts)):
-        some = [place.map(getitem, [parts[source]] * len(aims), cuts) for source in group]
-        bundles.append(place.once(place.map(_bundled, *some)))
-    joined: list[Part] = []
-    for index, aim in enumerate(aims):
-        numbers = place.send(range(len(aim)))
-        pieces = [place.map(getitem, [of_group[index]] * len(aim), numbers) for of_group in bundles]
-        joined += place.map(join_pieces, *pieces)
-    return joined
+        bundles += place.map(_bundled, *(some[source * len(cuts) : (source + 1) * len(cuts)] for source in group))
+    bundles, groups = place.once(bundles), len(bundles) // len(aims)
+    in_aim = [(at, number) for at, aim in enumerate(aims) for number in range(len(aim))]
+    ways = [(index * len(aims) + at, number) for index in range(groups) for at, number in in_aim]
+    pieces = place.map(getitem, [bundles[at] for at, _ in ways], place.send([number for _, number in ways]))
+    return place.map(join_pieces, *(pieces[index * count : (index + 1) * count] for index in range(groups)))
 
 
 def recut(place: Place, parts: Sequence[Part], lengths: Sequence[int], wanted: Sequence[int]) -> list[Part]:

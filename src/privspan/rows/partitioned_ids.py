@@ -29,8 +29,8 @@ from privspan.rows.persons import Belongings, belongings
 from privspan.rows.place import LocalPlace, Part
 from privspan.rows.table import Numbers
 
+# The different keys of ids, where they are scattered to, and of each row the number of its key, -1 without an id.
 Keyed: TypeAlias = tuple[list[Hashable], NDArray[np.int64], Numbers]
-"""The different keys of ids, where they are scattered to, and of each row the number of its key, -1 without an id."""
 
 Ids: TypeAlias = Any
 """The name of a column, or ids as some package holds them."""
@@ -109,9 +109,9 @@ def _opened(X: object, person: Ids, what: Parameter | str) -> tuple[object, Part
         raise ParameterError("{X} must be two-dimensional, with at least one row and one column.")
     if parts is None or isinstance(table.place, LocalPlace):  # where the rows are, ids go too
         return declared, table, _here(person if parts is None else person.compute(), table, what), len(lengths)
-    if of_ids is not None and tuple(filter(None, of_ids.counted(person))) != table.lengths:
-        raise ParameterError("{person} must have one id per row, in the partitions of {X}; got other partitions.")
     sizes = lengths if of_ids is None else of_ids.counted(person)
+    if tuple(filter(None, sizes)) != table.lengths:
+        raise ParameterError("{person} must have one id per row, in the partitions of {X}; got other partitions.")
     parts = [part for part, length in zip(parts, sizes, strict=True) if length]
     return declared, table, table.place.map(partial(_keyed, what), parts), len(lengths)
 

@@ -45,11 +45,8 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
         raise unreachable(place, why) from None
     with closing(connection), closing(connection.cursor()) as cursor:
         try:
-            cursor.execute(_ONE_SNAPSHOT)
-            if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
-                raise refused(place, _ONE, TypeError())
-            heeding(lambda: cursor.execute(statement), cursor.adbc_cancel)
-            reader = cursor.fetch_record_batch()
+            # Everything in another thread: in the main one the driver would take Ctrl-C for itself, and keep it.
+            reader = heeding(lambda: _answer(place, cursor, statement), cursor.adbc_cancel)
         except driver.Error as failure:
             raise refused(place, _why(failure), failure) from None
         as_text = worded(schema)
@@ -57,6 +54,14 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
         fields = [pa.field(field.name, pa.float64()) if field.name in numeric else field for field in reader.schema]
         types = pa.schema(fields)
         yield pa.RecordBatchReader.from_batches(types, _batches(place, cursor, reader, types, numeric))
+
+
+def _answer(place: Location, cursor: driver.Cursor, statement: str) -> pa.RecordBatchReader:
+    cursor.execute(_ONE_SNAPSHOT)
+    if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
+        raise refused(place, _ONE, TypeError())
+    cursor.execute(statement)
+    return cursor.fetch_record_batch()
 
 
 def _why(failure: Exception) -> str | None:

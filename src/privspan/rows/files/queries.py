@@ -17,7 +17,7 @@ from privspan.rows.files.schema import Schema
 
 Given = TypeVar("Given")
 
-_BETWEEN_CANCELS = 0.1  # seconds
+_MOMENT = 0.1  # seconds
 
 FAILS_ON_A_RECORD = "an expression in it fails on some record; write it so that it gives null there"
 """Why a query broke off that no record should be able to break off."""
@@ -31,12 +31,14 @@ def heeding(call: Callable[[], Given], cancel: Callable[[], object]) -> Given:
     with ThreadPoolExecutor(1) as other:
         waiting = other.submit(call)
         try:
-            return waiting.result()
+            while not waiting.done():  # now and then, as the system may wake another thread by a signal
+                wait([waiting], timeout=_MOMENT)
         finally:  # where this thread was interrupted; what has not begun yet cannot be cancelled yet
             while not waiting.done():
                 with suppress(Exception):
                     cancel()
-                wait([waiting], timeout=_BETWEEN_CANCELS)
+                wait([waiting], timeout=_MOMENT)
+        return waiting.result()
 
 
 def worded(schema: Schema) -> set[str]:
