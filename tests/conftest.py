@@ -16,6 +16,8 @@ settings.register_profile("steady", deadline=None, derandomize=True, suppress_he
 settings.register_profile("hunt", settings.get_profile("steady"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
+collect_ignore_glob = ["*conftest.py"]  # no examples in them, and all have one name
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():

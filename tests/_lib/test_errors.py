@@ -19,6 +19,7 @@ from privspan._lib.errors import (
     PrivspanError,
     in_functions,
 )
+from privspan.cli import browser
 from privspan.cli._run import in_flags
 from privspan.estimators import PrivatePCA
 from privspan.exact.exact import _OPTIONS as exact_settings
@@ -39,7 +40,7 @@ REFUSALS = {
 } | {"DamagedLedgerError"}
 
 # Raised where a caller of this package catches them all and says something else.
-CAUGHT_INSIDE = {"_lib/archive.py", "_lib/strict_json.py", "ledger/written.py", "rows/arrays.py"}
+CAUGHT_INSIDE = {"_lib/archive.py", "_lib/strict_json.py", "app/answers.py", "ledger/written.py", "rows/arrays.py"}
 
 # Named in refusals, and a parameter of no public function: of values and steps inside, or an option of a command.
 INSIDE = {
@@ -57,6 +58,13 @@ def raises():
                 yield path.relative_to(PACKAGE).as_posix(), node
 
 
+def assignments(path):
+    """Return the statements of a file that give `template` a value, from top to bottom."""
+    found = [node for node in ast.walk(ast.parse((PACKAGE / path).read_text("utf-8"))) if isinstance(node, ast.Assign)]
+    named = [node for node in found if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "template"]
+    return sorted(named, key=lambda node: node.lineno)
+
+
 def refusals():
     """Yield (place, template, facts) for every refusal; a template may have a line of its own, just above."""
     for path, call in raises():
@@ -64,8 +72,8 @@ def refusals():
             continue
         template = call.args[0]
         if isinstance(template, ast.Name) and template.id == "template":
-            line = (PACKAGE / path).read_text("utf-8").splitlines()[call.lineno - 2]
-            template = ast.parse(line.strip().removeprefix("template = "), mode="eval").body
+            above = [line for line in assignments(path) if line.end_lineno < call.lineno]
+            template = above[-1].value
         yield f"{path}:{call.lineno}", template, {keyword.arg for keyword in call.keywords}
 
 
@@ -94,7 +102,7 @@ def parameters():
                     found |= set(inspect.signature(each).parameters)
                 except ValueError:
                     continue
-    found |= set(exact_settings)
+    found |= set(exact_settings) | set(inspect.signature(browser.app).parameters)
     return found | {"columns", "width", "separator", "decimal", "encoding", "quoted_newlines", "categories"}
 
 

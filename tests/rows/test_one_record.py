@@ -192,7 +192,7 @@ def test_numbers_that_pyarrow_would_refuse_are_read_one_by_one(monkeypatch):
         raise pa.ArrowInvalid
 
     monkeypatch.setattr(text.pc, "cast", refuse)
-    np.testing.assert_array_equal(text._numbers(pa.array(["0.1", "x", "1e5"], pa.large_string())), [0.1, NAN, 1e5])
+    np.testing.assert_array_equal(text.text_numbers(pa.array(["0.1", "x", "1e5"], pa.large_string())), [0.1, NAN, 1e5])
 
 
 # ---- CSV: any bytes in one line ---------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ def test_any_bytes_in_one_line_change_its_row_alone(data, d, separator, decimal,
 @example("nan")
 @example("0x10")
 def test_a_cell_is_a_number_by_its_own_letters(cell):
-    (found,) = text._numbers(pa.array([cell], pa.large_string()))
-    together = text._numbers(pa.array(["1", cell, "x"], pa.large_string()))
+    (found,) = text.text_numbers(pa.array([cell], pa.large_string()))
+    together = text.text_numbers(pa.array(["1", cell, "x"], pa.large_string()))
     np.testing.assert_array_equal([found], together[1:2])
     try:
         expected = float(cell) if set(cell) <= set(string.digits + ".eE+- ") else NAN

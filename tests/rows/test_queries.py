@@ -47,12 +47,14 @@ def test_an_interruption_ends_a_query_at_once(scheme: str, tmp_path: Path, monke
     with closing(sqlite3.connect(file) if scheme == "sqlite" else duckdb.connect(file)) as connection:
         connection.execute("create table people (age real)")
         connection.commit()
+    before = set(threading.enumerate())
     interrupt = partial(signal.pthread_kill, threading.main_thread().ident, signal.SIGINT)
     threading.Timer(0.5, interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         open_rows(f"{scheme}:///{file}", query=LONG[scheme])
     assert list((tmp_path / "copies").iterdir()) == []
-    assert [thread for thread in threading.enumerate() if "ThreadPool" in thread.name] == []
+    after = set(threading.enumerate()) - before
+    assert [thread for thread in after if "ThreadPool" in thread.name] == []
 
 
 def test_what_a_call_raises_comes_through() -> None:

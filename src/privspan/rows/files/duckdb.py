@@ -61,7 +61,7 @@ def _answer(
     try:
         statements = connection.extract_statements(statement)
         if [one.type for one in statements] != [duckdb.StatementType.SELECT]:  # others may write files
-            raise refused(place, _ONE, TypeError())
+            raise refused(place, _ONE)
         relation = connection.sql(statement)
         newer = hasattr(type(relation), "to_arrow_reader")  # since DuckDB 1.5
         return (relation.to_arrow_reader if newer else relation.fetch_arrow_reader)(limits.batch_rows)

@@ -30,7 +30,6 @@ _READERS = {  # module, function, and the package that it needs
     ".tsv": ("text", "open_csv", "pyarrow"),
     ".zarr": ("chunked", "open_zarr", "zarr"),
 }
-_NO_CSV = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
 _TEXT, _ARROW = (".csv", ".tsv"), (".arrow", ".feather", ".parquet")
 
 SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
@@ -169,7 +168,8 @@ def _open_file(
     if width is not None and suffix not in _ARROW:
         raise UnreadableFileError("{file!r} has no columns of lists; leave out {width}.", file=path.name)
     if suffix not in _TEXT and any(word is not None for word in written):
-        raise UnreadableFileError(_NO_CSV, file=path.name)
+        template = "{file!r} is no CSV file; leave out {separator}, {decimal}, {encoding} and {quoted_newlines}."
+        raise UnreadableFileError(template, file=path.name)
     if declared.person is not None and suffix not in (*_TEXT, *_ARROW):
         template = "{file!r} has no columns beside its numbers; leave out {person}, and give the ids as an array."
         raise UnreadableFileError(template, file=path.name)

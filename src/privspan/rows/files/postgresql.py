@@ -16,10 +16,6 @@ from privspan.rows.files.text import text_numbers
 from privspan.rows.limits import Limits
 
 _ONE_SNAPSHOT = "set transaction isolation level repeatable read, read only"
-_BROKE_OFF = (
-    "The database {name!r} broke off while it was read: the server went away, or the query fails on some record. "
-    "Nothing was kept."
-)
 _ONE = "it must be one statement that selects"
 _GONE = "the server went away, or could not go on"
 _WHY = {  # by SQLSTATE, or its first letters
@@ -59,7 +55,7 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
 def _answer(place: Location, cursor: driver.Cursor, statement: str) -> pa.RecordBatchReader:
     cursor.execute(_ONE_SNAPSHOT)
     if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
-        raise refused(place, _ONE, TypeError())
+        raise refused(place, _ONE)
     cursor.execute(statement)
     return cursor.fetch_record_batch()
 
@@ -84,11 +80,13 @@ def _batches(
             named = zip(batch.schema.names, batch.columns, strict=True)
             yield pa.record_batch([_numbers(cells) if name in numeric else cells for name, cells in named], types)
     except (driver.Error, pa.ArrowException, OSError) as failure:  # the reader does not say what the server did
-        raise (
-            refused(place, why, failure)
-            if (why := _why(failure))
-            else UnreadableFileError(_BROKE_OFF, name=place.name)
-        ) from None
+        if (why := _why(failure)) is not None:
+            raise refused(place, why) from None
+        template = (
+            "The database {name!r} broke off while it was read: the server went away, or the query fails on some "
+            "record. Nothing was kept."
+        )
+        raise UnreadableFileError(template, name=place.name) from None
 
 
 def _numbers(cells: pa.Array) -> pa.Array:

@@ -51,7 +51,7 @@ def unreachable(place: Location, why: str) -> UnreadableFileError:
     return UnreadableFileError("The database {name!r} cannot be opened: {why}.", name=place.name, why=why)
 
 
-def refused(place: Location, why: str | None, failure: Exception) -> UnreadableFileError:
+def refused(place: Location, why: str | None, failure: Exception | None = None) -> UnreadableFileError:
     """Return what is told where a database does not do what it is asked: the reason, if it is one of a known list."""
     if why is None:
         template = "The database {name!r} refused the query ({kind}); try it with the database's own program."
