@@ -60,8 +60,9 @@ def raises():
 
 def assignments(path):
     """Return the statements of a file that give `template` a value, from top to bottom."""
-    found = [node for node in ast.walk(ast.parse((PACKAGE / path).read_text("utf-8"))) if isinstance(node, ast.Assign)]
-    named = [node for node in found if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "template"]
+    nodes = ast.walk(ast.parse((PACKAGE / path).read_text("utf-8")))
+    found = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
+    named = [node for node in found if node.targets[0].id == "template"]
     return sorted(named, key=lambda node: node.lineno)
 
 

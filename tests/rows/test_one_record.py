@@ -192,7 +192,8 @@ def test_numbers_that_pyarrow_would_refuse_are_read_one_by_one(monkeypatch):
         raise pa.ArrowInvalid
 
     monkeypatch.setattr(text.pc, "cast", refuse)
-    np.testing.assert_array_equal(text.text_numbers(pa.array(["0.1", "x", "1e5"], pa.large_string())), [0.1, NAN, 1e5])
+    cells = pa.array(["0.1", "x", "1e5"], pa.large_string())
+    np.testing.assert_array_equal(text.text_numbers(cells), [0.1, NAN, 1e5])
 
 
 # ---- CSV: any bytes in one line ---------------------------------------------------------------------------------
