@@ -22,13 +22,13 @@ from privspan.privacy.joint import JointLedger
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.table import Missing, Table, check_missing
 from privspan.stable.course import LABELS, course_within, prepare_auto, single_account
 from privspan.stable.records import prepare_stable
 from privspan.sums import adaptive
 from privspan.sums.adaptive import prepare_adaptive
 from privspan.sums.analyze_gauss import prepare_analyze_gauss
+from privspan.sums.grid import MOMENTS, most_share
 
 PrivateMethod = Literal["auto", "adaptive", "stable", "approximate", "analyze-gauss", "exact"]
 PRIVATE_METHODS: tuple[PrivateMethod, ...] = get_args(PrivateMethod)

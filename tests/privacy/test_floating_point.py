@@ -36,15 +36,13 @@ from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
 from privspan.rows import about
 from privspan.rows.door import open_table
-from privspan.rows.scaling import squared_lengths_of
+from privspan.rows.scaling import SINGLE_SUM_ROWS, combined, squared_lengths_of
 from privspan.rows.unit import Rows
-from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 from privspan.sums import centre as search
 from privspan.sums import variance as spectrum
-from privspan.sums.grid import SumBounds, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import SumBounds, grid_total, noise_level, row_bounds, upper_triangle
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.localised import local_view, residual_slack
-from privspan.sums.mean import mean_bounds
 
 DRAWS = 4000
 
@@ -274,7 +272,7 @@ def test_the_step_of_a_search_in_float32_is_charged_for_it():
             now = search.Centre(None, 1.0, 20.0, 20.0, None, located=False)
             search.mean_step(open_table(table), now, 1.0, seeded(0))
     double, single = (one.bounds.chunk_error for one in seen.charged)
-    assert double == mean_bounds(*X.shape).chunk_error
+    assert double == row_bounds(*X.shape).chunk_error
     assert single >= double + SINGLE_SUM_ROWS**2 * 2.0**-24
 
 

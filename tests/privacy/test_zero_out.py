@@ -16,12 +16,21 @@ from privspan.datasets import gaussian_subspace
 from privspan.privacy import Budget, PrivacyCost, epsilon_from_mu, mu_from_budget
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.persons import by_person
-from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, SUMS, look_empty, look_gain, most_share
 from privspan.rows.door import open_table
 from privspan.standard import cells, ranges
-from privspan.sums import localised, mean, regression, score_map
+from privspan.sums import localised, regression, score_map
 from privspan.sums.early_gram import ClippedGram, EarlyGram
-from privspan.sums.grid import SumBounds, noise_level
+from privspan.sums.grid import (
+    MOMENTS,
+    ROOT_HALF,
+    SUMS,
+    SumBounds,
+    look_empty,
+    look_gain,
+    most_share,
+    noise_level,
+    row_bounds,
+)
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.lifts import person_lift
 from privspan.sums.looks import CONSTANT, AugmentedGram
@@ -58,7 +67,7 @@ def in_ball(z: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("function", "dimension", "bounds"),
     [
-        (lambda z: np.linalg.norm(in_ball(z)), 3, mean.mean_bounds(10, 3)),
+        (lambda z: np.linalg.norm(in_ball(z)), 3, row_bounds(10, 3)),
         (
             lambda z: (
                 math.hypot(size(np.outer(in_ball(z[:3]), in_ball(z[:3]))), abs(math.sin(z[3])) * math.sqrt(0.5))
@@ -186,7 +195,7 @@ def test_noise_keeps_the_gain_whatever_rounding_adds(sensitivity, part, error, e
 
 
 def test_ordinary_noise_is_what_it_was() -> None:
-    for bounds in (mean.mean_bounds(10_000, 20), regression.moment_bounds(10_000, 5)):
+    for bounds in (row_bounds(10_000, 20), regression.moment_bounds(10_000, 5)):
         plain = SumBounds(bounds.sensitivity, bounds.chunk_error, bounds.entries, bounds.largest)
         assert noise_level(bounds, 0.2) == noise_level(plain, 0.2)
 

@@ -8,9 +8,9 @@ from scipy import sparse
 from privspan.audit.replay import spent_by
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.source import as_source
 from privspan.sums.analyze_gauss import GaussTuning, analyze_gauss, analyze_gauss_within
+from privspan.sums.grid import MOMENTS, most_share
 
 
 def test_noise_is_the_best_calibration():

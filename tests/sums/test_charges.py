@@ -19,12 +19,12 @@ from privspan.rows.unit import CHUNK_ROWS, PersonValues, Rows
 from privspan.standard.ranges import RANGES, _histograms
 from privspan.sums.analyze_gauss import analyze_gauss
 from privspan.sums.gaps import gap_share, released_gaps
-from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level
+from privspan.sums.grid import SumBounds, gaussian_symmetric, noise_level, row_bounds
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 from privspan.sums.lengths import bisected_radius
 from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.localised import cross_bounds, geometric_mean, inner_bounds
-from privspan.sums.mean import mean_bounds, private_mean
+from privspan.sums.mean import private_mean
 from privspan.sums.variance import second_moments, typical_size
 
 OCTAVES = (-4, 4)
@@ -63,7 +63,7 @@ def test_symmetric_noise_is_root_two_times_larger_on_the_diagonal():
 
 
 def test_what_a_record_does_to_means_and_localised_sums():
-    assert mean_bounds(10, 3).sensitivity == 2.0
+    assert row_bounds(10, 3).sensitivity == 2.0
     assert cross_bounds(10, 5, 2, 0.25).sensitivity == 0.5
     assert cross_bounds(10, 5, 2, 0.25).entries == 10
     assert inner_bounds(10, 3).sensitivity == 2.0
@@ -281,7 +281,7 @@ def test_a_lift_of_sparse_rows_about_a_centre_provides_for_more(width):
 def test_rounding_of_sums_of_rows_is_charged_for_a_whole_chunk():
     """Never less than gamma for as many terms as a chunk has, of length 1 each."""
     gamma = CHUNK_ROWS * 2.0**-53
-    for bounds in (mean_bounds(10, 3), inner_bounds(10, 3), cross_bounds(10, 3, 2, 1.0)):
+    for bounds in (row_bounds(10, 3), inner_bounds(10, 3), cross_bounds(10, 3, 2, 1.0)):
         assert bounds.chunk_error >= CHUNK_ROWS * gamma
     for run in (
         lambda: geometric_mean(np.ones(5), 0.25, 4.0, 1.0, seeded()),

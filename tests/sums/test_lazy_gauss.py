@@ -14,8 +14,9 @@ from privspan.privacy.noise import add_gaussian
 from privspan.privacy.randomness import BitSource, open_streams
 from privspan.privacy.run import Run
 from privspan.rows.unit import CHUNK_ROWS, Rows
-from privspan.sums.krylov import KrylovTuning, _above_rest, leading_pairs, spiked_eigenvalues
+from privspan.sums.krylov import KrylovTuning, _above_rest, leading_pairs
 from privspan.sums.lazy_gauss import Asked, LazyGauss, UnitGram
+from privspan.sums.loadings import spiked_eigenvalues
 from privspan.sums.looks import CONSTANT, AugmentedGram
 
 

@@ -19,7 +19,8 @@ from privspan.rows.door import open_table
 from privspan.rows.shifting import less
 from privspan.rows.unit import Rows
 from privspan.subspace import Subspace
-from privspan.sums.mean import mean_bounds, private_mean
+from privspan.sums.grid import row_bounds
+from privspan.sums.mean import private_mean
 from privspan.sums.pairs import pair_differences
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -36,7 +37,7 @@ def clipped_sum(X, clip):
 def test_one_record_moves_the_sum_by_at_most_two(rows, clip):
     with np.errstate(all="ignore"):
         change = clipped_sum(rows[:1], clip) - clipped_sum(rows[1:], clip)
-    assert np.linalg.norm(change) <= mean_bounds(1, 5).sensitivity
+    assert np.linalg.norm(change) <= row_bounds(1, 5).sensitivity
 
 
 def test_the_bound_is_attained():

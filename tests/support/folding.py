@@ -6,11 +6,10 @@ import numpy as np
 
 from privspan.rows.unit import Rows
 from privspan.sums import variance
-from privspan.sums.centre import step_bounds
 from privspan.sums.early_gram import ClippedGram, EarlyGram
+from privspan.sums.grid import row_bounds, row_sums
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.looks import AugmentedGram
-from privspan.sums.mean import row_sums
 
 OVER_HALF = 0.5 + 2.0**-11  # by more than the lengths of rows are rounded up
 
@@ -217,7 +216,7 @@ def mean_change_over_charge(X, other, number, centre, clip):
         sums.append(exactly(chunk[None])[0])
         own.append(np.array(folded_rows(rows)[number]))
     off = sums[0] - sums[1] - (own[0] - own[1])
-    charge = step_bounds(rows).chunk_error
+    charge = row_bounds(*rows.shape, rows.rounding, rows.single).chunk_error
     return float((off**2).sum()) ** 0.5 / (2.0 * charge)
 
 

@@ -24,9 +24,8 @@ from privspan.privacy import Part, Release, share_mu
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, combined
 from privspan.rows.unit import CHUNK_ROWS
-from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum
 from privspan.sums.localised import residual_slack

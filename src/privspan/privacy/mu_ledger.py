@@ -155,7 +155,7 @@ class MuLedger:
     `prefix` is put before the names of the steps in the cost.  `test_share` is the fraction of delta that is set
     aside for a test that may go on wrongly; a given `mu` must then be a share of the mu that goes with the rest.
     `empty` is the share of mu² that all steps together may tell of a place that is left empty, whatever they are: a
-    promise for zero-out neighbours (`privspan.privacy.zero_out`).
+    promise for zero-out neighbours (docs/explanation/zero-out.md).
     """
 
     def __init__(

@@ -22,10 +22,9 @@ from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error
 from privspan.rows.compressed import entry_rows, inner_products
 from privspan.rows.gaps import filled_sparse
-from privspan.rows.scaling import Piece, squared_lengths_of
+from privspan.rows.scaling import SINGLE_SUM_ROWS, Piece, combined, squared_lengths_of
 from privspan.rows.table import LocalTable
 from privspan.rows.unit import PerRow, Rows
-from privspan.rows.weighted_sums import SINGLE_SUM_ROWS, combined
 
 Array = NDArray[np.float64]
 

@@ -1,8 +1,11 @@
-"""Rows scaled to length at most one, each from its own entries, with the proof in mind.
+"""Runs of rows: scaled to length at most one, each from its own entries, with the proof in mind, and summed.
 
 A squared length that has neither overflowed nor lost digits gives the factor of its row at once; other rows, and
 those with gaps, are *delicate* and are first brought near one by a power of two.  Every computed length is inflated
 by more than its rounding error before it divides: docs/explanation/everyday-pca.md, lemma 1.
+
+Rows of float32 are added up in float32 a few at a time, and these sums in float64: what rounding may change of a sum
+when one row is replaced is then bounded by a small constant, which looks and means add to their sensitivity.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Floats, Reals
-from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF
+from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, relative_error
 from privspan.rows.compressed import Stored, entry_rows, summed_rows
 
 Array: TypeAlias = NDArray[np.float64]
@@ -23,6 +26,9 @@ Piece: TypeAlias = Any
 """A run of cleaned rows: a (rows, d) float64 array, or a CSR array of that shape."""
 
 Factors: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # of each row, and whether it needs more care; (rows,) each
+
+SINGLE_SUM_ROWS = 128
+"""Rows that float32 adds up, at most, so that what it may be off by stays small; their sums are added in float64."""
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
@@ -152,3 +158,47 @@ def _careful_lengths(squares: Array, exponents: NDArray[np.intc], d: int, clip: 
 def _inflation(d: int, roundoff: float = UNIT_ROUNDOFF) -> float:
     """Return 1 + (d + 8) u, more than the relative error of a computed length of d entries."""
     return 1.0 + (d + 8) * roundoff
+
+
+# ---- Sums of rows with coefficients: the second half of a product with rows and their transpose --------------------
+
+
+def single_sum_error() -> float:
+    """Bound what float32 may be off by in a sum of terms of length at most 1, of which a replacement changes one."""
+    return SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
+
+
+def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:
+    """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b); perhaps in `out`.
+
+    Coefficients of float32 are for rows of float32.
+    """
+    if not isinstance(piece, np.ndarray):
+        sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
+    elif coefficients.dtype == np.float32:
+        sums = _sum_of_runs(piece, coefficients).T
+    else:
+        sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
+    if out is None:
+        return sums
+    out[...] = sums
+    return out
+
+
+def gram_of(piece: Piece) -> Array:
+    """Return the sum of the outer products of the rows of a piece, (d, d)."""
+    if hasattr(piece, "gram"):
+        return np.asarray(piece.gram())
+    gram = piece.T @ piece
+    return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
+
+
+def _sum_of_runs(piece: Reals, coefficients: Reals) -> Array:
+    """Return the sums of rows of float32 with coefficients (rows, b): short runs in that type, added in float64."""
+    (m, d), b = piece.shape, coefficients.shape[1]
+    whole = m - m % SINGLE_SUM_ROWS
+    of_runs = coefficients[:whole].T.reshape(b, -1, SINGLE_SUM_ROWS).transpose(1, 0, 2)  # (runs, b, rows of a run)
+    total = np.add.reduce(of_runs @ piece[:whole].reshape(-1, SINGLE_SUM_ROWS, d), axis=0, dtype=np.float64)
+    if whole < m:
+        total += coefficients[whole:].T @ piece[whole:]
+    return np.asarray(total)

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from privspan._lib.watch import rows_seen
 from privspan.privacy import Budget
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS
 from privspan.rows.limits import LIMITS
 from privspan.rows.scaling import scaled_rows
 from privspan.rows.source import as_source
@@ -32,7 +31,7 @@ from privspan.stable.scales import each_alone
 from privspan.sums.centre import Centre, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
 from privspan.sums.everyday_tuning import EVERYDAY
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import MOMENTS, SumBounds, gaussian_sum
 from privspan.sums.lengths import LONGEST
 from privspan.sums.loadings import errors_after_turning, told_errors
 from privspan.sums.pca_result import Noisy, PCAResult, share_errors

@@ -20,13 +20,13 @@ from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.categories import Categories
 from privspan.rows.columns import PublicBounds, PublicColumns, column_names, public_columns
 from privspan.rows.table import Missing, Table, check_missing
 from privspan.standard.cells import cell_moments, reaches
 from privspan.standard.ranges import find_ranges, looks_for_ranges
 from privspan.sums.gaps import gap_share, released_gaps
+from privspan.sums.grid import MOMENTS, most_share
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]

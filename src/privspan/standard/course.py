@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS, look_gain, most_share
 from privspan.rows.columns import PublicColumns
 from privspan.rows.table import DOUBLE, Table
 from privspan.standard.cells import CellMoments, cell_moments, measured_ranges, reaches, winsor
@@ -26,8 +25,9 @@ from privspan.standard.correlations import Components, NoisyMoment, read_compone
 from privspan.standard.ranges import RANGES, Ranges, find_ranges
 from privspan.standard.signs import pairings, sign_moment
 from privspan.sums.gaps import Gaps, gap_share
+from privspan.sums.grid import MOMENTS, look_gain, most_share
 from privspan.sums.lazy_looks import lazy_looks
-from privspan.sums.lifts import most_lift, person_lift, released_weight
+from privspan.sums.lifts import person_lift, released_weight
 from privspan.sums.looks import CONSTANT, whole_looks
 from privspan.sums.pairs import pair_signs
 
@@ -121,7 +121,7 @@ def empty_share(source: Table, mu: float, course: Standard, gaps: int, tuning: S
     n, d = source.shape
     plain = gap_share(n, gaps, mu) + (tuning.weight if source.width > 1 else 0.0)
     plain += tuning.units if unit_share(n, d, mu, course, tuning) and not source.is_sparse else 0.0
-    return most_share(plain, look_gain(CONSTANT if course == "deviations" else 0.0, most_lift(source)))
+    return most_share(plain, look_gain(CONSTANT if course == "deviations" else 0.0, source.width))
 
 
 def standardised_pca(
@@ -225,7 +225,7 @@ def _by_deviations(
     if lift is not None:
         mu = run.account.spend("weight of persons", tuning.weight)
         count = released_weight(lift, n, mu, run)[0]
-    mu = run.account.spend("winsorised look", run.account.left, look_gain(CONSTANT, most_lift(source)))
+    mu = run.account.spend("winsorised look", run.account.left, look_gain(CONSTANT, source.width))
     look = next(whole_looks(rows, None, [mu], run, lift=lift, count=count))
     alike = reach <= tuning.alike * units.reach  # columns that are cut off about where their variance was measured
     variance = float(np.nansum((units.moments.scale / ranges.spread)[alike] ** 2))

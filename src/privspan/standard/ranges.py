@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from privspan._lib.arrays import Reals
 from privspan._lib.rounding import sqrt_up
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS
 from privspan.rows.columns import PublicColumns
 from privspan.rows.table import Table
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import MOMENTS, SumBounds, gaussian_sum
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]

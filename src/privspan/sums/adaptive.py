@@ -24,7 +24,6 @@ from privspan.privacy import Budget, Release
 from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.about import WIDEST_DENSE
 from privspan.rows.table import Table
 from privspan.subspace import Subspace
@@ -32,8 +31,9 @@ from privspan.sums import plan as planner
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, first_estimate, residual_size, widened
 from privspan.sums.first_look import FirstLook, count_found, first_look
-from privspan.sums.krylov import separation_errors, spiked_eigenvalues
+from privspan.sums.grid import MOMENTS, most_share
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram, within_memory
+from privspan.sums.loadings import separation_errors, spiked_eigenvalues
 from privspan.sums.off_constant import beside
 from privspan.sums.preconditioned import ShrunkLook, leading_directions, preconditioned_look
 from privspan.sums.rounds import Rounds

@@ -17,12 +17,13 @@ from privspan.privacy import Budget, Release
 from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Learn, Run
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.table import Table
 from privspan.subspace import Subspace
-from privspan.sums.krylov import leading_pairs, separation_errors
+from privspan.sums.grid import MOMENTS, most_share
+from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import LazyGauss, UnitGram
 from privspan.sums.lifts import person_lift
+from privspan.sums.loadings import separation_errors
 
 
 @dataclass(frozen=True)

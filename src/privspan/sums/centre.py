@@ -18,16 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import SUMS
 from privspan.rows.partitioned_rows import AnyRows, PerRow
 from privspan.rows.table import Table
 from privspan.rows.unit import Rows
-from privspan.rows.weighted_sums import single_sum_error
 from privspan.sums.early_gram import EarlyGram
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import SUMS, gaussian_sum, row_bounds, row_sums
 from privspan.sums.lengths import bisected_radius, lengths_of
-from privspan.sums.mean import mean_bounds, row_sums
 
 Array = NDArray[np.float64]
 
@@ -275,15 +272,8 @@ def mean_step(source: Table, now: Centre, mu: float, run: Run) -> tuple[Array, f
     """
     rows = (source.rows(now.centre, keep=False, single=True) if now.rows is None else now.rows).clipped(now.clip)
     n, d = rows.shape
-    total, sigma = gaussian_sum(row_sums(rows), (d,), step_bounds(rows), mu, run)
+    total, sigma = gaussian_sum(row_sums(rows), (d,), row_bounds(n, d, rows.rounding, rows.single), mu, run)
     return total * (now.clip / n), sigma * now.clip / n
-
-
-def step_bounds(rows: AnyRows) -> SumBounds:
-    """Return what one record can do to the sum of rows about a centre, of length at most 1, added by `row_sums`."""
-    bounds = mean_bounds(*rows.shape)
-    error = bounds.chunk_error * rows.rounding + (1.01 * single_sum_error() if rows.single else 0.0)
-    return replace(bounds, chunk_error=error)
 
 
 def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float, tuning: EverydayTuning) -> float:

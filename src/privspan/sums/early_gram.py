@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan._lib.watch import rows_seen
-from privspan.privacy.zero_out import look_empty
 from privspan.rows.gaps import without_gaps
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import clip_scale, delicate_lengths, row_scales, scaled_dense
 from privspan.rows.unit import Rows, piece_rows
 from privspan.sums.everyday_tuning import EVERYDAY
+from privspan.sums.grid import look_empty
 from privspan.sums.lengths import LONGEST
 
 Array = NDArray[np.float64]

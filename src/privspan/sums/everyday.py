@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import relative_error
 from privspan.privacy.randomness import open_streams
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import SUMS, look_gain, most_share
 from privspan.rows.about import WIDEST_DENSE
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks, per_row
 from privspan.rows.table import Table
@@ -45,11 +44,11 @@ from privspan.sums.centre import (
 from privspan.sums.early_gram import ClippedGram, fits_early
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.gaps import gap_share
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import SUMS, SumBounds, gaussian_sum, look_gain, most_share
 from privspan.sums.judge import Verdict, enough_alone, judged_mixture
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
-from privspan.sums.lifts import Lift, most_lift, person_lift, released_weight
+from privspan.sums.lifts import Lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, released_looks, whole_looks
 from privspan.sums.pairs import pair_differences
 from privspan.sums.pca_result import Noisy, PCAResult, share_errors
@@ -146,7 +145,7 @@ def empty_share(source: Table, mu: float, gaps: int, tuning: EverydayTuning = EV
         total = tuning.total if d > WIDEST_DENSE else min(tuning.total, (tuning.total_data / data) ** 2)
         scale = (tuning.scale / data) ** 2 if data >= tuning.least_scale else 0.0
         plain += first + max(rounds + _clip_steps(n, d, mu, tuning)[1] + total, scale)
-    return most_share(plain, look_gain(CONSTANT, most_lift(source)))
+    return most_share(plain, look_gain(CONSTANT, source.width))
 
 
 def _clip_steps(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int, float]:
@@ -205,7 +204,7 @@ class _Course:
         self._data = self._n * run.account.mu
         self._z = noise_ratio(self._n, self._d, run.account.mu)
         self._wide = self._d > WIDEST_DENSE
-        self._gain = look_gain(CONSTANT, most_lift(source))
+        self._gain = look_gain(CONSTANT, source.width)
 
     def run(self, around: Array | None, search: bool) -> PCAResult:
         """Take the course that public numbers and the search decide."""

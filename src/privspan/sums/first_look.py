@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate
-from privspan.sums.krylov import leading_pairs, spiked_eigenvalues
+from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import LazyGauss
+from privspan.sums.loadings import spiked_eigenvalues
 from privspan.sums.off_constant import OffConstant
 
 Array = NDArray[np.float64]

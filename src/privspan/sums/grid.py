@@ -9,6 +9,13 @@ beyond the mathematical sensitivity is the rounding error of one chunk, whatever
 
 `SumBounds` carries these numbers, `noise_level` turns them and a mu into standard deviation and grid, `GridSum` does
 the exact adding.  Proof: docs/explanation/everyday-pca.md, lemma 3.
+
+*Zero-out*: an empty place adds nothing to a sum, votes for no bin and makes its pair or group empty; the number of
+places is public, as always.  Against a replacement it moves sums half as far and second moments less far by sqrt(2),
+at the noise that is there anyway: a step of mu for replace-one neighbours has mu / gain for these.  Counts have a
+gain of 1.  How far a run gets may depend on results, so the sum of (mu / gain)² along it promises nothing.  What does
+is a bound for every way that the run may take, fixed before the first of them (`most_share`): at most a share `plain`
+of mu² goes to steps without a gain, and all others have the one that is named.  Proofs: docs/explanation/zero-out.md.
 """
 
 from __future__ import annotations
@@ -23,17 +30,62 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan._lib.rounding import up
+from privspan._lib.rounding import relative_error, up
 from privspan.privacy.noise import grid_for
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import gain
-from privspan.rows.partitioned_rows import ChunkSums, folded
+from privspan.rows.partitioned_rows import AnyRows, ChunkSums, folded
+from privspan.rows.scaling import Piece, combined, single_sum_error
+from privspan.rows.unit import CHUNK_ROWS
 
 Array = NDArray[np.float64]
 
 _FINER = 16  # grid steps per step of `grid_for`: rounding then costs next to nothing
 _SLAB_ENTRIES = 2**22
 _EXACT_STEPS = 2.0**52  # totals stay below it, so that a float64 holds them and their partial sums exactly
+_KEPT = 0.99  # of a gain: rounding is charged for either relation, and counts for more in the smaller one
+_ROUND = 1.0 - 2.0**-48  # rounding: more than these operations can be off
+
+ROOT_HALF = math.nextafter(math.sqrt(0.5), 1.0)
+"""What a positive semidefinite matrix of norm 1 is, over what two of them differ by; rounded up: lemma 1."""
+
+
+def gain(sensitivity: float, empty: float) -> float:
+    """Return the gain of a sum that a replacement moves by `sensitivity`, and an empty place by `empty`: at least 1.
+
+    `noise_level` sees to it that what rounding adds to both does not take it away.
+    """
+    return max(1.0, _KEPT * _ROUND * (sensitivity / empty))
+
+
+MOMENTS = gain(1.0, ROOT_HALF)
+"""Of second moments and of histograms: sqrt(2), but for rounding."""
+
+SUMS = gain(2.0, 1.0)
+"""Of sums of vectors: 2, but for rounding."""
+
+
+def look_gain(constant: float, width: int = 1) -> float:
+    """Return the gain of second moments of rows with a constant, of persons with so many rows."""
+    return gain(1.0 + constant * constant, look_empty(constant, math.sqrt(width)))
+
+
+def look_empty(constant: float, most: float = 1.0) -> float:
+    """Return how far an empty place moves them, where a replacement does by 1 + constant²; rounded up.
+
+    The constant is left where a place is empty.  `most` bounds the squared factor by which a person is lifted.
+    """
+    square = constant * constant
+    both = math.hypot(1.0 + square, most * square)
+    return min(1.0 + square, ROOT_HALF * both * (2.0 - _ROUND))
+
+
+def most_share(plain: float, gain: float) -> float:
+    """Return the share of mu² that an empty place can tell, at most; rounded up.
+
+    For runs with at most a share `plain` of mu² in steps without a gain, and no less than this `gain` in all others.
+    """
+    plain = min(1.0, plain)
+    return min(1.0, (plain + (1.0 - plain) / gain**2) * (1.0 + 1e-9))
 
 
 @dataclass(frozen=True)
@@ -48,7 +100,7 @@ class SumBounds:
 
     @property
     def gain(self) -> float:
-        """How much less of an empty place than of a replacement the sum tells: `privspan.privacy.zero_out`."""
+        """How much less of an empty place than of a replacement the sum tells."""
         return 1.0 if self.empty is None else gain(self.sensitivity, self.empty)
 
 
@@ -152,6 +204,27 @@ def gaussian_sum(
     level = noise_level(bounds, mu)
     total = grid_total(chunk_sums, shape, level.grid)
     return run.gaussian(total, level.sigma, level.grid), level.sigma
+
+
+def row_bounds(n: int, columns: int, rounding: float = 1.0, single: bool = False) -> SumBounds:
+    """Return what one record can do to the sum of n rows of length at most 1: move it by 2, or by 1 if it goes.
+
+    For rows whose errors are `rounding` times as large, or that are `single`, added up by `row_sums`.
+    """
+    # The float64 sum of at most CHUNK_ROWS numbers is off by gamma times the sum of their sizes; over the
+    # coordinates of rows of length at most 1 these errors have the Euclidean norm gamma times CHUNK_ROWS.
+    error = 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS) * rounding
+    return SumBounds(2.0, error + (1.01 * single_sum_error() if single else 0.0), columns, 1.1 * n, empty=1.0)
+
+
+def row_sums(rows: AnyRows) -> ChunkSums:
+    """Return the sum of the rows of each chunk, (columns,); those of float32 are added up in runs of that type."""
+    dtype = np.float32 if rows.single else np.float64
+
+    def part(piece: Piece, factors: Array) -> Array:
+        return combined(piece, factors[:, None].astype(dtype)).ravel()
+
+    return rows.map_folded(part)
 
 
 def gaussian_symmetric(total: Array, level: NoiseLevel, run: Run) -> Array:

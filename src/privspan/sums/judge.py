@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning, Splitting
-from privspan.sums.krylov import above_the_rest, separation_errors
-from privspan.sums.loadings import loading_errors, turned_off, turns
+from privspan.sums.loadings import above_the_rest, loading_errors, separation_errors, turns
 from privspan.sums.looks import Look
 from privspan.sums.pca_result import Noisy
 
@@ -187,7 +186,8 @@ def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn:
     above = above_the_rest(values, noise, 1.0, d)
     off = noise**2 / (above**2 + noise**2)
     towards = np.maximum(turns(values[:k], values[k:], noise)[:, 0], off)
-    return loading_errors(basis, within, turned_off(off, turn), (beside[:, 0], turned_off(towards, turn)))
+    turned = turn**2  # within the span; off it mean square sines turn along
+    return loading_errors(basis, within, off @ turned, (beside[:, 0], towards @ turned))
 
 
 def _leading(matrix: Array, k: int) -> tuple[Array, Array]:

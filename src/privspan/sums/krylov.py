@@ -138,36 +138,3 @@ def _ritz(lazy: Revealed, known: Array) -> tuple[Array, Array, Array]:
     within[before:, :before], within[:, before:] = columns[:before].T, columns
     values, vectors = np.linalg.eigh(0.5 * (within + within.T))
     return values[::-1], vectors[:, ::-1], within
-
-
-def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
-    """Undo the upward pull of the noise on eigenvalues.
-
-    Above the edge 2 noise sqrt(d) of the noise's own spectrum, lambda shows as lambda + noise² d / lambda.
-    Values at or below the edge carry no information and are set to half of it.
-    """
-    edge = 2.0 * noise * math.sqrt(d)
-    root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
-    return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
-
-
-def above_the_rest(values: Array, noise: float, trace: float, d: int) -> Array:
-    """Return by how much the first k of k + 1 eigenvalues exceed the mean of all others, without noise; (k,)."""
-    k = len(values) - 1
-    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
-    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
-    return spiked_eigenvalues(values[:k] - rest, noise, d)
-
-
-def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
-    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction; (k,).
-
-    Noise turns direction i towards j by noise / (lambda_i - lambda_j).  The d - k others are taken to lie at their
-    mean, which follows from a public bound on the trace, and the next of the k + 1 `values` where it shows: a gap of
-    twice the noise is what the noise makes of none.  Sines, rising; 1 and more where nothing tells a direction from
-    the rest.
-    """
-    k = len(values) - 1
-    above = above_the_rest(values, noise, trace, d)
-    gaps = np.maximum(values[:k] - values[k], noise)
-    return np.asarray(np.hypot(noise * math.sqrt(d) / above, 2.0 * noise / gaps))

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from privspan._lib.arrays import Reals
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, combined, single_sum_error
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.rows.weighted_sums import combined, single_sum_error
 from privspan.sums.grid import (
+    ROOT_HALF,
     NoiseLevel,
     SumBounds,
     gaussian_symmetric,

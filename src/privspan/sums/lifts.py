@@ -21,7 +21,6 @@ from privspan.privacy.run import Run
 from privspan.rows.compressed import inner_products
 from privspan.rows.partitioned_rows import AnyRows, PerRow, known_chunks
 from privspan.rows.scaling import Piece
-from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import SumBounds, gaussian_sum
 
@@ -80,11 +79,6 @@ def _inner_products(piece: Piece, width: int) -> Array:
         return inner_products(piece, width)
     persons = piece.reshape(-1, width, piece.shape[1])
     return np.asarray(persons @ persons.transpose(0, 2, 1))
-
-
-def most_lift(source: Table) -> float:
-    """Return a bound on the square of a factor, for any look at a table: sqrt(width), 1 if persons are rows."""
-    return math.sqrt(source.width)
 
 
 def _largest(inner: Array, square: float) -> Array:

@@ -1,4 +1,4 @@
-"""How far the noise of a release turns each component: standard errors of loadings.
+"""What the noise of a release does to eigenvalues, and how far it turns each component: errors of loadings.
 
 The noise N of a second moment is the same in every direction: between any two of them it has deviation s.  To first
 order it turns component i towards direction j by N_ij / (l_i - l_j), with l the eigenvalues without noise.  So the
@@ -42,6 +42,39 @@ def turns(values: Array, others: Array, noise: float) -> Array:
     return np.asarray(noise**2 / np.maximum(square + 2.0 * noise**2, 1e-300))
 
 
+def spiked_eigenvalues(values: Array, noise: float, d: int) -> Array:
+    """Undo the upward pull of the noise on eigenvalues.
+
+    Above the edge 2 noise sqrt(d) of the noise's own spectrum, lambda shows as lambda + noise² d / lambda.
+    Values at or below the edge carry no information and are set to half of it.
+    """
+    edge = 2.0 * noise * math.sqrt(d)
+    root = np.sqrt(np.maximum(values * values - edge * edge, 0.0))
+    return np.where(values > edge, 0.5 * (values + root), 0.5 * edge)
+
+
+def above_the_rest(values: Array, noise: float, trace: float, d: int) -> Array:
+    """Return by how much the first k of k + 1 eigenvalues exceed the mean of all others, without noise; (k,)."""
+    k = len(values) - 1
+    inside = float(spiked_eigenvalues(values[:k], noise, d).sum())
+    rest = min(max(trace - inside, 0.0) / (d - k), max(float(values[k]), 0.0))
+    return spiked_eigenvalues(values[:k] - rest, noise, d)
+
+
+def separation_errors(values: Array, noise: float, trace: float, d: int) -> Array:
+    """Return the error to be expected of each leading direction as one of the leading ones, not as a direction; (k,).
+
+    Noise turns direction i towards j by noise / (lambda_i - lambda_j).  The d - k others are taken to lie at their
+    mean, which follows from a public bound on the trace, and the next of the k + 1 `values` where it shows: a gap of
+    twice the noise is what the noise makes of none.  Sines, rising; 1 and more where nothing tells a direction from
+    the rest.
+    """
+    k = len(values) - 1
+    above = above_the_rest(values, noise, trace, d)
+    gaps = np.maximum(values[:k] - values[k], noise)
+    return np.asarray(np.hypot(noise * math.sqrt(d) / above, 2.0 * noise / gaps))
+
+
 def loading_errors(basis: Array, within: Array, off: Array, beside: tuple[Array, Array] | None = None) -> Array:
     """Return the standard error of every loading; (k, d), like the components.
 
@@ -68,11 +101,6 @@ def loading_errors(basis: Array, within: Array, off: Array, beside: tuple[Array,
     errors += np.outer(off, rest)
     missing = 1.0 - np.sqrt(1.0 - np.minimum(total, 1.0))  # 1 - cos
     return np.asarray(np.sqrt(errors + missing[:, None] ** 2 * squares.T))
-
-
-def turned_off(off: Array, turn: Array) -> Array:
-    """Return the mean square sines off the span once the basis has been turned within it by (k, k)."""
-    return np.asarray(off @ turn**2)
 
 
 def told_errors(parameters: Mapping[str, Any], k: int) -> Array:

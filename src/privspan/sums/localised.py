@@ -22,12 +22,18 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, combined
 from privspan.rows.unit import CHUNK_ROWS
-from privspan.rows.weighted_sums import combined
-from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_totals, noise_level, upper_triangle
+from privspan.sums.grid import (
+    ROOT_HALF,
+    SumBounds,
+    gaussian_sum,
+    gaussian_symmetric,
+    grid_totals,
+    noise_level,
+    upper_triangle,
+)
 
 Array = NDArray[np.float64]
 

@@ -18,13 +18,19 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import SINGLE_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import look_empty
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, combined, gram_of, single_sum_error
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.rows.weighted_sums import combined, gram_of, single_sum_error
 from privspan.sums.early_gram import ClippedGram
-from privspan.sums.grid import NoiseLevel, SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import (
+    NoiseLevel,
+    SumBounds,
+    gaussian_symmetric,
+    grid_total,
+    look_empty,
+    noise_level,
+    upper_triangle,
+)
 from privspan.sums.lifts import Lift
 
 Array = NDArray[np.float64]

@@ -17,20 +17,15 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan._lib.card import card, facts
 from privspan._lib.errors import ParameterError
-from privspan._lib.rounding import relative_error
 from privspan.privacy import PrivacyCost
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.release_card import column_table, cost_fact, warnings_of
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import SUMS, most_share
-from privspan.rows.partitioned_rows import AnyRows, ChunkSums
 from privspan.rows.table import Missing, Table
-from privspan.rows.unit import CHUNK_ROWS
-from privspan.rows.weighted_sums import combined
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import SUMS, gaussian_sum, most_share, row_bounds, row_sums
 from privspan.sums.variance import LENGTHS, typical_length
 
 Array = NDArray[np.float64]
@@ -156,25 +151,12 @@ def mean_within(run: Run, source: Table, subspace: Subspace | None, norm_bound: 
     bound, n = float(norm_bound), source.shape[0]
     rows = source.rows(clip=bound)
     mu = run.account.spend("mean", run.account.left, SUMS)
-    total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), mean_bounds(*rows.shape), mu, run)
+    total, sigma = gaussian_sum(row_sums(rows), (rows.shape[1],), row_bounds(*rows.shape), mu, run)
     mean = total * (bound / n)
     if subspace is not None:
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
     mean.flags.writeable = False
     return PrivateMean(mean, sigma * bound / n, bound, run.account.cost(), run.private)
-
-
-def mean_bounds(n: int, columns: int) -> SumBounds:
-    """Return what one record can do to the sum of n rows of length at most 1: move it by 2, or by 1 if it goes."""
-    # The float64 sum of at most CHUNK_ROWS numbers is off by gamma times the sum of their sizes; over the
-    # coordinates of rows of length at most 1 these errors have the Euclidean norm gamma times CHUNK_ROWS.
-    return SumBounds(2.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS), columns, 1.1 * n, empty=1.0)
-
-
-def row_sums(rows: AnyRows) -> ChunkSums:
-    """Return the sum of the rows of each chunk, (columns,); those of float32 are added up in runs of that type."""
-    dtype = np.float32 if rows.single else np.float64
-    return rows.map_folded(lambda piece, factors: combined(piece, factors[:, None].astype(dtype)).ravel())
 
 
 def check_columns(source: Table, subspace: Subspace | None) -> None:

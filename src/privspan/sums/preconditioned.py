@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from privspan._lib.rounding import relative_error
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import ROOT_HALF
 from privspan.rows.about import WIDEST_DENSE
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
-from privspan.rows.scaling import Piece
+from privspan.rows.scaling import Piece, combined
 from privspan.rows.unit import CHUNK_ROWS, Finish
-from privspan.rows.weighted_sums import combined
 from privspan.sums.adaptive_tuning import ADAPTIVE, AdaptiveTuning
 from privspan.sums.estimate import Estimate, joined, whitening
+from privspan.sums.grid import ROOT_HALF
 from privspan.sums.krylov import leading_pairs
 from privspan.sums.lazy_gauss import LazyGauss
 from privspan.sums.localised import LocalView, geometric_mean, local_view, residual_slack

@@ -23,13 +23,12 @@ from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import most_share
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, per_row
 from privspan.rows.scaling import Piece
 from privspan.rows.table import Missing, Table
 from privspan.rows.unit import CHUNK_ROWS, is_sparse
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, most_share, noise_level, upper_triangle
 from privspan.sums.mean import check_columns
 
 Array = NDArray[np.float64]

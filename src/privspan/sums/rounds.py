@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS, SUMS
 from privspan.rows.partitioned_rows import AnyRows, per_row
 from privspan.rows.table import Table
 from privspan.sums import plan as planner
 from privspan.sums.adaptive_tuning import ADAPTIVE, LEAN, AdaptiveTuning
 from privspan.sums.estimate import Estimate, constant_last, joined, local_slope, residual_size, turned, whitening
+from privspan.sums.grid import MOMENTS, SUMS
 from privspan.sums.localised import (
     INNER_CAP,
     LocalView,

@@ -25,12 +25,11 @@ from privspan.privacy import PrivacyCost, Release
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS, most_share
 from privspan.rows.labels import class_words, label_codes, labels_of
 from privspan.rows.partitioned_rows import PerRow, known_chunks, per_row
 from privspan.rows.table import Table
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum
+from privspan.sums.grid import MOMENTS, SumBounds, gaussian_sum, most_share
 from privspan.sums.mean import check_columns
 from privspan.sums.variance import typical_length
 

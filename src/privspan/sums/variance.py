@@ -26,13 +26,22 @@ from privspan.privacy import Release, share_mu
 from privspan.privacy.call import Call
 from privspan.privacy.randomness import RandomLike
 from privspan.privacy.run import Run
-from privspan.privacy.zero_out import MOMENTS, ROOT_HALF, most_share
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, count_error, known_chunks, per_row
 from privspan.rows.scaling import Piece, squared_lengths_of
 from privspan.rows.table import Table
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
-from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
+from privspan.sums.grid import (
+    MOMENTS,
+    ROOT_HALF,
+    SumBounds,
+    gaussian_sum,
+    gaussian_symmetric,
+    grid_total,
+    most_share,
+    noise_level,
+    upper_triangle,
+)
 from privspan.sums.localised import geometric_mean
 
 Array = NDArray[np.float64]

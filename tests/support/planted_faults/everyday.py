@@ -14,17 +14,18 @@ import numpy as np
 from runs import seeded
 
 from planted_faults.registry import fault
+from privspan._lib.rounding import relative_error
 from privspan.audit.replay import spent_by
 from privspan.audit.tables import last_replaced
 from privspan.datasets import gaussian_subspace
 from privspan.privacy import mu_from_budget
-from privspan.rows import weighted_sums
 from privspan.rows.door import open_table
+from privspan.rows.scaling import SINGLE_SUM_ROWS
 from privspan.rows.shifting import less
 from privspan.rows.source import RowSource, as_source
 from privspan.rows.unit import Rows
 from privspan.stable import near
-from privspan.sums import centre, centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
+from privspan.sums import centred_gauss, early_gram, everyday, gaps, lazy_gauss, looks, variance
 from privspan.sums import grid as sums
 
 # ---- Everyday PCA ----------------------------------------------------------------------------------------------
@@ -68,10 +69,15 @@ def single_rounding_refuted() -> bool:
     return max(folding.single_errors_over_charges(seed) for seed in range(3)) > 1.0
 
 
+def charged_as_double(patch, module):
+    """Charge products and sums of float32 in a module as if they were of float64."""
+    patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
+    patch.setattr(module, "single_sum_error", lambda: SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8))
+
+
 @fault("products in float32 charged as if in float64", single_rounding_refuted)
 def free_single_rounding(patch):
-    for module in (looks, weighted_sums):
-        patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
+    charged_as_double(patch, looks)
 
 
 def single_units_refuted() -> bool:
@@ -82,8 +88,7 @@ def single_units_refuted() -> bool:
 
 @fault("unit rows in float32 charged as if in float64", single_units_refuted)
 def free_single_units(patch):
-    for module in (lazy_gauss, weighted_sums):
-        patch.setattr(module, "SINGLE_ROUNDOFF", 2.0**-53)
+    charged_as_double(patch, lazy_gauss)
 
 
 @fault("variances in float32 charged as if in float64", single_units_refuted)
@@ -98,7 +103,7 @@ def single_means_refuted() -> bool:
 
 @fault("sums in float32 charged as if in float64", single_means_refuted)
 def free_single_means(patch):
-    patch.setattr(centre, "single_sum_error", lambda: 0.0)
+    patch.setattr(sums, "single_sum_error", lambda: 0.0)
 
 
 def single_piece_refuted() -> bool:
